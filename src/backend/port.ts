@@ -1,0 +1,178 @@
+/**
+ * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs,
+ * leases). `memory`, `local` and `nats` implement it; test/contract/backend.ts is the suite they all pass.
+ * A backend stores and compares; it never looks inside a record.
+ *
+ * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none.
+ * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
+ * J3  A commit is acknowledged only when it is durable; commits of one thread become durable in order.
+ * J4  Mail is numbered in order of arrival per thread and stays until a commit names it in `done`.
+ * J5  Positions grow over the whole backend; reading after a position misses nothing committed later.
+ * J6  A snapshot is a cache: losing one changes no result.
+ * J7  Signals are ephemeral and best effort; one publisher's signals on one topic keep their order.
+ * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
+ */
+import type { Json } from '../core/json.js'
+
+/** The thread's entry in the index; derived by its owner, written with every commit. */
+export interface Head {
+  readonly agent: string
+  readonly status: string
+  readonly parent?: string
+  readonly root: string
+  readonly path: readonly string[]
+  readonly tags: readonly string[]
+  /** Nothing to do until mail comes. A new owner activates every thread that is not at rest. */
+  readonly rest: boolean
+  /** The earliest deadline that the thread waits for. */
+  readonly wakeAt?: number
+  readonly createdAt: number
+  readonly updatedAt: number
+}
+
+export interface StoredHead extends Head {
+  readonly thread: string
+  readonly seq: number
+}
+
+/** Some records of one thread, packed; `hash` chains them to what was before. */
+export interface Entry {
+  /** Sequence of its first record. */
+  readonly first: number
+  readonly count: number
+  readonly body: string
+  readonly hash: string
+}
+
+export interface StoredEntry extends Entry {
+  readonly thread: string
+  /** Place in the whole backend, for cursors over many threads. */
+  readonly position: number
+}
+
+export interface Mail {
+  readonly id: string
+  readonly body: Json
+}
+
+export interface StoredMail extends Mail {
+  readonly number: number
+}
+
+export interface Send extends Mail {
+  readonly to: string
+}
+
+export interface Commit {
+  readonly thread: string
+  /** Sequence of the last record that the writer has folded; 0 for a new thread. */
+  readonly expected: number
+  /** The writer's lease. */
+  readonly epoch: number
+  /** Absent when a commit only finishes mail. */
+  readonly entry?: Entry
+  /** Absent only for a thread that does not exist (refused mail). */
+  readonly head?: Head
+  readonly sends: readonly Send[]
+  /** Numbers of our own mail that this commit finishes. */
+  readonly done: readonly number[]
+}
+
+export type CommitResult =
+  | { readonly ok: true; readonly position: number }
+  | { readonly ok: false; readonly seq: number; readonly epoch: number }
+
+export interface HeadFilter {
+  readonly status?: string
+  readonly agent?: string
+  readonly tag?: string
+  readonly parent?: string
+  readonly root?: string
+  readonly limit?: number
+  /** `next` of an earlier answer. */
+  readonly cursor?: string
+}
+
+export interface Journal {
+  /** Entries with a record after sequence `after`, oldest first, `limit` (default: all) at most. */
+  read(thread: string, range?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredEntry[]>
+  /** Entries of a whole tree after a position, in order of position, `limit` (default 1,000) at most. */
+  readTree(root: string, range?: { readonly after?: number; readonly limit?: number }): Promise<readonly StoredEntry[]>
+}
+
+export interface Heads {
+  get(thread: string): Promise<StoredHead | undefined>
+  /** In order of creation. */
+  list(filter: HeadFilter): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
+  /** Every thread that is not at rest or has a `wakeAt`. */
+  restless(): Promise<readonly StoredHead[]>
+}
+
+export interface Mailbox {
+  /** Durable when it resolves. The same id twice for one thread is one mail while it is not done. */
+  put(send: Send): Promise<void>
+  read(thread: string, after: number): Promise<readonly StoredMail[]>
+  /** Threads that have mail. */
+  waiting(): Promise<readonly string[]>
+  /** Told of every thread that gets mail from now on, by whatever process. Returns what stops it. */
+  watch(arrived: (thread: string) => void): () => void
+}
+
+export interface Snapshots {
+  get(thread: string): Promise<Uint8Array | undefined>
+  put(thread: string, snapshot: Uint8Array): Promise<void>
+}
+
+export interface Signals {
+  publish(topic: string, value: Json): void
+  subscribe(topic: string, heard: (value: Json) => void): () => void
+  /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */
+  heard(topic: string): boolean
+}
+
+export interface Blobs {
+  /** Stores the bytes and gives their sha256 in hex. */
+  put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
+  /** Fails with BLOB_MISSING, at the end of the stream too when the bytes are not those of the hash. */
+  get(hash: string): AsyncIterable<Uint8Array>
+  has(hash: string): Promise<boolean>
+}
+
+export interface Lease {
+  readonly partition: number
+  /** Grows with every acquisition, for ever. */
+  readonly epoch: number
+  /** Aborted when the lease is gone. */
+  readonly lost: AbortSignal
+  release(): Promise<void>
+}
+
+export interface Leases {
+  readonly partitions: number
+  /** Undefined while someone else holds it. */
+  acquire(partition: number): Promise<Lease | undefined>
+}
+
+export interface Backend {
+  readonly name: string
+  /** A host may hold leases; a client reads, puts mail and listens. */
+  readonly role: Role
+  /** Whether a host that would answer mail is known to be there. */
+  hosted(): Promise<boolean>
+  commit(commit: Commit): Promise<CommitResult>
+  readonly journal: Journal
+  readonly heads: Heads
+  readonly mailbox: Mailbox
+  readonly snapshots: Snapshots
+  readonly signals: Signals
+  readonly blobs: Blobs
+  readonly leases: Leases
+  close(): Promise<void>
+}
+
+export type Role = 'host' | 'client'
+
+/** What `memory()`, `local(dir)` and `nats(…)` give: opened by createSkein, closed with it. */
+export interface BackendSource {
+  open(role: Role): Promise<Backend>
+}

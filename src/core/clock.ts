@@ -1,0 +1,47 @@
+/**
+ * Time and chance as ports, so that a test or a simulation owns both.
+ *
+ * C1  Nothing in Skein reads the clock, sets a timer or draws a random number except through these.
+ * C2  A wake-up is asked for by absolute time; it fires once, never before that time, and may be cancelled.
+ */
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number
+  /** Calls `wake` once `now() >= at`. Returns what cancels it. */
+  wakeAt(at: number, wake: () => void): () => void
+}
+
+export interface Chance {
+  /** A new id: 20 letters and digits, sortable by nothing. */
+  id(): string
+  /** In [0, 1). */
+  fraction(): number
+}
+
+/** setTimeout fires at once for anything longer. */
+const longestTimerMs = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  wakeAt(at, wake) {
+    let timer: ReturnType<typeof setTimeout>
+    const arm = (): void => {
+      const delayMs = at - Date.now()
+      timer = setTimeout(() => (Date.now() >= at ? wake() : arm()), Math.min(Math.max(delayMs, 0), longestTimerMs))
+    }
+    arm()
+    return () => clearTimeout(timer)
+  },
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
+
+export const systemChance: Chance = {
+  id() {
+    let id = ''
+    for (const byte of crypto.getRandomValues(new Uint8Array(20))) id += alphabet[byte & 31]
+    return id
+  },
+  fraction: () => Math.random(),
+}

@@ -1,0 +1,48 @@
+/**
+ * Commands: what anyone may ask of a thread. They travel through its durable mailbox and are checked with
+ * zod where they arrive, because another process may have written them.
+ *
+ * K1  A command has an id given by its sender; the same id twice is one command with one answer.
+ * K2  A command has an answer, given after its records are durable: accepted, or refused with a failure.
+ */
+import { z } from 'zod'
+import type { Failure } from './failure.js'
+
+const create = z.strictObject({
+  kind: z.literal('create'),
+  agent: z.string().min(1),
+  tags: z.array(z.string().min(1)),
+  parent: z.string().optional(),
+  path: z.array(z.string()).min(1),
+})
+
+const message = z.strictObject({
+  kind: z.literal('message'),
+  text: z.string(),
+  role: z.enum(['user', 'system', 'assistant']),
+  delivery: z.enum(['steer', 'new_turn', 'store']),
+  silent: z.literal(true).optional(),
+})
+
+const reason = z.string().optional()
+
+export const commandSchema = z.discriminatedUnion('kind', [
+  create,
+  message,
+  z.strictObject({ kind: z.literal('cancel'), reason }),
+  z.strictObject({ kind: z.literal('pause'), reason }),
+  z.strictObject({ kind: z.literal('resume') }),
+  z.strictObject({ kind: z.literal('terminate'), reason }),
+])
+
+export type Command = z.infer<typeof commandSchema>
+
+export type Answer =
+  | {
+      readonly ok: true
+      /** Last record of the thread that this command caused, or that was there when it changed nothing. */
+      readonly seq: number
+      /** The turn that the command started, joined or ended. */
+      readonly run?: string
+    }
+  | { readonly ok: false; readonly failure: Failure }

@@ -1,0 +1,38 @@
+/**
+ * Work that a thread's state waits for, and what came of it.
+ *
+ * F1  An effect's key names it for ever within its thread: it is the idempotency key, the dedup id and the
+ *     trace span id. Steps never go back, so a key is never reused.
+ */
+import type { Failure } from './failure.js'
+import type { Json } from './json.js'
+
+export interface ModelEffect {
+  readonly kind: 'model'
+  readonly key: string
+  readonly step: number
+}
+
+export interface CallEffect {
+  readonly kind: 'call'
+  readonly key: string
+  readonly step: number
+  readonly index: number
+}
+
+/** An absolute instant at which the thread must be told that time is up. */
+export interface DeadlineEffect {
+  readonly kind: 'deadline'
+  readonly key: string
+  readonly at: number
+}
+
+export type Effect = ModelEffect | CallEffect | DeadlineEffect
+
+export type Outcome =
+  | { readonly ok: true; readonly value: Json }
+  | { readonly ok: false; readonly failure: Failure }
+
+export const modelKey = (step: number): string => `step/${step}/model`
+export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
+export const turnDeadlineKey = (run: string): string => `deadline/turn/${run}`

@@ -1,0 +1,46 @@
+/**
+ * Events: news for watchers. Durable ones mirror records and carry their sequence; deltas are ephemeral.
+ *
+ * N1  Losing an event never changes a result: everything durable can be read again from the journal.
+ * N2  A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
+ *     is told with `stream.reset`.
+ */
+import type { Outcome } from './effect.js'
+import type { Fact, ModelReplied } from './record.js'
+
+interface Place {
+  /** The thread's journal sequence. Order is promised per thread. */
+  readonly seq: number
+  readonly thread: string
+  /** Ids from the root down to the thread. */
+  readonly path: readonly string[]
+  readonly at: number
+  /** Opaque: pass it as `from` to go on after this event. */
+  readonly cursor: string
+}
+
+export type DurableEvent = Place &
+  (
+    | Exclude<Fact, { readonly type: 'call.returned' | 'model.replied' }>
+    | (ModelReplied & { readonly callIds: readonly string[] })
+    | { readonly type: 'tool.result'; readonly step: number; readonly index: number; readonly call: string; readonly outcome: Outcome }
+  )
+
+interface DeltaPlace {
+  readonly thread: string
+  readonly path: readonly string[]
+  readonly run: string
+  readonly step: number
+  readonly attempt: number
+}
+
+export type DeltaEvent = DeltaPlace &
+  (
+    | { readonly type: 'text.delta'; readonly offset: number; readonly text: string }
+    | { readonly type: 'reasoning.delta'; readonly offset: number; readonly text: string }
+    | { readonly type: 'call.delta'; readonly index: number; readonly tool: string; readonly text: string }
+    /** What was streamed of this step is void; `text` is what stands in its place. */
+    | { readonly type: 'stream.reset'; readonly text: string }
+  )
+
+export type SkeinEvent = DurableEvent | DeltaEvent

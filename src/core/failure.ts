@@ -1,0 +1,130 @@
+/**
+ * What goes wrong, as a thing to throw (`SkeinError`) and as data that travels (`Failure`).
+ * Owns the list of codes, grouped by who must act. Knows nothing of HTTP, workers or models.
+ *
+ * E1  Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
+ *     subclass loses its class, name and code.
+ * E2  Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
+ * E3  A failure holds data, never live objects, and its message says what to do.
+ */
+
+/** The caller must change something; thrown before any effect. */
+type CallerCode =
+  | 'BAD_OPTION'
+  | 'UNKNOWN_AGENT'
+  | 'UNKNOWN_MODEL'
+  | 'UNKNOWN_PROMPT'
+  | 'UNKNOWN_THREAD'
+  | 'UNKNOWN_RUN'
+  | 'DUPLICATE_NAME'
+  | 'RESERVED_NAME'
+  | 'APP_NOT_LOADED'
+  | 'COMMAND_REFUSED'
+  | 'COMMAND_UNANSWERED'
+  | 'BLOB_MISSING'
+
+/** The model reads it as the result of its call. */
+type ModelFacingCode =
+  | 'UNKNOWN_TOOL'
+  | 'TOOL_INPUT_INVALID'
+  | 'TOOL_OUTPUT_INVALID'
+  | 'TOOL_THREW'
+  | 'TOOL_TIMED_OUT'
+  | 'TOOL_FAILED'
+
+/** Skein retries these by itself before it gives up. */
+type RetriedCode = 'MODEL_UNAVAILABLE' | 'MODEL_RATE_LIMITED'
+
+/** Ends the turn; the parent or the user decides. */
+type TurnCode = 'CANCELLED' | 'MODEL_REJECTED' | 'DEADLINE_PASSED'
+
+/** The operator must look at the store. */
+type OperatorCode =
+  | 'JOURNAL_CONFLICT'
+  | 'JOURNAL_CORRUPT'
+  | 'RECORD_FROM_FUTURE'
+  | 'STORE_IN_USE'
+  | 'STORE_CLOSED'
+  | 'THREAD_PARKED'
+
+export type FailureCode =
+  | CallerCode
+  | ModelFacingCode
+  | RetriedCode
+  | TurnCode
+  | OperatorCode
+  | 'INVARIANT'
+
+export interface Failure {
+  readonly code: FailureCode
+  readonly message: string
+  /** Trying the same thing again may succeed. */
+  readonly retry: boolean
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly cause?: Failure
+}
+
+const mark = Symbol.for('skein.error')
+
+interface SkeinErrorOptions {
+  readonly retry?: boolean
+  readonly data?: Readonly<Record<string, unknown>>
+  readonly cause?: unknown
+}
+
+export class SkeinError extends Error {
+  override readonly name = 'SkeinError'
+  readonly code: FailureCode
+  readonly retry: boolean
+  readonly data: Readonly<Record<string, unknown>> | undefined
+  readonly [mark] = true
+
+  constructor(code: FailureCode, message: string, options: SkeinErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.retry = options.retry ?? false
+    this.data = options.data
+  }
+}
+
+export function isSkeinError(value: unknown): value is SkeinError {
+  return typeof value === 'object' && value !== null && (value as { [mark]?: unknown })[mark] === true
+}
+
+/** The travelling twin of anything that was thrown. `code` names what a foreign error means here. */
+export function toFailure(thrown: unknown, code: FailureCode): Failure {
+  if (isSkeinError(thrown)) {
+    return {
+      code: thrown.code,
+      message: thrown.message,
+      retry: thrown.retry,
+      ...(thrown.data && { data: thrown.data }),
+      ...(thrown.cause !== undefined && { cause: toFailure(thrown.cause, thrown.code) }),
+    }
+  }
+  if (thrown instanceof Error) {
+    const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
+    return { code, message: `${name}${thrown.message}`, retry: false }
+  }
+  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${String(thrown)}`, retry: false }
+}
+
+export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {
+  return { code, message, retry: options.retry ?? false, ...(options.data && { data: options.data }) }
+}
+
+/** The throwable twin of a failure that arrived as data. */
+export function fromFailure(value: Failure): SkeinError {
+  return new SkeinError(value.code, value.message, {
+    retry: value.retry,
+    ...(value.data && { data: value.data }),
+    ...(value.cause && { cause: fromFailure(value.cause) }),
+  })
+}
+
+/** Thrown where a numbered invariant of a module does not hold: always a bug in Skein. */
+export function broken(invariant: string, detail: string): SkeinError {
+  return new SkeinError('INVARIANT', `invariant ${invariant} does not hold: ${detail}. This is a bug in Skein; please report it.`, {
+    data: { invariant },
+  })
+}

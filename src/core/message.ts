@@ -1,0 +1,48 @@
+/**
+ * What a thread and its model say to each other, as the transcript keeps it.
+ *
+ * M1  A call has Skein's own id, `call_<step>_<index>`, unique in its thread. A provider's id is never
+ *     used: models repeat them.
+ * M2  Every call in the transcript is followed by exactly one tool message with its id, in call order.
+ */
+import type { Failure } from './failure.js'
+import type { Json } from './json.js'
+
+export type Role = 'user' | 'assistant' | 'tool' | 'system'
+
+export interface Call {
+  readonly id: string
+  readonly tool: string
+  /** Validated args; where validation failed, what the model sent. */
+  readonly args: Json
+}
+
+export interface Message {
+  readonly id: string
+  readonly role: Role
+  readonly text: string
+  readonly at: number
+  readonly reasoning?: string
+  /** Of an assistant message: what it asks to be done. */
+  readonly calls?: readonly Call[]
+  /** Of a tool message: the call it answers, and how that went. */
+  readonly call?: string
+  readonly tool?: string
+  readonly failed?: Failure
+  /** The model sees it, lists hide it. */
+  readonly silent?: boolean
+}
+
+export function callId(step: number, index: number): string {
+  return `call_${step}_${index}`
+}
+
+/** What the model reads of a tool's value: text as it is, anything else as JSON. */
+export function resultText(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** What the model reads of a failed call: the code first, so that it can tell kinds of failure apart. */
+export function failureText(failed: Failure): string {
+  return `Error ${failed.code}: ${failed.message}`
+}

@@ -1,0 +1,66 @@
+/**
+ * The model port: what Skein asks of a language model. Adapters translate at this line only; inside Skein
+ * a message is always a `Message`.
+ *
+ * L1  `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
+ *     must not keep it after the call.
+ * L2  `emit` may be called any number of times before the reply; the reply alone is what counts.
+ * L3  A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`,
+ *     `data.retryAfterMs` where the provider said so) or MODEL_REJECTED (`retry: false`). Aborting throws
+ *     the signal's reason.
+ */
+import type { Json } from '../core/json.js'
+import type { Message } from '../core/message.js'
+import type { Usage } from '../core/usage.js'
+
+export interface ToolSpec {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of the args. */
+  readonly parameters: { readonly [key: string]: Json }
+}
+
+export interface ModelRequest {
+  readonly system: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolSpec[]
+  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
+  readonly parallelToolCalls?: boolean
+  readonly reasoning?: 'low' | 'medium' | 'high'
+  /** Where the request comes from; for scripts, logs and traces, not for the provider. */
+  readonly thread: string
+  /** Steps of this turn that are done. */
+  readonly step: number
+}
+
+export type ModelDelta =
+  | { readonly type: 'text'; readonly text: string }
+  | { readonly type: 'reasoning'; readonly text: string }
+  /** A piece of the args of the `index`-th call. */
+  | { readonly type: 'call'; readonly index: number; readonly tool: string; readonly text: string }
+
+export interface RequestedCall {
+  readonly tool: string
+  /** JSON text as the provider sent it, or an already decoded value. */
+  readonly args: unknown
+}
+
+export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'other'
+
+export interface ModelReply {
+  readonly text: string
+  readonly reasoning?: string
+  readonly calls: readonly RequestedCall[]
+  readonly usage: Usage
+  readonly finish: FinishReason
+}
+
+export interface ModelCallOptions {
+  readonly signal: AbortSignal
+  readonly emit: (delta: ModelDelta) => void
+}
+
+export interface Model {
+  readonly name: string
+  call(request: ModelRequest, options: ModelCallOptions): Promise<ModelReply>
+}
