@@ -2,8 +2,8 @@
  * Commands: what anyone may ask of a thread. They travel through its durable mailbox and are checked with
  * zod where they arrive, because another process may have written them.
  *
- * K1  A command has an id given by its sender; the same id twice is one command with one answer.
- * K2  A command has an answer, given after its records are durable: accepted, or refused with a failure.
+ * CM1 A command has an id given by its sender; the same id twice is one command with one answer.
+ * CM2 A command has an answer, given after its records are durable: accepted, or refused with a failure.
  */
 import { z } from 'zod'
 import type { Failure } from './failure.js'

@@ -1,8 +1,8 @@
 /**
  * Events: news for watchers. Durable ones mirror records and carry their sequence; deltas are ephemeral.
  *
- * N1  Losing an event never changes a result: everything durable can be read again from the journal.
- * N2  A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
+ * EV1 Losing an event never changes a result: everything durable can be read again from the journal.
+ * EV2 A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
  *     is told with `stream.reset`.
  */
 import type { Outcome } from './effect.js'

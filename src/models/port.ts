@@ -2,10 +2,10 @@
  * The model port: what Skein asks of a language model. Adapters translate at this line only; inside Skein
  * a message is always a `Message`.
  *
- * L1  `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
+ * MP1 `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
  *     must not keep it after the call.
- * L2  `emit` may be called any number of times before the reply; the reply alone is what counts.
- * L3  A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`,
+ * MP2 `emit` may be called any number of times before the reply; the reply alone is what counts.
+ * MP3 A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`,
  *     `data.retryAfterMs` where the provider said so) or MODEL_REJECTED (`retry: false`). Aborting throws
  *     the signal's reason.
  */
@@ -53,11 +53,15 @@ export interface ModelReply {
   readonly calls: readonly RequestedCall[]
   readonly usage: Usage
   readonly finish: FinishReason
+  /** Name of the model that answered, where it is not the one that was asked (a fallback). */
+  readonly model?: string
 }
 
 export interface ModelCallOptions {
   readonly signal: AbortSignal
   readonly emit: (delta: ModelDelta) => void
+  /** Called before each new attempt (a retry, a fallback): what was emitted so far is void. */
+  readonly restarted?: () => void
 }
 
 export interface Model {

@@ -1,0 +1,35 @@
+/**
+ * Outstanding work as a function of state: the keyed effects that a thread waits for. First start, the next
+ * step and recovery after a crash all ask this one question.
+ *
+ * OU1 Pure: equal states want equal effects. A finished effect is never wanted again.
+ * OU2 Calls are listed in call order.
+ */
+import { callKey, modelKey, turnDeadlineKey } from '../../src/core/effect.js'
+import type { Effect } from '../../src/core/effect.js'
+import type { ThreadState } from './state.js'
+
+export function outstanding(state: ThreadState): Effect[] {
+  const effects: Effect[] = []
+  const { turn, place, step, slots } = state
+  if (!turn) return effects
+  if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
+  if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
+  else {
+    for (let index = slots.drained; index < slots.items.length; index++) {
+      const slot = slots.items[index]
+      if (slot && !slot.outcome && !slot.why) effects.push({ kind: 'call', key: callKey(step, index), step, index })
+    }
+  }
+  return effects
+}
+
+/** A paused thread starts nothing; what already runs may land. */
+export function mayStart({ place }: ThreadState): boolean {
+  return place.gate === 'open'
+}
+
+/** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
+export function atRest({ place, turn }: ThreadState): boolean {
+  return !turn || place.gate === 'paused' || place.work.startsWith('waiting.')
+}

@@ -1,0 +1,51 @@
+/**
+ * What every adapter checks before it queues a write, so that one bad write cannot harm the others that
+ * would share its transaction, and the errors that all adapters word alike. Owns no state.
+ */
+import { broken, SkeinError } from '../core/failure.js'
+import type { Commit, Mail } from './port.js'
+
+export function checkCommit(commit: Commit): void {
+  const { entry, head, thread, expected } = commit
+  if (entry && !head) throw broken('J1', `a commit to thread ${thread} has records but no head`)
+  if (head && !entry && expected === 0) throw broken('J1', `a commit gives a head to thread ${thread}, which has no record`)
+  if (entry && (entry.first !== expected + 1 || entry.count < 1)) {
+    throw broken('J1', `a commit to thread ${thread} expects ${expected} but has ${entry.count} records from ${entry.first} on`)
+  }
+  if (entry && (entry.body.includes('\0') || !/^[\x21-\x7e]*$/.test(entry.hash))) {
+    throw broken('J1', `a commit to thread ${thread} has a body with a NUL character or a hash that is not plain ASCII`)
+  }
+}
+
+/** The body as text: what is stored is what was said at the time of the call. */
+export function mailText(mail: Mail): string {
+  const text: string | undefined = JSON.stringify(mail.body)
+  if (text === undefined) throw new SkeinError('BAD_OPTION', `mail ${mail.id} has a body that is not JSON; give it a JSON value`)
+  return text
+}
+
+export function storeClosed(name: string): SkeinError {
+  return new SkeinError('STORE_CLOSED', `the ${name} store is closed; open it again to go on`)
+}
+
+export function clientMayNot(what: string): SkeinError {
+  return broken('J1', `a client tried to ${what}, which only a host may do`)
+}
+
+export function badCursor(cursor: string): SkeinError {
+  return new SkeinError('BAD_OPTION', `cursor ${JSON.stringify(cursor)} is not one that a list gave; pass its \`next\` unchanged`)
+}
+
+export function blobMissing(hash: string, why: string): SkeinError {
+  return new SkeinError('BLOB_MISSING', `blob ${hash} ${why}; put it again or restore it from a backup`, { data: { hash } })
+}
+
+/** The number in a cursor of `heads.list`; 0 without one. */
+export function cursorNumber(cursor: string | undefined): number {
+  if (cursor === undefined) return 0
+  if (!/^\d{1,15}$/.test(cursor)) throw badCursor(cursor)
+  return Number(cursor)
+}
+
+/** Threads that one `heads.list` gives when the caller names no limit. */
+export const listedAtOnce = 1000

@@ -1,0 +1,112 @@
+/**
+ * A local store as another process sees it (the CLI, a script): reads the file itself, speaks to the owner
+ * over the socket. Owns its read-only connection and its link.
+ *
+ * C1  A put resolves when the mail is durable, whether an owner took it or nobody was there.
+ * C2  The client outlives owners: without one it still reads, and finds the next one by itself.
+ */
+import { existsSync } from 'node:fs'
+import { realpath } from 'node:fs/promises'
+import { join } from 'node:path'
+import { clientMayNot, mailText, storeClosed } from '../checks.js'
+import type { Backend, Send } from '../port.js'
+import { createBlobs } from './blobs.js'
+import { OwnerLink } from './link.js'
+import { folderInUse, persist, takeOwnership } from './owner.js'
+import { createReader } from './reader.js'
+import { noStore, openForOwner, openForReading } from './schema.js'
+import type { Durability } from './schema.js'
+import { socketPath } from './socket-path.js'
+import { createWrites } from './write.js'
+import { Writer } from './writer.js'
+
+/** An owner that is starting or stopping holds the lock without listening, for at most this long. */
+const patience = { tries: 250, pauseMs: 20 }
+
+export async function openClient(dir: string, durability: Durability): Promise<Backend> {
+  const file = join(dir, 'skein.db')
+  // Opening would create it. Not by reading it: closing a handle of ours would drop SQLite's locks.
+  if (!existsSync(file)) throw noStore(dir)
+  const folder = await realpath(dir)
+  const database = await openForReading(file)
+  const link = new OwnerLink(await socketPath(folder))
+  await link.connect()
+  let open = true
+  const live = (): void => {
+    if (!open) throw storeClosed('local')
+  }
+  const refuse = async (what: string): Promise<never> => {
+    live()
+    throw clientMayNot(what)
+  }
+  const reader = createReader(database, live)
+  return {
+    name: 'local',
+    role: 'client',
+    hosted: async () => (live(), link.connect()),
+    commit: () => refuse('commit'),
+    journal: reader.journal,
+    heads: reader.heads,
+    mailbox: {
+      ...reader.mailbox,
+      put: async (send) => (live(), putMail({ folder, durability, link }, send)),
+      // Mail is the owner's business; nobody waits for it here.
+      watch: () => () => undefined,
+    },
+    snapshots: { ...reader.snapshots, put: () => refuse('put a snapshot') },
+    signals: {
+      publish: (topic, value) => (live(), link.publish(topic, value)),
+      subscribe: (topic, heard) => (live(), link.subscribe(topic, heard)),
+      heard: (topic) => link.heard(topic),
+    },
+    blobs: createBlobs(folder, live),
+    leases: { partitions: 1, acquire: () => refuse('acquire a lease') },
+    close: async () => {
+      if (!open) return
+      open = false
+      await link.close()
+      database.close()
+    },
+  }
+}
+
+interface Around {
+  readonly folder: string
+  readonly durability: Durability
+  readonly link: OwnerLink
+}
+
+/** C1: by the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
+async function putMail({ folder, durability, link }: Around, send: Send): Promise<void> {
+  const body = mailText(send)
+  const stored = await persist(patience, async () => {
+    const answer = await link.put(send, body)
+    if (answer?.ok) return true
+    // An owner that is closing refuses; the next turn finds its successor or the lock.
+    if (answer && answer.error.code !== 'STORE_CLOSED') throw answer.error
+    return (await putAlone({ folder, durability }, send, body)) ? true : undefined
+  })
+  if (!stored) throw await folderInUse(folder)
+}
+
+/** False while someone holds the lock. */
+async function putAlone(place: Omit<Around, 'link'>, send: Send, body: string): Promise<boolean> {
+  const ownership = await takeOwnership(place.folder)
+  if (!ownership) return false
+  try {
+    const database = await openForOwner(join(place.folder, 'skein.db'), place.durability)
+    const writes = createWrites(database)
+    const writer = new Writer(database, { arrived: () => undefined, rolledBack: writes.forget })
+    try {
+      const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
+      writer.flush()
+      await stored
+    } finally {
+      writer.close()
+      database.close()
+    }
+    return true
+  } finally {
+    await ownership.release()
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * The only file that knows which SQLite there is: `node:sqlite` where Node has it, else `libsql`.
+ * Owns the smallest synchronous surface that the store needs; knows no table.
+ *
+ * D1  `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
+ * D2  Integers are numbers; the store keeps all of its own below 2 ** 53.
+ */
+import type Libsql from 'libsql'
+import { isObject } from '../../core/json.js'
+
+export type Value = null | number | string | Uint8Array
+export type Row = readonly unknown[]
+
+export interface Write {
+  run(...values: Value[]): { readonly changes: number; readonly rowid: number }
+}
+
+export interface Query {
+  one(...values: Value[]): Row | undefined
+  all(...values: Value[]): readonly Row[]
+}
+
+export interface Database {
+  exec(sql: string): void
+  write(sql: string): Write
+  query(sql: string): Query
+  close(): void
+}
+
+interface BuiltInStatement {
+  run(...values: Value[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  get(...values: Value[]): unknown
+  all(...values: Value[]): unknown[]
+}
+
+interface BuiltInDatabase {
+  exec(sql: string): void
+  prepare(sql: string): BuiltInStatement
+  close(): void
+}
+
+interface BuiltInModule {
+  readonly DatabaseSync: new (path: string) => BuiltInDatabase
+}
+
+function isBuiltIn(module: unknown): module is BuiltInModule {
+  return isObject(module) && typeof module['DatabaseSync'] === 'function'
+}
+
+let libsql: typeof Libsql | undefined
+
+/** Creates the file when it is missing. */
+export async function openDatabase(path: string): Promise<Database> {
+  const builtIn: unknown = process.getBuiltinModule('node:sqlite')
+  if (isBuiltIn(builtIn)) return overBuiltIn(new builtIn.DatabaseSync(path))
+  libsql ??= (await import('libsql')).default
+  return overLibsql(new libsql(path))
+}
+
+function overLibsql(database: Libsql.Database): Database {
+  return {
+    exec: (sql) => void database.exec(sql),
+    write(sql) {
+      const statement = database.prepare(sql)
+      // An array as the only argument goes through as it is; spread ones are copied twice.
+      return {
+        run(...values) {
+          const { changes, lastInsertRowid } = statement.run(values)
+          return { changes, rowid: Number(lastInsertRowid) }
+        },
+      }
+    },
+    query(sql) {
+      const statement = database.prepare(sql).raw()
+      return {
+        one: (...values) => asRow(statement.get(values)),
+        all: (...values) => statement.all(values).map((row) => asRow(row) ?? []),
+      }
+    },
+    close: () => void database.close(),
+  }
+}
+
+function overBuiltIn(database: BuiltInDatabase): Database {
+  return {
+    exec: (sql) => database.exec(sql),
+    write(sql) {
+      const statement = database.prepare(sql)
+      return {
+        run(...values) {
+          const { changes, lastInsertRowid } = statement.run(...values)
+          return { changes: Number(changes), rowid: Number(lastInsertRowid) }
+        },
+      }
+    },
+    query(sql) {
+      const statement = database.prepare(sql)
+      return {
+        one: (...values) => asRow(statement.get(...values)),
+        all: (...values) => statement.all(...values).map((row) => asRow(row) ?? []),
+      }
+    },
+    close: () => database.close(),
+  }
+}
+
+/** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
+function asRow(row: unknown): Row | undefined {
+  if (Array.isArray(row)) return row
+  return isObject(row) ? Object.values(row) : undefined
+}

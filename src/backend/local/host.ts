@@ -1,0 +1,176 @@
+/**
+ * A local store as its owner has it: the folder's lock, the one writing connection, the socket for clients.
+ * Owns the order in which these come up and go down.
+ *
+ * A1  Nothing is opened for writing before the lock is held, nothing is written after it is released.
+ * A2  The socket listens before `open` returns: a client that sees no socket sees no host.
+ */
+import { join } from 'node:path'
+import { broken } from '../../core/failure.js'
+import { checkCommit, mailText, storeClosed } from '../checks.js'
+import type { Backend, Lease, Leases } from '../port.js'
+import { createTopics, tell } from '../topics.js'
+import { createBlobs } from './blobs.js'
+import type { Database } from './driver.js'
+import { OwnerLink } from './link.js'
+import { folderInUse, persist, prepareFolder, takeOwnership } from './owner.js'
+import type { Ownership } from './owner.js'
+import { createReader } from './reader.js'
+import { openForOwner } from './schema.js'
+import type { Durability } from './schema.js'
+import { serveOwner } from './server.js'
+import type { OwnerServer } from './server.js'
+import { socketPath } from './socket-path.js'
+import { createWrites } from './write.js'
+import type { Writes } from './write.js'
+import { Writer } from './writer.js'
+
+/** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
+const patience = { tries: 50, pauseMs: 20 }
+
+export async function openHost(dir: string, durability: Durability): Promise<Backend> {
+  const folder = await prepareFolder(dir)
+  const path = await socketPath(folder)
+  const ownership = await persist(patience, async () => {
+    const taken = await takeOwnership(folder)
+    if (!taken && (await answers(path))) throw await folderInUse(folder)
+    return taken
+  })
+  if (!ownership) throw await folderInUse(folder)
+  let database: Database | undefined
+  try {
+    database = await openForOwner(join(folder, 'skein.db'), durability)
+    return await host({ folder, path, ownership, database })
+  } catch (error) {
+    database?.close()
+    await ownership.release()
+    throw error
+  }
+}
+
+/** Whether a host listens there. */
+async function answers(path: string): Promise<boolean> {
+  const link = new OwnerLink(path)
+  const there = await link.connect()
+  await link.close()
+  return there
+}
+
+interface Held {
+  readonly folder: string
+  readonly path: string
+  readonly ownership: Ownership
+  readonly database: Database
+}
+
+async function host({ folder, path, ownership, database }: Held): Promise<Backend> {
+  const topics = createTopics()
+  const watchers = new Set<(thread: string) => void>()
+  const writes = createWrites(database)
+  const writer = new Writer(database, {
+    arrived: (threads) => {
+      for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
+    },
+    rolledBack: writes.forget,
+  })
+  let open = true
+  const live = (): void => {
+    if (!open) throw storeClosed('local')
+  }
+  const put: Backend['mailbox']['put'] = async (send) => {
+    const body = mailText(send)
+    return writer.add((arrived) => writes.putMail(send, body, arrived))
+  }
+  const server = await serveOwner(path, { put, topics })
+  const reader = createReader(database, live)
+  const { leases, release } = leasesOf(writer, writes, live)
+  let closing: Promise<void> | undefined
+  return {
+    name: 'local',
+    role: 'host',
+    hosted: async () => (live(), true),
+    commit: async (commit) => {
+      live()
+      checkCommit(commit)
+      const bodies = commit.sends.map(mailText)
+      return writer.add((arrived) => writes.commit(commit, bodies, arrived))
+    },
+    journal: reader.journal,
+    heads: reader.heads,
+    mailbox: {
+      ...reader.mailbox,
+      put: async (send) => (live(), put(send)),
+      watch: (arrived) => {
+        live()
+        const watcher = (thread: string): void => arrived(thread)
+        watchers.add(watcher)
+        return () => void watchers.delete(watcher)
+      },
+    },
+    snapshots: {
+      ...reader.snapshots,
+      put: async (thread, snapshot) => (live(), writer.add(() => writes.putSnapshot(thread, snapshot))),
+    },
+    signals: {
+      publish: (topic, value) => {
+        live()
+        topics.publish(topic, value)
+        server.forward(topic, value)
+      },
+      subscribe: (topic, heard) => (live(), topics.subscribe(topic, heard)),
+      heard: (topic) => topics.heard(topic) || server.heard(topic),
+    },
+    blobs: createBlobs(folder, live),
+    leases,
+    close: () => {
+      open = false
+      closing ??= shutDown({ ownership, database, server, writer, release })
+      return closing
+    },
+  }
+}
+
+async function shutDown(parts: {
+  readonly ownership: Ownership
+  readonly database: Database
+  readonly server: OwnerServer
+  readonly writer: Writer
+  readonly release: () => void
+}): Promise<void> {
+  parts.writer.flush()
+  parts.release()
+  try {
+    await parts.server.close()
+    parts.writer.close()
+  } finally {
+    parts.database.close()
+    await parts.ownership.release()
+  }
+}
+
+function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: Leases; release: () => void } {
+  let held: AbortController | undefined
+  const leases: Leases = {
+    partitions: 1,
+    acquire: async (partition) => {
+      live()
+      if (partition !== 0) throw broken('A1', `there is no partition ${partition}; a local store has one`)
+      if (held) return undefined
+      const lost = new AbortController()
+      held = lost
+      const release = (): void => {
+        if (held === lost) held = undefined
+        lost.abort()
+      }
+      try {
+        const epoch = await writer.add(() => writes.nextEpoch())
+        const lease: Lease = { partition, epoch, lost: lost.signal, release: async () => release() }
+        return lease
+      } catch (error) {
+        release()
+        throw error
+      }
+    },
+  }
+  return { leases, release: () => held?.abort() }
+}

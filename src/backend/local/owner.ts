@@ -1,0 +1,85 @@
+/**
+ * Who may write to a folder: the process that holds `owner.db` in an exclusive transaction. The lock is the
+ * operating system's, so it ends with the process, however that ends. Owns that file and `owner.json`, which
+ * only tells people who holds it.
+ *
+ * O1  At most one holder per folder at any time, over processes and inside one.
+ * O2  Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
+ */
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
+import { systemClock } from '../../core/clock.js'
+import { openDatabase } from './driver.js'
+
+export interface Ownership {
+  release(): Promise<void>
+}
+
+const note = z.object({ pid: z.number().int().positive() })
+
+/** The folder, made if need be, by the one name that all its users share. */
+export async function prepareFolder(dir: string): Promise<string> {
+  await mkdir(dir, { recursive: true, mode: 0o700 })
+  return realpath(dir)
+}
+
+/** Undefined while someone else owns the folder. */
+export async function takeOwnership(folder: string): Promise<Ownership | undefined> {
+  const database = await openDatabase(join(folder, 'owner.db'))
+  try {
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    if (error instanceof Error && /locked|busy/i.test(error.message)) return undefined
+    throw error
+  }
+  const path = join(folder, 'owner.json')
+  const unlock = (): void => {
+    // A close alone would keep the lock for as long as the driver keeps the handle.
+    database.exec('ROLLBACK')
+    database.close()
+  }
+  try {
+    await writeFile(path, `${JSON.stringify({ pid: process.pid })}\n`, { mode: 0o600 })
+  } catch (error) {
+    unlock()
+    throw error
+  }
+  return { release: () => rm(path, { force: true }).finally(unlock) }
+}
+
+export async function folderInUse(folder: string): Promise<SkeinError> {
+  const pid = await ownerPid(folder)
+  const who = pid === undefined ? 'another process' : pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
+  return new SkeinError(
+    'STORE_IN_USE',
+    `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host a folder of its own.`,
+    { retry: true, data: { folder, ...(pid !== undefined && { pid }) } },
+  )
+}
+
+async function ownerPid(folder: string): Promise<number | undefined> {
+  try {
+    return note.parse(JSON.parse(await readFile(join(folder, 'owner.json'), 'utf8'))).pid
+  } catch (error) {
+    // The note may be missing or half written for a moment; the lock is the truth, the pid only helps people.
+    if (error instanceof Error) return undefined
+    throw error
+  }
+}
+
+export interface Patience {
+  readonly tries: number
+  readonly pauseMs: number
+}
+
+/** Calls `attempt` until it gives something, with pauses, `tries` times at most. */
+export async function persist<T>(patience: Patience, attempt: () => Promise<T | undefined>): Promise<T | undefined> {
+  for (let n = 1; ; n += 1) {
+    const result = await attempt()
+    if (result !== undefined || n >= patience.tries) return result
+    await new Promise<void>((resolve) => void systemClock.wakeAt(systemClock.now() + patience.pauseMs, resolve))
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * From what SQLite gives to what the port promises: checked values of a row, and errors of the driver as
+ * SkeinErrors that say what to do. Owns no statement.
+ */
+import { isSkeinError, SkeinError } from '../../core/failure.js'
+import type { Json } from '../../core/json.js'
+
+export function corrupt(detail: string, cause?: unknown): SkeinError {
+  return new SkeinError('JOURNAL_CORRUPT', `the store is damaged: ${detail}. Restore the folder from a backup.`, { cause })
+}
+
+export function text(value: unknown): string {
+  if (typeof value === 'string') return value
+  throw corrupt(`expected text, found ${typeof value}`)
+}
+
+export function integer(value: unknown): number {
+  if (typeof value === 'number') return value
+  throw corrupt(`expected a number, found ${typeof value}`)
+}
+
+export function optionalText(value: unknown): string | undefined {
+  return value === null || value === undefined ? undefined : text(value)
+}
+
+export function optionalInteger(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : integer(value)
+}
+
+export function json(value: unknown): Json {
+  const source = text(value)
+  try {
+    const parsed: Json = JSON.parse(source)
+    return parsed
+  } catch (error) {
+    throw corrupt('a stored value is not JSON', error)
+  }
+}
+
+export function texts(value: unknown): string[] {
+  const parsed = json(value)
+  if (!Array.isArray(parsed)) throw corrupt('expected a list of texts')
+  return parsed.map(text)
+}
+
+/** Runs a read; what the driver throws becomes a SkeinError. */
+export function reading<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    throw sqliteFailure('read', error)
+  }
+}
+
+/** What the driver threw while we tried to read or write. */
+export function sqliteFailure(doing: 'read' | 'write', error: unknown): SkeinError {
+  if (isSkeinError(error)) return error
+  const message = error instanceof Error ? error.message : String(error)
+  if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, error)
+  return new SkeinError(
+    'STORE_CLOSED',
+    `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, permissions), then try again.`,
+    { retry: true, cause: error },
+  )
+}

@@ -1,0 +1,122 @@
+/**
+ * The owner's end of the folder's socket: takes mail and signals from clients and forwards signals to those
+ * that listen. Owns the listening socket and its connections; storing mail is given to it.
+ *
+ * L1  A client's mail is answered after it is durable.
+ * L2  Signals to a client that does not keep up are dropped, not queued without end (J7).
+ * L3  Neither the socket nor its connections keep the process alive.
+ */
+import { chmod, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { systemClock } from '../../core/clock.js'
+import { toFailure } from '../../core/failure.js'
+import type { Json } from '../../core/json.js'
+import type { Send } from '../port.js'
+import type { Topics } from '../topics.js'
+import { encodeFrame, frameDecoder, parseFromClient } from './frames.js'
+import type { FromClient, RefusalCode } from './frames.js'
+
+const mostQueuedBytes = 16 * 1024 * 1024
+const partingMs = 500
+
+export interface OwnerServer {
+  /** To the clients that listen, except the one it came from. */
+  forward(topic: string, value: Json, from?: Socket): void
+  heard(topic: string): boolean
+  close(): Promise<void>
+}
+
+interface Served {
+  readonly put: (send: Send) => Promise<void>
+  readonly topics: Topics
+}
+
+/** The caller owns the folder, so a socket file that is there is a dead owner's. */
+export async function serveOwner(path: string, served: Served): Promise<OwnerServer> {
+  const listeners = new Map<string, Set<Socket>>()
+  const sockets = new Set<Socket>()
+
+  function forward(topic: string, value: Json, from?: Socket): void {
+    const heard = listeners.get(topic)
+    if (!heard) return
+    const frame = encodeFrame({ kind: 'signal', topic, value: JSON.stringify(value) })
+    for (const socket of heard) if (socket !== from && socket.writableLength < mostQueuedBytes) socket.write(frame)
+  }
+
+  function unsubscribe(socket: Socket, topic: string): void {
+    const heard = listeners.get(topic)
+    if (heard?.delete(socket) && heard.size === 0) listeners.delete(topic)
+  }
+
+  function receive(socket: Socket, frame: FromClient): void {
+    if (frame.kind === 'put') void answerPut(socket, frame)
+    else if (frame.kind === 'subscribe') listeners.set(frame.topic, (listeners.get(frame.topic) ?? new Set()).add(socket))
+    else if (frame.kind === 'unsubscribe') unsubscribe(socket, frame.topic)
+    else {
+      served.topics.publish(frame.topic, frame.value)
+      forward(frame.topic, frame.value, socket)
+    }
+  }
+
+  async function answerPut(socket: Socket, frame: FromClient & { kind: 'put' }): Promise<void> {
+    try {
+      await served.put({ to: frame.to, id: frame.id, body: frame.body })
+      socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
+    } catch (error) {
+      const { code, message, retry } = toFailure(error, 'INVARIANT')
+      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
+      socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
+    }
+  }
+
+  const server = createServer((socket) => {
+    sockets.add(socket)
+    socket.unref()
+    const decode = frameDecoder((frame) => receive(socket, parseFromClient(frame)))
+    socket.on('data', (bytes) => {
+      try {
+        decode(bytes)
+      } catch (error) {
+        // F2: the other side is not a Skein client, or a damaged one; its error says why to whoever debugs it.
+        socket.destroy(error instanceof Error ? error : undefined)
+      }
+    })
+    // The close that follows every error is what matters.
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      sockets.delete(socket)
+      for (const topic of [...listeners.keys()]) unsubscribe(socket, topic)
+    })
+  })
+  await rm(path, { force: true })
+  await listening(server, path)
+  await chmod(path, 0o600)
+  server.unref()
+  return {
+    forward,
+    heard: (topic) => listeners.has(topic),
+    close: () =>
+      new Promise((resolve) => {
+        // Answers on their way get a moment; a client that does not read cannot hold us up.
+        const cancel = systemClock.wakeAt(systemClock.now() + partingMs, () => {
+          for (const socket of sockets) socket.destroy()
+        })
+        server.close(() => {
+          cancel()
+          resolve()
+        })
+        for (const socket of sockets) socket.destroySoon()
+      }),
+  }
+}
+
+function listening(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}

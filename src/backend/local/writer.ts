@@ -1,0 +1,114 @@
+/**
+ * The group commit of a local store: all writes that are queued in one turn of the event loop become durable
+ * in one transaction. Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
+ *
+ * Q1  A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
+ * Q2  When the transaction fails as a whole, every write in it is rejected and none is kept.
+ * Q3  Watchers hear of mail after it is durable, once per thread and transaction.
+ * Q4  The write-ahead log is emptied while nobody waits; inside a commit only when that never came.
+ */
+import { systemClock } from '../../core/clock.js'
+import { storeClosed } from '../checks.js'
+import type { Database, Query } from './driver.js'
+import { sqliteFailure } from './rows.js'
+
+interface Queued {
+  /** Runs inside the transaction; gives what acknowledges it after the COMMIT. */
+  readonly apply: (arrived: Set<string>) => () => void
+  readonly reject: (error: unknown) => void
+}
+
+const idleMs = 100
+
+export class Writer {
+  private queue: Queued[] = []
+  private open = true
+  private cancelIdle: (() => void) | undefined
+  private lastFlushAt = 0
+  private readonly database: Database
+  private readonly arrived: (threads: ReadonlySet<string>) => void
+  private readonly rolledBack: () => void
+  private readonly checkpoint: Query
+
+  constructor(database: Database, hooks: { arrived: (threads: ReadonlySet<string>) => void; rolledBack: () => void }) {
+    this.database = database
+    this.arrived = hooks.arrived
+    this.rolledBack = hooks.rolledBack
+    this.checkpoint = database.query('PRAGMA wal_checkpoint(PASSIVE)')
+  }
+
+  add<T>(write: (arrived: Set<string>) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (!this.open) {
+        reject(storeClosed('local'))
+        return
+      }
+      if (this.queue.length === 0) setImmediate(() => this.flush())
+      this.queue.push({
+        apply: (arrived) => {
+          const result = write(arrived)
+          return () => resolve(result)
+        },
+        reject,
+      })
+    })
+  }
+
+  flush(): void {
+    const queue = this.queue
+    if (queue.length === 0) return
+    this.queue = []
+    const arrived = new Set<string>()
+    const acknowledgements: (() => void)[] = []
+    try {
+      this.database.exec('BEGIN IMMEDIATE')
+      for (const { apply } of queue) acknowledgements.push(apply(arrived))
+      this.database.exec('COMMIT')
+    } catch (error) {
+      const failure = sqliteFailure('write', error)
+      this.rollBack()
+      for (const { reject } of queue) reject(failure)
+      return
+    }
+    for (const acknowledge of acknowledgements) acknowledge()
+    if (arrived.size > 0) this.arrived(arrived)
+    this.lastFlushAt = systemClock.now()
+    this.cancelIdle ??= this.checkpointWhenIdle()
+  }
+
+  /** Flushes, then empties the log. Later writes are refused. */
+  close(): void {
+    this.flush()
+    this.open = false
+    this.cancelIdle?.()
+    this.database.query('PRAGMA wal_checkpoint(TRUNCATE)').one()
+  }
+
+  private rollBack(): void {
+    this.rolledBack()
+    try {
+      this.database.exec('ROLLBACK')
+    } catch (error) {
+      // SQLite rolls back by itself on a full disk; then there is nothing left to roll back. Anything else
+      // leaves a connection that we cannot trust with another write.
+      if (!(error instanceof Error) || !/no transaction is active/.test(error.message)) this.open = false
+    }
+  }
+
+  private checkpointWhenIdle(): () => void {
+    return systemClock.wakeAt(this.lastFlushAt + idleMs, () => {
+      this.cancelIdle = undefined
+      if (systemClock.now() - this.lastFlushAt < idleMs) this.cancelIdle = this.checkpointWhenIdle()
+      else this.tryCheckpoint()
+    })
+  }
+
+  private tryCheckpoint(): void {
+    try {
+      this.checkpoint.one()
+    } catch (error) {
+      // Nothing is lost: the log stays as it is and the next checkpoint or commit meets the same trouble.
+      process.emitWarning(sqliteFailure('write', error))
+    }
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as
+ * the tables of `local`. Synchronous; memory.ts decides when a write is applied.
+ *
+ * N1  `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
+ * N2  Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
+ */
+import { cursorNumber, listedAtOnce } from './checks.js'
+import type { Json } from '../core/json.js'
+import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from './port.js'
+
+interface Thread {
+  readonly number: number
+  readonly entries: StoredEntry[]
+  head: Head
+  seq: number
+  epoch: number
+}
+
+interface Box {
+  /** In order of number, since a Map keeps the order of insertion. */
+  readonly mail: Map<number, { readonly id: string; readonly body: string }>
+  readonly ids: Set<string>
+}
+
+interface Range {
+  readonly after?: number
+  readonly limit?: number
+}
+
+export interface MemoryStore {
+  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult
+  putMail(send: Send, body: string, arrived: Set<string>): void
+  read(thread: string, range?: Range): StoredEntry[]
+  readTree(root: string, range?: Range): StoredEntry[]
+  head(thread: string): StoredHead | undefined
+  list(filter: HeadFilter): { heads: StoredHead[]; next?: string }
+  restless(): StoredHead[]
+  readMail(thread: string, after: number): StoredMail[]
+  waiting(): string[]
+  readonly snapshots: Map<string, Uint8Array>
+}
+
+export function createMemoryStore(): MemoryStore {
+  const threads = new Map<string, Thread>()
+  const trees = new Map<string, StoredEntry[]>()
+  const boxes = new Map<string, Box>()
+  const snapshots = new Map<string, Uint8Array>()
+  let position = 0
+  let mailNumber = 0
+
+  function putMail(send: Send, body: string, arrived: Set<string>): void {
+    const box = boxes.get(send.to) ?? { mail: new Map(), ids: new Set() }
+    if (box.ids.has(send.id)) return
+    boxes.set(send.to, box)
+    mailNumber += 1
+    box.mail.set(mailNumber, { id: send.id, body })
+    box.ids.add(send.id)
+    arrived.add(send.to)
+  }
+
+  function finish(thread: string, done: readonly number[]): void {
+    const box = boxes.get(thread)
+    if (!box) return
+    for (const number of done) {
+      const mail = box.mail.get(number)
+      if (mail && box.mail.delete(number)) box.ids.delete(mail.id)
+    }
+    if (box.mail.size === 0) boxes.delete(thread)
+  }
+
+  function append(commit: Commit, thread: Thread | undefined): void {
+    const { entry, head } = commit
+    if (!head) {
+      if (thread) thread.epoch = commit.epoch
+      return
+    }
+    const kept = thread ?? { number: threads.size + 1, entries: [], head, seq: 0, epoch: commit.epoch }
+    kept.head = head
+    kept.epoch = commit.epoch
+    threads.set(commit.thread, kept)
+    if (!entry) return
+    position += 1
+    const { first, count, body, hash } = entry
+    const stored: StoredEntry = { thread: commit.thread, position, first, count, body, hash }
+    kept.seq += count
+    kept.entries.push(stored)
+    const tree = trees.get(head.root) ?? []
+    tree.push(stored)
+    trees.set(head.root, tree)
+  }
+
+  return {
+    snapshots,
+    putMail,
+    commit(commit, bodies, arrived) {
+      const thread = threads.get(commit.thread)
+      const seq = thread?.seq ?? 0
+      const epoch = thread?.epoch ?? 0
+      if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
+      append(commit, thread)
+      finish(commit.thread, commit.done)
+      commit.sends.forEach((send, index) => putMail(send, bodies[index] ?? 'null', arrived))
+      return { ok: true, position }
+    },
+    read(thread, range = {}) {
+      const entries = threads.get(thread)?.entries ?? []
+      const after = range.after ?? 0
+      const from = firstWhere(entries, (entry) => entry.first + entry.count - 1 > after)
+      return entries.slice(from, range.limit === undefined ? undefined : from + range.limit)
+    },
+    readTree(root, range = {}) {
+      const entries = trees.get(root) ?? []
+      const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
+      return entries.slice(from, from + (range.limit ?? listedAtOnce))
+    },
+    head(id) {
+      const thread = threads.get(id)
+      return thread && { ...thread.head, thread: id, seq: thread.seq }
+    },
+    list: (filter) => listHeads(threads, filter),
+    restless: () =>
+      [...threads]
+        .filter(([, { head }]) => !head.rest || head.wakeAt !== undefined)
+        .map(([id, { head, seq }]) => ({ ...head, thread: id, seq })),
+    readMail(thread, after) {
+      const found: StoredMail[] = []
+      for (const [number, { id, body }] of boxes.get(thread)?.mail ?? []) {
+        if (number > after) found.push({ number, id, body: parsed(body) })
+      }
+      return found
+    },
+    waiting: () => [...boxes.keys()],
+  }
+}
+
+function parsed(text: string): Json {
+  const value: Json = JSON.parse(text)
+  return value
+}
+
+function listHeads(threads: ReadonlyMap<string, Thread>, filter: HeadFilter): { heads: StoredHead[]; next?: string } {
+  const after = cursorNumber(filter.cursor)
+  const limit = filter.limit ?? listedAtOnce
+  const heads: StoredHead[] = []
+  let last = after
+  for (const [id, { number, head, seq }] of threads) {
+    if (number <= after || !matches(head, filter)) continue
+    if (heads.length === limit) return { heads, next: String(last) }
+    heads.push({ ...head, thread: id, seq })
+    last = number
+  }
+  return { heads }
+}
+
+function matches(head: Head, filter: HeadFilter): boolean {
+  return (
+    (filter.status === undefined || head.status === filter.status) &&
+    (filter.agent === undefined || head.agent === filter.agent) &&
+    (filter.tag === undefined || head.tags.includes(filter.tag)) &&
+    (filter.parent === undefined || head.parent === filter.parent) &&
+    (filter.root === undefined || head.root === filter.root)
+  )
+}
+
+/** Index of the first entry for which `holds` is true, when it is false before and true after. */
+function firstWhere(entries: readonly StoredEntry[], holds: (entry: StoredEntry) => boolean): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const entry = entries[middle]
+    if (entry && holds(entry)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

@@ -1,0 +1,47 @@
+/**
+ * Who listens to what inside one process: the signals of `memory` and the near half of those of `local`.
+ * Owns the lists of listeners; knows nothing of sockets or storage.
+ *
+ * H1  Listeners of a topic are told in the order in which they came, each value once, at once.
+ * H2  A listener that throws harms neither the publisher nor the other listeners: the process hears of it.
+ */
+import type { Json } from '../core/json.js'
+
+/** Runs what belongs to someone else; what it throws surfaces as uncaught, outside of our own work (H2). */
+export function tell(listener: () => void): void {
+  try {
+    listener()
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
+  }
+}
+
+export interface Topics {
+  publish(topic: string, value: Json): void
+  subscribe(topic: string, heard: (value: Json) => void): () => void
+  heard(topic: string): boolean
+}
+
+export function createTopics(): Topics {
+  const topics = new Map<string, Set<(value: Json) => void>>()
+  return {
+    publish(topic, value) {
+      const listeners = topics.get(topic)
+      if (!listeners) return
+      for (const listener of [...listeners]) tell(() => listener(value))
+    },
+    subscribe(topic, heard) {
+      // A wrapper of its own, so that the same function may listen twice and stop once.
+      const listener = (value: Json): void => heard(value)
+      const listeners = topics.get(topic) ?? new Set()
+      topics.set(topic, listeners.add(listener))
+      return () => {
+        listeners.delete(listener)
+        if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic)
+      }
+    },
+    heard: (topic) => topics.has(topic),
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * One attempt among several at the same request, as retries and fallbacks make them.
+ *
+ * AM1 Once an attempt has ended, nothing it still emits reaches the consumer: its deltas would be taken for
+ *     those of the attempt that follows.
+ */
+import type { ModelCallOptions } from './port.js'
+
+export interface Attempt {
+  readonly options: ModelCallOptions
+  /** The attempt failed: mute it. */
+  end(): void
+}
+
+export function attemptOptions(call: ModelCallOptions): Attempt {
+  let live = true
+  return {
+    options: {
+      ...call,
+      emit(delta) {
+        if (live) call.emit(delta)
+      },
+    },
+    end() {
+      live = false
+    },
+  }
+}

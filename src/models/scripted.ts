@@ -1,0 +1,168 @@
+/**
+ * A model that says what a script says: for tests, simulations, examples and benchmarks. No network, no
+ * clock, no chance.
+ *
+ * SC1 A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
+ * SC2 A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices
+ *     when it is read. The transcript is append-only, so the slice is what the model saw.
+ * SC3 An abort rejects with the signal's reason, also while a script is still thinking.
+ * SC4 With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
+ */
+import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
+import { isObject } from '../core/json.js'
+import type { Message } from '../core/message.js'
+import { noUsage, type Usage } from '../core/usage.js'
+import { abortable } from './abortable.js'
+import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall, ToolSpec } from './port.js'
+
+export type ScriptedReply =
+  | string
+  | {
+      readonly text?: string
+      readonly reasoning?: string
+      readonly calls?: readonly RequestedCall[]
+      readonly usage?: Partial<Usage>
+      readonly finish?: FinishReason
+      /** Thrown instead of replying. A text is MODEL_REJECTED; a failure keeps its code and its `retry`. */
+      readonly error?: Error | Failure | string
+    }
+
+/** A piece of a streamed reply. */
+export type ScriptedPiece = string | { readonly text: string } | { readonly reasoning: string }
+
+/** An async generator, usually; what it returns completes the reply. */
+type Pieces = AsyncIterable<ScriptedPiece, ScriptedReply | undefined | void>
+
+export type Script = (request: ModelRequest) => ScriptedReply | Promise<ScriptedReply> | Pieces
+
+export interface ScriptedRequest {
+  readonly system: string
+  readonly messages: readonly Message[]
+  readonly tools: readonly ToolSpec[]
+  readonly step: number
+  readonly thread: string
+}
+
+export interface ScriptedModel extends Model {
+  /** Every request so far, in order; empty with `record: false`. */
+  readonly requests: readonly ScriptedRequest[]
+}
+
+export interface ScriptedOptions {
+  readonly name?: string
+  readonly record?: boolean
+}
+
+const noCalls: readonly RequestedCall[] = []
+
+export function scriptedModel(script: Script | readonly ScriptedReply[], options: ScriptedOptions = {}): ScriptedModel {
+  const { name = 'scripted', record = true } = options
+  const requests: ScriptedRequest[] = []
+  const play = typeof script === 'function' ? script : inOrder(script)
+  return {
+    name,
+    requests,
+    call(request, call) {
+      if (call.signal.aborted) return Promise.reject(call.signal.reason)
+      if (record) requests.push(recorded(request))
+      // Not an async function: that would be a second promise (SC1).
+      try {
+        const given = play(request)
+        if (typeof given === 'string') return Promise.resolve(spoken({ text: given }, call))
+        if (isStream(given)) return streamed(given, call)
+        if (isPromise(given)) return abortable(given, call.signal).then((late) => spoken(replyFields(late), call))
+        return Promise.resolve(spoken(given, call))
+      } catch (thrown) {
+        return Promise.reject(thrown)
+      }
+    },
+  }
+}
+
+function inOrder(replies: readonly ScriptedReply[]): Script {
+  let next = 0
+  return () => {
+    const reply = replies[next++]
+    if (reply !== undefined) return reply
+    const had = replies.length === 1 ? '1 reply' : `${replies.length} replies`
+    const message = `the script of this scripted model has ${had} and this is request ${next}; add a reply, or script it with a function`
+    throw new SkeinError('MODEL_REJECTED', message, { data: { replies: replies.length, request: next } })
+  }
+}
+
+function recorded({ system, messages, tools, step, thread }: ModelRequest): ScriptedRequest {
+  const length = messages.length
+  return {
+    system,
+    tools,
+    step,
+    thread,
+    get messages() {
+      return messages.slice(0, length)
+    },
+  }
+}
+
+type ReplyFields = Exclude<ScriptedReply, string>
+
+function replyFields(reply: ScriptedReply | undefined | void): ReplyFields {
+  return typeof reply === 'string' ? { text: reply } : (reply ?? {})
+}
+
+/** A reply that comes in one piece, emitted in one piece. */
+function spoken(reply: ReplyFields, { emit }: ModelCallOptions): ModelReply {
+  if (reply.error !== undefined) throw thrownBy(reply.error)
+  if (reply.reasoning) emit({ type: 'reasoning', text: reply.reasoning })
+  if (reply.text) emit({ type: 'text', text: reply.text })
+  const calls = reply.calls ?? noCalls
+  return {
+    text: reply.text ?? '',
+    ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
+    calls,
+    usage: reply.usage ? { ...noUsage, ...reply.usage } : noUsage,
+    finish: reply.finish ?? (calls.length > 0 ? 'tool_calls' : 'stop'),
+  }
+}
+
+async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<ModelReply> {
+  const { signal, emit } = options
+  const iterator = pieces[Symbol.asyncIterator]()
+  let text = ''
+  let reasoning = ''
+  try {
+    for (;;) {
+      const { done, value } = await abortable(iterator.next(), signal)
+      if (done) {
+        const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
+        // What was streamed stands; only a part that was not streamed at all is still to be said.
+        const rest = { ...last, ...(!text && lastText && { text: lastText }), ...(!reasoning && lastReasoning && { reasoning: lastReasoning }) }
+        return { ...spoken(rest, options), ...(text && { text }), ...(reasoning && { reasoning }) }
+      }
+      if (typeof value === 'object' && 'reasoning' in value) {
+        reasoning += value.reasoning
+        emit({ type: 'reasoning', text: value.reasoning })
+      } else {
+        const piece = typeof value === 'string' ? value : value.text
+        text += piece
+        emit({ type: 'text', text: piece })
+      }
+    }
+  } catch (thrown) {
+    // Not awaited: a generator that waits for something else would hold up the abort (SC3).
+    iterator.return?.().then(undefined, () => undefined)
+    throw thrown
+  }
+}
+
+function thrownBy(error: Error | Failure | string): Error {
+  if (error instanceof Error) return error
+  return typeof error === 'string' ? new SkeinError('MODEL_REJECTED', error) : fromFailure(error)
+}
+
+function isStream(value: unknown): value is Pieces {
+  return isObject(value) && Symbol.asyncIterator in value
+}
+
+function isPromise(value: unknown): value is Promise<ScriptedReply> {
+  return isObject(value) && typeof value['then'] === 'function'
+}

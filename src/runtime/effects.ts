@@ -1,0 +1,113 @@
+/**
+ * Effects: how each kind of outstanding work is done. Every effect ends in a landing, given to the thread that
+ * wanted it; nothing here changes a thread.
+ *
+ * EX1 An effect never throws: whatever happens becomes a landing.
+ * EX2 The text that a model speaks is told as it comes, with the attempt and the offset it belongs to (EV2).
+ */
+import { createHash } from 'node:crypto'
+import type { Landing } from '../../actors/thread/commands.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { App } from '../agent/app.js'
+import type { Clock } from '../core/clock.js'
+import type { CallEffect, DeadlineEffect, ModelEffect } from '../core/effect.js'
+import type { DeltaEvent } from '../core/event.js'
+import { SkeinError, toFailure } from '../core/failure.js'
+import { canonical } from '../core/json.js'
+import type { Json } from '../core/json.js'
+import type { Model, ModelDelta } from '../models/port.js'
+import type { Pool } from '../pool/port.js'
+import type { Started } from './reconcile.js'
+import { toLanding, toRequest } from './request.js'
+import type { Brief } from './request.js'
+
+/** What effects need of the skein they run in. */
+export interface Means {
+  readonly app: App
+  readonly pool: Pool
+  readonly clock: Clock
+  brief(agent: string): Brief
+  model(brief: Brief): Promise<Model>
+}
+
+/** What an effect needs of the thread that wants it. */
+export interface Wanting {
+  readonly state: ThreadState
+  /** Resolves when the whole transcript is in memory. */
+  hydrated(): Promise<void>
+  /** Undefined when nobody listens. */
+  speak(make: () => DeltaEvent): void
+  land(landing: Landing): void
+}
+
+/** The model's words so far, for a watcher that comes in the middle. */
+export interface Speaking extends Started {
+  soFar(): DeltaEvent
+}
+
+export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Speaking {
+  const controller = new AbortController()
+  const voice = createVoice(wanting, effect.step)
+  const speak = async (): Promise<Landing> => {
+    const { state } = wanting
+    if (state.transcript.skipped > 0) await wanting.hydrated()
+    const brief = means.brief(state.agent)
+    const model = await means.model(brief)
+    const stepsBefore = state.turn?.steps ?? 0
+    const reply = await model.call(toRequest(brief, state), { signal: controller.signal, emit: voice.emit, restarted: voice.restart })
+    return toLanding(means.app, brief, { step: effect.step, reply, stepsBefore })
+  }
+  const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })
+  speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
+  return { abort: (reason) => controller.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
+}
+
+function createVoice({ state, speak }: Wanting, step: number) {
+  const place = () => ({ thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt })
+  let attempt = 1
+  let text = ''
+  let reasoned = 0
+  return {
+    emit(delta: ModelDelta): void {
+      if (delta.type === 'text') {
+        const offset = text.length
+        text += delta.text
+        speak(() => ({ type: 'text.delta', ...place(), offset, text: delta.text }))
+      } else if (delta.type === 'reasoning') {
+        const offset = reasoned
+        reasoned += delta.text.length
+        speak(() => ({ type: 'reasoning.delta', ...place(), offset, text: delta.text }))
+      } else speak(() => ({ ...place(), ...delta, type: 'call.delta' }))
+    },
+    restart(): void {
+      attempt++
+      text = ''
+      reasoned = 0
+      speak(() => ({ type: 'stream.reset', ...place(), text }))
+    },
+    soFar: (): DeltaEvent => ({ type: 'stream.reset', ...place(), text }),
+  }
+}
+
+export function runCall(means: Means, { state, land }: Wanting, { step, index }: CallEffect): Started {
+  const controller = new AbortController()
+  const call = state.slots.items[index]?.call
+  if (call) {
+    const { tool, args } = call
+    const idempotencyKey = keyOfCall([state.id, step, index, tool, args])
+    void means.pool
+      .run({ tool, args, threadId: state.id, idempotencyKey, signal: controller.signal })
+      .then((outcome) => land({ kind: 'returned', step, index, outcome }))
+  }
+  return { abort: (reason) => controller.abort(new SkeinError('CANCELLED', reason)) }
+}
+
+/** Derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10). */
+function keyOfCall(parts: Json): string {
+  return createHash('sha256').update(canonical(parts)).digest('base64url').slice(0, 32)
+}
+
+export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {
+  const cancel = clock.wakeAt(at, () => land({ kind: 'deadline', key }))
+  return { abort: cancel }
+}

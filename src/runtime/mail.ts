@@ -1,0 +1,30 @@
+/**
+ * Mail: a command on its way to a thread, and its opening at the other end. What arrives was written by another
+ * process, maybe of another version, so it is checked.
+ */
+import { z } from 'zod'
+import type { App } from '../agent/app.js'
+import type { Mail } from '../backend/port.js'
+import { commandSchema } from '../core/command.js'
+import type { Command } from '../core/command.js'
+import { failure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
+import type { Json } from '../core/json.js'
+
+const bodySchema = z.object({ command: commandSchema })
+
+export function sealMail(command: Command): Json {
+  return JSON.parse(JSON.stringify({ command }))
+}
+
+/** The command, or why this host cannot even ask the thread. */
+export function openMail(mail: Mail, app: App): { readonly command: Command } | { readonly refused: Failure } {
+  const checked = bodySchema.safeParse(mail.body)
+  if (!checked.success) return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`) }
+  const { command } = checked.data
+  if (command.kind === 'create' && !app.agents.has(command.agent)) {
+    const known = [...app.agents.keys()].join(', ') || 'none'
+    return { refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`) }
+  }
+  return { command }
+}

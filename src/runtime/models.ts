@@ -1,0 +1,38 @@
+/**
+ * Models by name, made when first needed: the definition's model with its retries, then its fallbacks with theirs.
+ */
+import type { App } from '../agent/app.js'
+import type { ModelDefinition } from '../agent/define.js'
+import type { Chance, Clock } from '../core/clock.js'
+import { toModel } from '../models/chosen.js'
+import { withFallback } from '../models/fallback.js'
+import type { Model } from '../models/port.js'
+import { withRetries } from '../models/retry.js'
+import type { Brief } from './request.js'
+
+export function createModels(app: App, clock: Clock, chance: Chance): (brief: Brief) => Promise<Model> {
+  const made = new Map<string, Promise<Model>>()
+
+  async function make(definition: ModelDefinition): Promise<Model> {
+    const chain = [definition, ...(definition.fallback ?? []).flatMap((name) => app.models.get(name) ?? [])]
+    const models = await Promise.all(chain.map(persistent))
+    const [only] = models
+    return models.length === 1 && only ? only : withFallback(models)
+  }
+
+  async function persistent({ name, model: source, maxRetries }: ModelDefinition): Promise<Model> {
+    const model = await toModel(source)
+    const named: Model = { name, call: (request, options) => model.call(request, options) }
+    return withRetries(named, { clock, chance, ...(maxRetries !== undefined && { maxRetries }) })
+  }
+
+  return ({ model: definition }) => {
+    const known = made.get(definition.name)
+    if (known) return known
+    const model = make(definition)
+    made.set(definition.name, model)
+    // What could not be made is tried again with the next turn.
+    model.catch(() => made.delete(definition.name))
+    return model
+  }
+}

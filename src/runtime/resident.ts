@@ -1,0 +1,325 @@
+/**
+ * A resident: one thread awake on this host. It owns the thread's state and live actor, commits what was
+ * decided, and keeps the outstanding effects running. It is the only writer of its thread.
+ *
+ * TH1 State changes only by folding a record that is then committed; nothing is shown to anyone (answers, news,
+ *     results) before its commit is durable.
+ * TH2 A call with a side effect and the model call of a later step start only when every record so far is
+ *     durable (T4); pure work may start before.
+ * TH3 One commit at a time; what is decided meanwhile goes into the next one.
+ * TH4 Mail is finished by the commit that holds its records, in order of arrival.
+ * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
+ */
+import { land, obey } from '../../actors/thread/commands.js'
+import type { Decision, Landing } from '../../actors/thread/commands.js'
+import { fold } from '../../actors/thread/fold.js'
+import { atRest, mayStart, outstanding } from '../../actors/thread/outstanding.js'
+import { createThreadActor } from '../../actors/thread/place.js'
+import type { ThreadActor } from '../../actors/thread/place.js'
+import { statusOf } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Backend, Commit, Head, StoredMail } from '../backend/port.js'
+import type { Answer } from '../core/command.js'
+import type { Effect } from '../core/effect.js'
+import type { DeltaEvent } from '../core/event.js'
+import { failure, toFailure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
+import type { Fact, ThreadRecord } from '../core/record.js'
+import { awaitDeadline, callModel, runCall } from './effects.js'
+import type { Means, Speaking, Wanting } from './effects.js'
+import { pack } from './journal.js'
+import { openMail } from './mail.js'
+import { answerTopic, asSignal, treeTopic } from './news.js'
+import { createReconciler } from './reconcile.js'
+import type { Started } from './reconcile.js'
+import { freeze } from './snapshot.js'
+import { wakeWhole } from './wake.js'
+import type { Woken } from './wake.js'
+
+const recordsPerSnapshot = 200
+
+export interface ResidentOptions {
+  readonly backend: Backend
+  readonly means: Means
+  readonly epoch: number
+  readonly maxParallelTools: number
+  readonly maxWallClockMs?: number
+  readonly warn: (what: string, thrown: unknown) => void
+  /** Asks the host to call `flush` at the end of this turn of the event loop. */
+  readonly dirty: (resident: Resident) => void
+  /** The thread came to rest, or was stopped by a failure (TH5). */
+  readonly rested: (resident: Resident, stopped?: Failure) => void
+}
+
+interface Reply {
+  readonly command: string
+  readonly answer: Answer
+}
+
+export class Resident {
+  readonly id: string
+  readonly state: ThreadState
+  readonly actor: ThreadActor['actor']
+  readonly #options: ResidentOptions
+  readonly #move: ThreadActor['move']
+  readonly #reconciler
+  readonly #wanting: Wanting
+  #chain: string
+  #durable: number
+  #sinceSnapshot: number
+  #reconciled = -1
+  #records: ThreadRecord[] = []
+  #done: number[] = []
+  #replies: Reply[] = []
+  #lastMail = 0
+  #readingMail = false
+  #moreMail = false
+  #committing = false
+  #stopped = false
+  #draining = false
+  #speaking: Speaking | undefined
+  #hydrating: Promise<void> | undefined
+
+  constructor({ state, chain, folded }: Woken, options: ResidentOptions) {
+    this.id = state.id
+    this.state = state
+    this.#options = options
+    this.#chain = chain
+    this.#durable = state.seq
+    this.#sinceSnapshot = folded
+    const { actor, move } = createThreadActor(state.place)
+    this.actor = actor
+    this.#move = move
+    this.#wanting = {
+      state,
+      hydrated: () => (this.#hydrating ??= this.#hydrate()),
+      speak: (make) => this.#speak(make),
+      land: () => undefined,
+    }
+    this.#reconciler = createReconciler(
+      { start: (effect, done) => this.#start(effect, done), ready: (effect) => this.#ready(effect) },
+      options.maxParallelTools,
+    )
+  }
+
+  /** Starts whatever the state waits for, and reads the mail. */
+  begin(): void {
+    this.#reconcile()
+    this.mailArrived()
+  }
+
+  /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
+  get resting(): boolean {
+    return (this.#draining || atRest(this.state)) && this.#reconciler.running === 0 && !this.#busy
+  }
+
+  get #busy(): boolean {
+    return this.#committing || this.#readingMail || this.#records.length > 0 || this.#done.length > 0
+  }
+
+  get wakeAt(): number | undefined {
+    return this.state.turn?.deadlineAt
+  }
+
+  /** What the model has said so far, for watchers that come late. */
+  sayAgain(): void {
+    const speaking = this.#speaking
+    if (speaking) this.#speak(() => speaking.soFar())
+  }
+
+  mailArrived(): void {
+    this.#moreMail = true
+    if (!this.#readingMail && !this.#stopped && !this.#draining) void this.#readMail().catch((thrown: unknown) => this.stop(toFailure(thrown, 'STORE_CLOSED')))
+  }
+
+  async #readMail(): Promise<void> {
+    this.#readingMail = true
+    while (this.#moreMail && !this.#stopped) {
+      this.#moreMail = false
+      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) this.#take(mail)
+    }
+    this.#readingMail = false
+    this.#settle()
+  }
+
+  #take(mail: StoredMail): void {
+    this.#lastMail = mail.number
+    this.#done.push(mail.number)
+    this.#options.dirty(this)
+    const known = this.state.accepted.get(mail.id)
+    if (known) {
+      const { seq, run } = known
+      return void this.#replies.push({ command: mail.id, answer: { ok: true, seq, ...(run && { run }) } })
+    }
+    const { means } = this.#options
+    const opened = openMail(mail, means.app)
+    const decision: Decision = 'refused' in opened ? opened : obey(this.state, { id: mail.id, command: opened.command }, this.#moment())
+    this.#replies.push({ command: mail.id, answer: this.#obeyed(mail.id, decision) })
+  }
+
+  #obeyed(id: string, decision: Decision): Answer {
+    if ('refused' in decision) return { ok: false, failure: decision.refused }
+    this.#apply(decision.facts, id)
+    const run = this.state.accepted.get(id)?.run
+    return { ok: true, seq: this.state.seq, ...(run && { run }) }
+  }
+
+  #moment() {
+    const { means, maxWallClockMs } = this.#options
+    return { now: means.clock.now(), ...(maxWallClockMs !== undefined && { maxWallClockMs }) }
+  }
+
+  #apply(facts: readonly Fact[], by?: string): void {
+    if (facts.length === 0) return
+    const at = this.#options.means.clock.now()
+    for (const fact of facts) {
+      const record: ThreadRecord = { seq: this.state.seq + 1, at, ...(by !== undefined && { by }), ...fact }
+      fold(this.state, record, this.#move)
+      this.#records.push(record)
+    }
+    this.#options.dirty(this)
+    this.#reconcile()
+  }
+
+  #reconcile(): void {
+    if (this.state.wants === this.#reconciled) return this.#reconciler.startReady()
+    this.#reconciled = this.state.wants
+    this.#reconciler.reconcile(outstanding(this.state))
+  }
+
+  #ready(effect: Effect): boolean {
+    if (effect.kind === 'deadline') return true
+    if (this.#stopped || this.#draining || !mayStart(this.state)) return false
+    const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 : this.state.slots.items[effect.index]?.call.sideEffect
+    return !waits || this.#durable === this.state.seq // TH2
+  }
+
+  #start(effect: Effect, done: () => boolean): Started {
+    const { means } = this.#options
+    const landed = (landing: Landing): void => {
+      if (!done()) return
+      this.#apply(this.#decide(landing))
+      this.#settle()
+    }
+    const wanting: Wanting = { ...this.#wanting, land: landed }
+    if (effect.kind === 'call') return runCall(means, wanting, effect)
+    if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
+    this.#speaking = callModel(means, wanting, effect)
+    return this.#speaking
+  }
+
+  #decide(landing: Landing): readonly Fact[] {
+    if (landing.kind === 'reply' || landing.kind === 'model_failed') this.#speaking = undefined
+    const decision = land(this.state, landing, this.#moment())
+    return 'refused' in decision ? [] : decision.facts
+  }
+
+  #speak(make: () => DeltaEvent): void {
+    const { signals } = this.#options.backend
+    const topic = treeTopic(this.state.path[0] ?? this.id)
+    if (!this.#stopped && signals.heard(topic)) signals.publish(topic, asSignal({ kind: 'spoken', event: make() }))
+  }
+
+  async #hydrate(): Promise<void> {
+    const { state } = await wakeWhole(this.#options.backend, this.id)
+    const { transcript } = this.state
+    transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+    transcript.skipped = 0
+  }
+
+  /** Commits what was decided since the last commit. */
+  async flush(): Promise<void> {
+    if (this.#committing || this.#stopped) return
+    const records = this.#records
+    const replies = this.#replies
+    const commit = this.#commit(records)
+    this.#records = []
+    this.#replies = []
+    this.#done = []
+    this.#committing = true
+    try {
+      const result = await this.#options.backend.commit(commit)
+      this.#committing = false
+      if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
+      this.#committed({ records, replies, position: result.position, ...(commit.entry && { chain: commit.entry.hash }) })
+    } catch (thrown) {
+      this.#committing = false
+      this.stop(toFailure(thrown, 'STORE_CLOSED'))
+    }
+  }
+
+  #commit(records: readonly ThreadRecord[]): Commit {
+    return {
+      thread: this.id,
+      expected: this.#durable,
+      epoch: this.#options.epoch,
+      ...(records.length > 0 && { entry: pack(records, this.#chain) }),
+      ...(this.state.seq > 0 && { head: this.#head() }),
+      sends: [],
+      done: this.#done,
+    }
+  }
+
+  #head(): Head {
+    const { state } = this
+    const { wakeAt } = this
+    return {
+      agent: state.agent,
+      status: statusOf(state),
+      root: state.path[0] ?? state.id,
+      path: state.path,
+      tags: state.tags,
+      rest: atRest(state),
+      createdAt: state.createdAt,
+      updatedAt: state.updatedAt,
+      ...(state.parent !== undefined && { parent: state.parent }),
+      ...(wakeAt !== undefined && { wakeAt }),
+    }
+  }
+
+  #committed(what: { records: readonly ThreadRecord[]; replies: readonly Reply[]; position: number; chain?: string }): void {
+    const { signals } = this.#options.backend
+    const last = what.records.at(-1)
+    if (last) this.#durable = last.seq
+    if (what.chain !== undefined) this.#chain = what.chain
+    const topic = treeTopic(this.state.path[0] ?? this.id)
+    if (last && signals.heard(topic)) {
+      signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position: what.position, records: what.records }))
+    }
+    for (const { command, answer } of what.replies) signals.publish(answerTopic(command), answer as never)
+    this.#sinceSnapshot += what.records.length
+    if (this.#sinceSnapshot >= recordsPerSnapshot) this.#snapshot()
+    if (this.#records.length > 0 || this.#done.length > 0) this.#options.dirty(this)
+    this.#reconciler.startReady()
+    this.#settle()
+  }
+
+  #settle(): void {
+    if (!this.#stopped && this.resting) this.#options.rested(this)
+  }
+
+  /** A cache (J6): that it could not be written is no failure of the thread. */
+  #snapshot(): void {
+    if (this.#durable !== this.state.seq) return
+    this.#sinceSnapshot = 0
+    const { backend, warn } = this.#options
+    const put = backend.snapshots.put(this.id, freeze({ state: this.state, chain: this.#chain }))
+    put.catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
+  }
+
+  /** Starts nothing more, ends model calls (they can be asked again), lets running calls land. */
+  drain(): void {
+    this.#draining = true
+    this.#reconciler.abortAll('the host is closing', 'model')
+    this.#settle()
+  }
+
+  /** Ends the residence: effects are aborted, what was not committed is forgotten. */
+  stop(why?: Failure): void {
+    if (this.#stopped) return
+    this.#stopped = true
+    this.#reconciler.abortAll('the thread left this host')
+    this.actor.stop()
+    if (why) this.#options.rested(this, why)
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * The composition root: a skein is a host on a backend and the handles on its threads; a client is the handles
+ * alone. Nothing is global: two skeins in one process do not meet.
+ */
+import { z } from 'zod'
+import type { App } from '../agent/app.js'
+import type { BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
+import { local } from '../backend/local/local.js'
+import { systemChance, systemClock } from '../core/clock.js'
+import type { Chance, Clock } from '../core/clock.js'
+import type { SkeinEvent } from '../core/event.js'
+import { SkeinError, isSkeinError } from '../core/failure.js'
+import { createHostPool } from '../pool/host.js'
+import type { Means } from './effects.js'
+import { follow } from './follow.js'
+import { Host } from './host.js'
+import { loadApp } from './load-app.js'
+import type { AppSource } from './load-app.js'
+import { createModels } from './models.js'
+import { post } from './post.js'
+import { createBrief } from './request.js'
+import type { Brief } from './request.js'
+import { createThread, missing } from './thread.js'
+import type { Thread, ThreadMeans } from './thread.js'
+
+export interface Limits {
+  /** Calls of one step that run at once. Default 8. */
+  readonly maxParallelTools?: number
+  /** How long a turn may take. Default: no limit. */
+  readonly maxWallClockMs?: number
+}
+
+export interface SkeinOptions {
+  /** A module (URL or path) that exports definitions, such a module already imported, or a list of definitions. */
+  readonly app: AppSource
+  /** Default: `local('.skein')`. */
+  readonly backend?: BackendSource
+  readonly limits?: Limits
+  /** Resting threads that are kept in memory. Default 256. */
+  readonly maxResident?: number
+  /** How long running calls may go on after `close()`. Default 5,000. */
+  readonly closeGraceMs?: number
+  readonly clock?: Clock
+  readonly chance?: Chance
+  /** Told of what an operator should know. Default: a process warning. */
+  readonly warn?: (what: string, thrown: unknown) => void
+}
+
+export interface CreateThread {
+  readonly agent: string
+  /** Creating the same id again gives the thread that is there. */
+  readonly id?: string
+  readonly tags?: readonly string[]
+}
+
+export interface SkeinClient {
+  readonly threads: {
+    create(options: CreateThread): Promise<Thread>
+    get(id: string): Promise<Thread>
+    list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
+  }
+  /** One subscription for a whole tree; goes on from a cursor. */
+  events(options: { readonly root: string; readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<SkeinEvent>
+  /** Whether a host serves the store. */
+  hosted(): Promise<boolean>
+  close(): Promise<void>
+}
+
+export interface Skein extends SkeinClient {
+  /** Threads that are awake here. */
+  readonly resident: number
+}
+
+const positive = z.number().int().positive()
+const optionsSchema = z.strictObject({
+  app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
+  backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
+  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional() }).optional(),
+  maxResident: z.number().int().min(0).optional(),
+  closeGraceMs: z.number().min(0).optional(),
+  clock: z.custom<Clock>().optional(),
+  chance: z.custom<Chance>().optional(),
+  warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
+})
+
+const createSchema = z.strictObject({
+  agent: z.string().min(1),
+  id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
+  tags: z.array(z.string().min(1)).optional(),
+})
+
+function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
+  const checked = schema.safeParse(value)
+  if (checked.success) return checked.data
+  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
+}
+
+export async function createSkein(options: SkeinOptions): Promise<Skein> {
+  check(optionsSchema, options, 'createSkein')
+  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {} } = options
+  const app = await loadApp(options.app)
+  const backend = await source.open('host')
+  try {
+    const host = await Host.open({
+      backend,
+      means: await createMeans(app, clock, chance),
+      maxParallelTools: limits.maxParallelTools ?? 8,
+      ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
+      maxResident: options.maxResident ?? 256,
+      closeGraceMs: options.closeGraceMs ?? 5_000,
+      warn: options.warn ?? ((what, thrown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning')),
+    })
+    const client = createClient({ backend, clock, chance })
+    return {
+      ...client,
+      get resident() {
+        return host.resident
+      },
+      async close() {
+        await host.close()
+        await client.close()
+      },
+    }
+  } catch (thrown) {
+    await backend.close()
+    throw thrown
+  }
+}
+
+/** Handles on the threads of a store that another process may serve. */
+export async function connectSkein(options: { readonly backend: BackendSource; readonly clock?: Clock; readonly chance?: Chance }): Promise<SkeinClient> {
+  const { backend, clock = systemClock, chance = systemChance } = options
+  return createClient({ backend: await backend.open('client'), clock, chance })
+}
+
+async function createMeans(app: App, clock: Clock, chance: Chance): Promise<Means> {
+  const briefs = new Map<string, Brief>()
+  const brief = (agent: string): Brief => {
+    const known = briefs.get(agent) ?? createBrief(app, agent)
+    briefs.set(agent, known)
+    return known
+  }
+  return { app, clock, brief, pool: await createHostPool(app.tools, clock), model: createModels(app, clock, chance) }
+}
+
+function createClient(means: ThreadMeans): SkeinClient {
+  const { backend, chance } = means
+  const closed = new AbortController()
+  const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  return {
+    threads: {
+      async create(options) {
+        const { agent, id = chance.id(), tags = [] } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags })
+        return get(id)
+      },
+      get,
+      async list(filter = {}) {
+        const { heads, next } = await backend.heads.list(filter)
+        return { threads: heads, ...(next !== undefined && { next }) }
+      },
+    },
+    events: ({ signal, ...options }) => follow(backend, { ...options, signal: signal ? AbortSignal.any([signal, closed.signal]) : closed.signal }),
+    hosted: () => backend.hosted(),
+    async close() {
+      closed.abort()
+      await backend.close()
+    },
+  }
+}
+
+async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags }: Required<CreateThread>): Promise<void> {
+  const existing = await backend.heads.get(id)
+  try {
+    if (!existing) await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id] } })
+  } catch (thrown) {
+    // Someone else created it at the same time: that is what was asked for.
+    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
+  }
+  const head = existing ?? (await backend.heads.get(id))
+  if (head && head.agent !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+}

@@ -1,0 +1,55 @@
+/**
+ * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The
+ * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
+ * needs it reads it then.
+ *
+ * SN1 A snapshot of another fold version, or one that cannot be read, is as good as none.
+ * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
+ */
+import { Packr } from 'msgpackr'
+import { z } from 'zod'
+import { createState } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+
+/** Goes up when `fold` or the shape of its state changes. */
+const foldVersion = 1
+
+const codec = new Packr({ useRecords: false, mapsAsObjects: true })
+
+const envelope = z.object({
+  version: z.literal(foldVersion),
+  chain: z.string(),
+  accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
+  messages: z.number(),
+  state: z.looseObject({ id: z.string(), seq: z.number(), step: z.number() }),
+})
+
+export interface Waking {
+  readonly state: ThreadState
+  readonly chain: string
+}
+
+export function freeze({ state, chain }: Waking): Uint8Array {
+  const { transcript, accepted, ...rest } = state
+  const messages = transcript.skipped + transcript.items.length
+  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, state: rest })
+}
+
+export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
+  if (!bytes) return undefined
+  const checked = envelope.safeParse(unpackQuietly(bytes))
+  if (!checked.success || checked.data.state.id !== id) return undefined
+  const { chain, accepted, messages, state } = checked.data
+  return {
+    chain,
+    state: { ...createState(id), ...(state as Partial<ThreadState>), accepted: new Map(accepted as [string, { seq: number; at: number }][]), transcript: { skipped: messages, items: [] } },
+  }
+}
+
+function unpackQuietly(bytes: Uint8Array): unknown {
+  try {
+    return codec.unpack(bytes)
+  } catch {
+    return undefined // SN1
+  }
+}

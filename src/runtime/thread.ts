@@ -1,0 +1,151 @@
+/**
+ * A thread as its users hold it: an id and the ways to speak to it. It keeps no state of the thread, so it may be
+ * held for ever, in any process.
+ */
+import type { Backend, StoredHead } from '../backend/port.js'
+import type { Chance, Clock } from '../core/clock.js'
+import type { Answer, Command } from '../core/command.js'
+import type { SkeinEvent } from '../core/event.js'
+import { SkeinError, isSkeinError } from '../core/failure.js'
+import type { Message } from '../core/message.js'
+import type { Usage } from '../core/usage.js'
+import { follow } from './follow.js'
+import { createInbox } from './inbox.js'
+import { decode } from './journal.js'
+import { treeTopic } from './news.js'
+import { post } from './post.js'
+import { createRun } from './run.js'
+import type { Run, RunPlace } from './run.js'
+import { wake, wakeWhole } from './wake.js'
+
+export interface SendOptions {
+  /** The message's and the run's id; sending the same id again is sending once. */
+  readonly id?: string
+  /** `new_turn` waits until the running turn has ended; `steer` (default) joins it at its next step. */
+  readonly delivery?: 'steer' | 'new_turn'
+  /** The model sees it, lists hide it. */
+  readonly silent?: boolean
+}
+
+export interface Thread {
+  readonly id: string
+  readonly agent: string
+  readonly tags: readonly string[]
+  info(): Promise<StoredHead>
+  status(): Promise<string>
+  messages(page?: { readonly after?: string; readonly limit?: number; readonly silent?: 'hide' | 'show' }): Promise<readonly Message[]>
+  usage(): Promise<Usage>
+  send(text: string, options?: SendOptions): Run
+  /** Stores a message without starting a turn. */
+  inject(text: string, options?: { readonly id?: string; readonly role?: 'user' | 'system' | 'assistant'; readonly silent?: boolean }): Promise<void>
+  /** The run of an earlier message. */
+  run(id: string): Run
+  /** Ends the running turn. False when none was running. */
+  cancel(reason?: string): Promise<boolean>
+  pause(reason?: string): Promise<void>
+  /** Goes on after `pause`, or tries a failed turn again. False when there was nothing to resume. */
+  resume(): Promise<boolean>
+  terminate(reason?: string): Promise<void>
+  events(options?: { readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<SkeinEvent>
+  /** Resolves when the thread is at rest. */
+  settled(): Promise<StoredHead>
+}
+
+export interface ThreadMeans {
+  readonly backend: Backend
+  readonly clock: Clock
+  readonly chance: Chance
+}
+
+export function createThread({ backend, clock, chance }: ThreadMeans, head: StoredHead): Thread {
+  const { thread: id, root } = head
+  const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
+  const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
+  const events = (options: { from?: string; signal?: AbortSignal } = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options })
+  return {
+    id,
+    agent: head.agent,
+    tags: head.tags,
+    info,
+    status: async () => (await info()).status,
+    messages: (page) => readMessages(backend, id, page),
+    usage: async () => (await wake(backend, id)).state.usage,
+    send(text, { id: run = chance.id(), delivery = 'steer', silent } = {}) {
+      const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, run)
+      accepted.catch(() => undefined) // whoever consumes the run hears of it
+      return createRun(backend, run, () => placeOf(backend, { root, thread: id, run, accepted }))
+    },
+    async inject(text, { id: message = chance.id(), role = 'user', silent } = {}) {
+      await ask({ kind: 'message', role, text, delivery: 'store', ...(silent && { silent }) }, message)
+    },
+    run: (run) => createRun(backend, run, () => findRun(backend, { root, thread: id, run })),
+    cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
+    pause: async (reason) => void (await changed(ask({ kind: 'pause', reason }))),
+    resume: () => changed(ask({ kind: 'resume' })),
+    terminate: async (reason) => void (await changed(ask({ kind: 'terminate', reason }))),
+    events,
+    settled: () => settled(backend, info, root),
+  }
+}
+
+/** A command that found nothing to do is no error for the caller. */
+async function changed(answer: Promise<unknown>): Promise<boolean> {
+  try {
+    await answer
+    return true
+  } catch (thrown) {
+    if (isSkeinError(thrown) && thrown.code === 'COMMAND_REFUSED') return false
+    throw thrown
+  }
+}
+
+export function missing(id: string): never {
+  throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, { data: { thread: id } })
+}
+
+async function readMessages(backend: Backend, id: string, page: Parameters<Thread['messages']>[0] = {}): Promise<readonly Message[]> {
+  const { state } = await wakeWhole(backend, id)
+  if (state.seq === 0) missing(id)
+  const { after, limit = Infinity, silent = 'hide' } = page
+  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)]
+  const start = after === undefined ? 0 : all.findIndex((message) => message.id === after) + 1
+  if (after !== undefined && start === 0) throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
+  return all.slice(start).filter((message) => silent === 'show' || !message.silent).slice(0, limit)
+}
+
+interface Sent {
+  readonly root: string
+  readonly thread: string
+  readonly run: string
+}
+
+async function placeOf(backend: Backend, { accepted, ...sent }: Sent & { accepted: Promise<Extract<Answer, { ok: true }>> }): Promise<RunPlace> {
+  const { seq, run = sent.run } = await accepted
+  // Its own turn: the message is the last record but one at most. A turn it joined began earlier.
+  return run === sent.run ? { ...sent, after: Math.max(0, seq - 2) } : findRun(backend, { ...sent, run })
+}
+
+async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<RunPlace> {
+  for (const entry of await backend.journal.read(thread)) {
+    for (const record of decode(thread, entry)) {
+      if (record.type === 'message.received' && record.id === run && record.run !== undefined && record.run !== run) return findRun(backend, { root, thread, run: record.run })
+      const starts = (record.type === 'turn.started' && record.run === run) || (record.type === 'message.received' && record.id === run && record.run === run)
+      if (starts) return { root, thread, run, after: record.seq - 1 }
+    }
+  }
+  throw new SkeinError('UNKNOWN_RUN', `thread ${thread} has no run ${JSON.stringify(run)}`)
+}
+
+async function settled(backend: Backend, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
+  const bell = createInbox<'ring'>()
+  const stop = backend.signals.subscribe(treeTopic(root), () => bell.push('ring'))
+  try {
+    for (;;) {
+      const head = await info()
+      if (head.rest) return head
+      await bell.next()
+    }
+  } finally {
+    stop()
+  }
+}

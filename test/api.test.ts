@@ -1,0 +1,78 @@
+/**
+ * The public names, all of them. A name that comes or goes is a decision: it is made here, in the same change.
+ * `values` exist when the program runs, `types` only for the compiler.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import { exportsOf } from './helpers/exports.js'
+
+interface Door {
+  readonly path: string
+  readonly values: readonly string[]
+  readonly types: readonly string[]
+}
+
+const doors: readonly Door[] = [
+  {
+    path: 'src/index.ts',
+    values: [],
+    types: [],
+  },
+  {
+    path: 'src/testing.ts',
+    values: [],
+    types: [],
+  },
+]
+
+const oneScreen = 60
+
+describe.each(doors)('$path', ({ path, values, types }) => {
+  const url = new URL(`../${path}`, import.meta.url)
+  const read = (): string => readFileSync(fileURLToPath(url), 'utf8')
+
+  it('exists', () => {
+    expect(existsSync(url), `${path} does not exist yet`).toBe(true)
+  })
+
+  it('exports these values', async () => {
+    const real: object = await import(url.href)
+    expect(Object.keys(real).sort()).toEqual([...values])
+  })
+
+  it('names these values and types', () => {
+    const { values: named, types: namedTypes } = exportsOf({ path, text: read() })
+    expect(named).toEqual([...values])
+    expect(namedTypes).toEqual([...types])
+  })
+
+  it('is one screen of explicit exports and nothing else', () => {
+    const { other } = exportsOf({ path, text: read() })
+    expect(other).toEqual([])
+    expect(read().trimEnd().split('\n').length).toBeLessThanOrEqual(oneScreen)
+  })
+})
+
+describe('reading the exports of a door', () => {
+  const read = (text: string) => exportsOf({ path: 'src/index.ts', text })
+
+  it('tells values from types, and renamed names', () => {
+    expect(read(`/** Door. */\nexport { b, type C, d as a } from './x.js'\nexport type { F, E as D } from './y.js'\nexport {\n  g,\n} from './z.js'\n`)).toEqual({
+      values: ['a', 'b', 'g'],
+      types: ['C', 'D', 'F'],
+      other: [],
+    })
+  })
+
+  it.each([
+    ['export const a = 1'],
+    ['export function a() {}'],
+    [`export * from './x.js'`],
+    [`export * as x from './x.js'`],
+    [`import { a } from './x.js'`],
+    ['const a = 1'],
+  ])('refuses %s', (line) => {
+    expect(read(`export { b } from './b.js'\n${line}\n`).other).toEqual([`src/index.ts:2 ${line}`])
+  })
+})
