@@ -5,15 +5,18 @@
  * CO1 Facts that a decision gives can always be folded: commands may be refused, records may not.
  * CO2 An outcome for a step or call that is no longer wanted decides nothing.
  * CO3 A command that would change nothing is refused, so that a repeated id can never act later (CM1).
+ * CO4 What follows from the state alone (a queued message starts a turn, a last answer ends it) is not part of a
+ *     decision but of `due`: it is asked after every record and on waking, so a journal cut between any two
+ *     records goes on the same way.
  */
 import type { Command } from '../../src/core/command.js'
 import { turnDeadlineKey } from '../../src/core/effect.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import type { Fact, ModelReplied, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import type { Fact, ModelReplied, TurnEnded } from '../../src/core/record.js'
 import { isOver, statusOf } from './state.js'
-import type { ThreadState } from './state.js'
+import type { ThreadState, Turn } from './state.js'
 
 export type Decision = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 
@@ -38,10 +41,10 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
   if (state.seq === 0) return refuse('UNKNOWN_THREAD', `there is no thread ${state.id}; create it first`)
   switch (command.kind) {
     case 'message':
-      return receive(state, { id, command }, moment)
+      return receive(state, { id, command })
     case 'cancel':
       if (!state.turn) return refuse('COMMAND_REFUSED', `thread ${state.id} has no turn to cancel: it is ${statusOf(state)}`)
-      return { facts: endTurn(state, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) }, moment) }
+      return { facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })] }
     case 'pause':
       if (isOver(state) || state.place.gate === 'paused') return unchanged(state)
       return { facts: [{ type: 'thread.paused', ...(command.reason && { reason: command.reason }) }] }
@@ -52,7 +55,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       return unchanged(state)
     case 'terminate':
       if (state.place.work === 'terminated') return unchanged(state)
-      return { facts: terminate(state, command.reason) }
+      return { facts: [{ type: 'thread.terminated', ...(command.reason && { reason: command.reason }) }] }
   }
 }
 
@@ -61,28 +64,34 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
   const { turn } = state
   if (!turn) return nothing
   switch (landing.kind) {
-    case 'reply': {
-      const { reply } = landing
-      if (state.place.work !== 'thinking' || reply.step !== state.step + 1) return nothing
-      const replied: Fact = { type: 'model.replied', ...reply }
-      const waits = reply.calls.some((call) => !call.refused)
-      return { facts: waits ? [replied] : [replied, ...afterStep(state, reply, moment)] }
-    }
+    case 'reply':
+      if (state.place.work !== 'thinking' || landing.reply.step !== state.step + 1) return nothing
+      return { facts: [{ type: 'model.replied', ...landing.reply }] }
     case 'model_failed':
       if (state.place.work !== 'thinking' || landing.step !== state.step + 1) return nothing
-      return { facts: endTurn(state, { reason: 'failed', failure: landing.failure }, moment) }
+      return { facts: [endTurn(turn, { reason: 'failed', failure: landing.failure })] }
     case 'returned': {
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
       if (!slot || slot.outcome) return nothing
       const { step, index, outcome } = landing
-      const returned: Fact = { type: 'call.returned', step, index, outcome }
-      const last = state.slots.open === 1 && turn.stop !== undefined
-      return { facts: last ? [returned, ...endTurn(state, { reason: turn.stop ?? 'completed' }, moment)] : [returned] }
+      return { facts: [{ type: 'call.returned', step, index, outcome }] }
     }
     case 'deadline':
       if (landing.key !== turnDeadlineKey(turn.run) || moment.now < (turn.deadlineAt ?? Infinity)) return nothing
-      return { facts: endTurn(state, { reason: 'deadline' }, moment) }
+      return { facts: [endTurn(turn, { reason: 'deadline' })] }
   }
+}
+
+/** The fact that the state itself calls for, if any (CO4). */
+export function due(state: ThreadState, moment: Moment): Fact | undefined {
+  const { turn, queue, slots } = state
+  if (state.seq === 0) return undefined
+  if (!turn) {
+    const next = isOver(state) ? undefined : queue.find(({ delivery }) => delivery !== 'store')
+    return next && turnStarted(next.message.id, moment)
+  }
+  if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
+  return turn.stop && slots.open === 0 ? endTurn(turn, { reason: turn.stop }) : undefined
 }
 
 function refuse(code: Failure['code'], message: string): Decision {
@@ -101,40 +110,17 @@ function create(state: ThreadState, command: Extract<Command, { kind: 'create' }
   return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }) }] }
 }
 
-function receive(
-  state: ThreadState,
-  { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> },
-  moment: Moment,
-): Decision {
+function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {
   if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
   const { text, role, delivery, silent } = command
   const run = delivery === 'store' ? undefined : delivery === 'steer' && state.turn ? state.turn.run : id
-  const received: Fact = { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }) }
-  const starts = delivery !== 'store' && !state.turn
-  return { facts: starts ? [received, turnStarted(id, moment)] : [received] }
+  return { facts: [{ type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }) }] }
 }
 
-/** What follows a step whose calls are all answered: another step, or the end of the turn. */
-function afterStep(state: ThreadState, reply: Omit<ModelReplied, 'type'>, moment: Moment): Fact[] {
-  if (reply.calls.length > 0) return reply.stop ? endTurn(state, { reason: reply.stop }, moment) : []
-  if (state.queue.some(({ delivery }) => delivery === 'steer')) return []
-  const reason: StopReason = reply.stop ?? (reply.text === '' ? 'empty_reply' : 'completed')
-  return endTurn(state, { reason }, moment)
+function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
+  return { type: 'turn.ended', run, ...end }
 }
 
-/** Ends the running turn and begins the next one that was asked for. */
-function endTurn(state: ThreadState, end: Omit<TurnEnded, 'type' | 'run'>, moment: Moment): Fact[] {
-  const facts: Fact[] = [{ type: 'turn.ended', run: state.turn?.run ?? '', ...end }]
-  const next = state.queue.find(({ delivery }) => delivery === 'new_turn')
-  if (next) facts.push(turnStarted(next.message.id, moment))
-  return facts
-}
-
-function terminate({ turn }: ThreadState, reason: string | undefined): Fact[] {
-  const terminated: Fact = { type: 'thread.terminated', ...(reason && { reason }) }
-  return turn ? [{ type: 'turn.ended', run: turn.run, reason: 'terminated', ...(reason && { detail: reason }) }, terminated] : [terminated]
-}
-
-function turnStarted(run: string, { now, maxWallClockMs }: Moment): TurnStarted {
+function turnStarted(run: string, { now, maxWallClockMs }: Moment): Fact {
   return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }) }
 }

@@ -112,7 +112,8 @@ function reply(state: ThreadState, record: ModelReplied & { readonly at: number 
   state.step = step
   turn.steps++
   turn.usage = addUsage(turn.usage, usage)
-  if (stop) turn.stop = stop
+  const ends = stop ?? endOf(record, state)
+  if (ends) turn.stop = ends
   state.usage = addUsage(state.usage, usage)
   state.transcript.items.push({
     id: `step_${step}`,
@@ -125,6 +126,12 @@ function reply(state: ThreadState, record: ModelReplied & { readonly at: number 
   state.slots = createSlots(calls)
   takeResults(state, at)
   return true
+}
+
+/** A reply without calls is the last of its turn, unless someone has said something meanwhile. */
+function endOf({ calls, text }: ModelReplied, { queue }: ThreadState): StopReason | undefined {
+  if (calls.length > 0 || queue.some(({ delivery }) => delivery === 'steer')) return undefined
+  return text === '' ? 'empty_reply' : 'completed'
 }
 
 /** Moves finished results into the transcript; between two steps also what arrived meanwhile. */

@@ -7,6 +7,7 @@
  */
 import { callKey, modelKey, turnDeadlineKey } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
+import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
 
 export function outstanding(state: ThreadState): Effect[] {
@@ -14,6 +15,7 @@ export function outstanding(state: ThreadState): Effect[] {
   const { turn, place, step, slots } = state
   if (!turn) return effects
   if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
+  if (turn.stop && slots.open === 0) return effects
   if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
     for (let index = slots.drained; index < slots.items.length; index++) {
@@ -30,6 +32,8 @@ export function mayStart({ place }: ThreadState): boolean {
 }
 
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
-export function atRest({ place, turn }: ThreadState): boolean {
-  return !turn || place.gate === 'paused' || place.work.startsWith('waiting.')
+export function atRest(state: ThreadState): boolean {
+  const { place, turn, queue } = state
+  if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
+  return !turn && (isOver(state) || queue.every(({ delivery }) => delivery === 'store'))
 }

@@ -20,19 +20,35 @@ export interface Place {
 /** Moves a place by a signal. */
 export type Move = (place: Place, signal: Signal) => Place
 
-const { work, gate } = compileMachine(threadMachine.root)
+const table = compileMachine(threadMachine.root)
+const places = new Map<string, Place>()
 
-export const moveByTable: Move = (place, signal) => {
-  const to = lookUp(work, place.work, signal)
-  const through = lookUp(gate, place.gate, signal)
-  return to === place.work && through === place.gate ? place : { work: to as Work, gate: through as Place['gate'] }
+/** One object per place, so that places can be compared by identity. */
+export function placeAt(gate: Place['gate'], work: Work): Place {
+  const name = `${gate}.${work}`
+  const known = places.get(name) ?? { gate, work }
+  places.set(name, known)
+  return known
 }
 
-type Value = Parameters<typeof threadMachine.resolveState>[0]['value']
+function named(name: string): Place {
+  const dot = name.indexOf('.')
+  return places.get(name) ?? placeAt(name.slice(0, dot) as Place['gate'], name.slice(dot + 1) as Work)
+}
 
-function toValue(place: Place): Value {
-  const [outer, inner] = place.work.split('.')
-  return { work: inner ? { [outer as 'waiting']: inner } : outer, gate: place.gate } as Value
+export const moveByTable: Move = (place, signal) => named(lookUp(table, `${place.gate}.${place.work}`, signal))
+
+type Value = ReturnType<typeof threadMachine.resolveState>['value']
+
+function toValue({ gate, work }: Place): Value {
+  const [outer, inner] = work.split('.')
+  return { [gate]: inner ? { [String(outer)]: inner } : outer } as Value
+}
+
+function fromValue(value: Value): Place {
+  const gate = 'open' in value ? 'open' : 'paused'
+  const work = 'open' in value ? value.open : value.paused
+  return placeAt(gate, typeof work === 'string' ? work : `waiting.${work.waiting}`)
 }
 
 /** The live actor of a thread, standing at `place`; `move` sends to it. */
@@ -43,9 +59,7 @@ export function createThreadActor(place: Place) {
     const before = actor.getSnapshot()
     actor.send(signal)
     const after = actor.getSnapshot()
-    if (after === before) return from
-    const { work: at, gate: through } = after.value
-    return { work: typeof at === 'string' ? at : (`waiting.${at.waiting}` as Work), gate: through }
+    return after === before ? from : fromValue(after.value)
   }
   return { actor, move }
 }

@@ -12,6 +12,7 @@ import type { Delivery, StopReason } from '../../src/core/record.js'
 import type { Failure } from '../../src/core/failure.js'
 import { noUsage } from '../../src/core/usage.js'
 import type { Usage } from '../../src/core/usage.js'
+import { placeAt } from './place.js'
 import type { Place } from './place.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
@@ -23,7 +24,7 @@ export interface Turn {
   /** Model replies of this turn. */
   steps: number
   usage: Usage
-  /** Set by the last reply: the turn ends after its calls. */
+  /** Set by a last reply: the turn ends when its calls are answered. */
   stop?: StopReason
 }
 
@@ -76,7 +77,7 @@ export interface ThreadState {
 export function createState(id: string): ThreadState {
   return {
     id,
-    place: { work: 'fresh', gate: 'open' },
+    place: placeAt('open', 'fresh'),
     seq: 0,
     wants: 0,
     agent: '',

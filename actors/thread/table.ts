@@ -1,5 +1,5 @@
 /**
- * Compiles the regions of the thread machine into lookup tables: `<state> <record type>` to guarded targets.
+ * Compiles the thread machine into a lookup table: `<state> <record type>` to its guarded targets.
  * Replay folds with it. It reads XState's own resolved nodes, so the definition stays in one place.
  *
  * TT1 The innermost state with an enabled transition wins, as in a statechart; no match means no move.
@@ -33,8 +33,8 @@ function leafOf(node: AnyStateNode): AnyStateNode {
   return initial ? leafOf(initial) : node
 }
 
-function compileRegion(region: AnyStateNode): Table {
-  const nameOf = (node: AnyStateNode): string => node.path.slice(region.path.length).join('.')
+export function compileMachine(root: AnyStateNode): Table {
+  const nameOf = (node: AnyStateNode): string => node.path.join('.')
   const table = new Map<string, Option[]>()
   const visit = (node: AnyStateNode, ancestors: readonly AnyStateNode[]): void => {
     const chain = [node, ...ancestors]
@@ -52,14 +52,8 @@ function compileRegion(region: AnyStateNode): Table {
       }
     }
   }
-  visit(region, [])
+  visit(root, [])
   return table
-}
-
-export function compileMachine(root: AnyStateNode): { readonly work: Table; readonly gate: Table } {
-  const { work, gate } = root.states
-  if (!work || !gate) throw new TypeError('the thread machine must have the regions work and gate')
-  return { work: compileRegion(work), gate: compileRegion(gate) }
 }
 
 export function lookUp(table: Table, from: string, signal: Signal): string {

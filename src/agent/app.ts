@@ -110,6 +110,8 @@ interface Mistake {
 type Filling = { -readonly [Key in keyof App]: App[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never }
 
 function admit(app: Filling, definition: Definition, mistakes: Mistake[]): void {
+  // A list from plain JavaScript may hold anything.
+  if (!isObject(definition)) return void mistakes.push({ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` })
   const title = `${definition.kind} ${JSON.stringify(definition.name)}`
   const checked = definitionSchema.safeParse(definition)
   if (!checked.success) {

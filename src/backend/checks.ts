@@ -32,7 +32,7 @@ export function clientMayNot(what: string): SkeinError {
   return broken('J1', `a client tried to ${what}, which only a host may do`)
 }
 
-export function badCursor(cursor: string): SkeinError {
+function badCursor(cursor: string): SkeinError {
   return new SkeinError('BAD_OPTION', `cursor ${JSON.stringify(cursor)} is not one that a list gave; pass its \`next\` unchanged`)
 }
 

@@ -2,8 +2,8 @@
  * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as
  * the tables of `local`. Synchronous; memory.ts decides when a write is applied.
  *
- * N1  `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
- * N2  Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
+ * MS1 `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
+ * MS2 Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
  */
 import { cursorNumber, listedAtOnce } from './checks.js'
 import type { Json } from '../core/json.js'
@@ -28,109 +28,104 @@ interface Range {
   readonly limit?: number
 }
 
-export interface MemoryStore {
-  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult
-  putMail(send: Send, body: string, arrived: Set<string>): void
-  read(thread: string, range?: Range): StoredEntry[]
-  readTree(root: string, range?: Range): StoredEntry[]
-  head(thread: string): StoredHead | undefined
-  list(filter: HeadFilter): { heads: StoredHead[]; next?: string }
-  restless(): StoredHead[]
-  readMail(thread: string, after: number): StoredMail[]
-  waiting(): string[]
-  readonly snapshots: Map<string, Uint8Array>
-}
+export class MemoryStore {
+  readonly snapshots = new Map<string, Uint8Array>()
+  private readonly threads = new Map<string, Thread>()
+  private readonly trees = new Map<string, StoredEntry[]>()
+  private readonly boxes = new Map<string, Box>()
+  private position = 0
+  private mailNumber = 0
 
-export function createMemoryStore(): MemoryStore {
-  const threads = new Map<string, Thread>()
-  const trees = new Map<string, StoredEntry[]>()
-  const boxes = new Map<string, Box>()
-  const snapshots = new Map<string, Uint8Array>()
-  let position = 0
-  let mailNumber = 0
+  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
+    const thread = this.threads.get(commit.thread)
+    const seq = thread?.seq ?? 0
+    const epoch = thread?.epoch ?? 0
+    if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
+    this.append(commit, thread)
+    this.finish(commit.thread, commit.done)
+    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
+    return { ok: true, position: this.position }
+  }
 
-  function putMail(send: Send, body: string, arrived: Set<string>): void {
-    const box = boxes.get(send.to) ?? { mail: new Map(), ids: new Set() }
+  putMail(send: Send, body: string, arrived: Set<string>): void {
+    const box = this.boxes.get(send.to) ?? { mail: new Map(), ids: new Set() }
     if (box.ids.has(send.id)) return
-    boxes.set(send.to, box)
-    mailNumber += 1
-    box.mail.set(mailNumber, { id: send.id, body })
+    this.boxes.set(send.to, box)
+    this.mailNumber += 1
+    box.mail.set(this.mailNumber, { id: send.id, body })
     box.ids.add(send.id)
     arrived.add(send.to)
   }
 
-  function finish(thread: string, done: readonly number[]): void {
-    const box = boxes.get(thread)
+  read(thread: string, range: Range = {}): StoredEntry[] {
+    const entries = this.threads.get(thread)?.entries ?? []
+    const after = range.after ?? 0
+    const from = firstWhere(entries, (entry) => entry.first + entry.count - 1 > after)
+    return entries.slice(from, range.limit === undefined ? undefined : from + range.limit)
+  }
+
+  readTree(root: string, range: Range = {}): StoredEntry[] {
+    const entries = this.trees.get(root) ?? []
+    const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
+    return entries.slice(from, from + (range.limit ?? listedAtOnce))
+  }
+
+  head(id: string): StoredHead | undefined {
+    const thread = this.threads.get(id)
+    return thread && { ...thread.head, thread: id, seq: thread.seq }
+  }
+
+  list(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
+    return listHeads(this.threads, filter)
+  }
+
+  restless(): StoredHead[] {
+    return [...this.threads]
+      .filter(([, { head }]) => !head.rest || head.wakeAt !== undefined)
+      .map(([id, { head, seq }]) => ({ ...head, thread: id, seq }))
+  }
+
+  readMail(thread: string, after: number): StoredMail[] {
+    const found: StoredMail[] = []
+    for (const [number, { id, body }] of this.boxes.get(thread)?.mail ?? []) {
+      if (number > after) found.push({ number, id, body: parsed(body) })
+    }
+    return found
+  }
+
+  waiting(): string[] {
+    return [...this.boxes.keys()]
+  }
+
+  private finish(thread: string, done: readonly number[]): void {
+    const box = this.boxes.get(thread)
     if (!box) return
     for (const number of done) {
       const mail = box.mail.get(number)
       if (mail && box.mail.delete(number)) box.ids.delete(mail.id)
     }
-    if (box.mail.size === 0) boxes.delete(thread)
+    if (box.mail.size === 0) this.boxes.delete(thread)
   }
 
-  function append(commit: Commit, thread: Thread | undefined): void {
+  private append(commit: Commit, thread: Thread | undefined): void {
     const { entry, head } = commit
     if (!head) {
       if (thread) thread.epoch = commit.epoch
       return
     }
-    const kept = thread ?? { number: threads.size + 1, entries: [], head, seq: 0, epoch: commit.epoch }
+    const kept = thread ?? { number: this.threads.size + 1, entries: [], head, seq: 0, epoch: commit.epoch }
     kept.head = head
     kept.epoch = commit.epoch
-    threads.set(commit.thread, kept)
+    this.threads.set(commit.thread, kept)
     if (!entry) return
-    position += 1
+    this.position += 1
     const { first, count, body, hash } = entry
-    const stored: StoredEntry = { thread: commit.thread, position, first, count, body, hash }
+    const stored: StoredEntry = { thread: commit.thread, position: this.position, first, count, body, hash }
     kept.seq += count
     kept.entries.push(stored)
-    const tree = trees.get(head.root) ?? []
+    const tree = this.trees.get(head.root) ?? []
     tree.push(stored)
-    trees.set(head.root, tree)
-  }
-
-  return {
-    snapshots,
-    putMail,
-    commit(commit, bodies, arrived) {
-      const thread = threads.get(commit.thread)
-      const seq = thread?.seq ?? 0
-      const epoch = thread?.epoch ?? 0
-      if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
-      append(commit, thread)
-      finish(commit.thread, commit.done)
-      commit.sends.forEach((send, index) => putMail(send, bodies[index] ?? 'null', arrived))
-      return { ok: true, position }
-    },
-    read(thread, range = {}) {
-      const entries = threads.get(thread)?.entries ?? []
-      const after = range.after ?? 0
-      const from = firstWhere(entries, (entry) => entry.first + entry.count - 1 > after)
-      return entries.slice(from, range.limit === undefined ? undefined : from + range.limit)
-    },
-    readTree(root, range = {}) {
-      const entries = trees.get(root) ?? []
-      const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
-      return entries.slice(from, from + (range.limit ?? listedAtOnce))
-    },
-    head(id) {
-      const thread = threads.get(id)
-      return thread && { ...thread.head, thread: id, seq: thread.seq }
-    },
-    list: (filter) => listHeads(threads, filter),
-    restless: () =>
-      [...threads]
-        .filter(([, { head }]) => !head.rest || head.wakeAt !== undefined)
-        .map(([id, { head, seq }]) => ({ ...head, thread: id, seq })),
-    readMail(thread, after) {
-      const found: StoredMail[] = []
-      for (const [number, { id, body }] of boxes.get(thread)?.mail ?? []) {
-        if (number > after) found.push({ number, id, body: parsed(body) })
-      }
-      return found
-    },
-    waiting: () => [...boxes.keys()],
+    this.trees.set(head.root, tree)
   }
 }
 

@@ -4,15 +4,14 @@
  * or hosts that contend for the one lease. What is stored and how it is compared is in memory-store.ts;
  * this file owns the opens: their group flush, their lease and their end.
  *
- * M1  Writes of a turn of the event loop are applied and acknowledged together, in order, by one setImmediate.
- * M2  A lease belongs to one open instance and ends with it.
+ * ME1 Writes that are handed over together are applied and acknowledged together, in order.
+ * ME2 A lease belongs to one open instance and ends with it.
  */
 import { createHash } from 'node:crypto'
 import { broken } from '../core/failure.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
-import { createMemoryStore } from './memory-store.js'
-import type { MemoryStore } from './memory-store.js'
-import type { Backend, BackendSource, Blobs, Lease, Leases, Role } from './port.js'
+import { MemoryStore } from './memory-store.js'
+import type { Backend, BackendSource, Blobs, Heads, Journal, Lease, Leases, Mailbox, Role } from './port.js'
 import { createTopics, tell } from './topics.js'
 import type { Topics } from './topics.js'
 
@@ -28,7 +27,7 @@ interface Shared {
 
 export function memory(): BackendSource {
   const shared: Shared = {
-    store: createMemoryStore(),
+    store: new MemoryStore(),
     topics: createTopics(),
     blobs: new Map(),
     watchers: new Set(),
@@ -39,7 +38,7 @@ export function memory(): BackendSource {
   return { open: async (role) => openMemory(shared, role) }
 }
 
-/** M1: the writes of one instance that wait for the end of this turn. */
+/** ME1: the writes of one instance that wait for the end of this turn. */
 class Turn {
   private waiting: (() => void)[] = []
   private readonly watchers: Set<(thread: string) => void>
@@ -50,7 +49,7 @@ class Turn {
 
   add<T>(write: (arrived: Set<string>) => T): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.waiting.length === 0) setImmediate(() => this.flush())
+      if (this.waiting.length === 0) queueMicrotask(() => this.flush())
       this.waiting.push(() => {
         const arrived = new Set<string>()
         try {
@@ -70,25 +69,47 @@ class Turn {
   }
 }
 
-function openMemory(shared: Shared, role: Role): Backend {
-  const { store, topics, watchers } = shared
-  const turn = new Turn(watchers)
-  const stops = new Set<() => void>()
-  let open = true
-  const live = (): void => {
-    if (!open) throw storeClosed('memory')
+/** One open instance: whether it still is, and what ends with it. */
+class Life {
+  private open = true
+  private readonly stops = new Set<() => void>()
+  private readonly role: Role
+
+  constructor(role: Role) {
+    this.role = role
   }
-  const hostOnly = (what: string): void => {
-    live()
-    if (role === 'client') throw clientMayNot(what)
+
+  readonly live = (): void => {
+    if (!this.open) throw storeClosed('memory')
   }
-  const stoppable = (stop: () => void): (() => void) => {
-    stops.add(stop)
+
+  readonly hostOnly = (what: string): void => {
+    this.live()
+    if (this.role === 'client') throw clientMayNot(what)
+  }
+
+  stoppable(stop: () => void): () => void {
+    this.stops.add(stop)
     return () => {
-      stops.delete(stop)
+      this.stops.delete(stop)
       stop()
     }
   }
+
+  /** False when it had ended before. */
+  end(): boolean {
+    if (!this.open) return false
+    this.open = false
+    for (const stop of this.stops) stop()
+    return true
+  }
+}
+
+function openMemory(shared: Shared, role: Role): Backend {
+  const { store, topics, watchers } = shared
+  const turn = new Turn(watchers)
+  const life = new Life(role)
+  const { live, hostOnly } = life
   const { leases, release } = leasesOf(shared, hostOnly)
   if (role === 'host') shared.hosts += 1
 
@@ -105,28 +126,14 @@ function openMemory(shared: Shared, role: Role): Backend {
       const bodies = commit.sends.map(mailText)
       return turn.add((arrived) => store.commit(commit, bodies, arrived))
     },
-    journal: {
-      read: async (thread, range) => (live(), store.read(thread, range)),
-      readTree: async (root, range) => (live(), store.readTree(root, range)),
-    },
-    heads: {
-      get: async (thread) => (live(), store.head(thread)),
-      list: async (filter) => (live(), store.list(filter)),
-      restless: async () => (live(), store.restless()),
-    },
+    ...readsOf(store, live),
     mailbox: {
-      put: async (send) => {
-        live()
-        const body = mailText(send)
-        return turn.add((arrived) => store.putMail(send, body, arrived))
-      },
-      read: async (thread, after) => (live(), store.readMail(thread, after)),
-      waiting: async () => (live(), store.waiting()),
+      ...mailOf(store, turn, live),
       watch: (arrived) => {
         live()
         const watcher = (thread: string): void => arrived(thread)
         watchers.add(watcher)
-        return stoppable(() => watchers.delete(watcher))
+        return life.stoppable(() => watchers.delete(watcher))
       },
     },
     snapshots: {
@@ -138,19 +145,43 @@ function openMemory(shared: Shared, role: Role): Backend {
     },
     signals: {
       publish: (topic, value) => (live(), topics.publish(topic, value)),
-      subscribe: (topic, heard) => (live(), stoppable(topics.subscribe(topic, heard))),
+      subscribe: (topic, heard) => (live(), life.stoppable(topics.subscribe(topic, heard))),
       heard: (topic) => topics.heard(topic),
     },
     blobs: blobsOf(shared.blobs, live),
     leases,
     close: async () => {
-      if (!open) return
       turn.flush()
-      open = false
+      if (!life.end()) return
       if (role === 'host') shared.hosts -= 1
       release()
-      for (const stop of stops) stop()
     },
+  }
+}
+
+function readsOf(store: MemoryStore, live: () => void): { journal: Journal; heads: Heads } {
+  return {
+    journal: {
+      read: async (thread, range) => (live(), store.read(thread, range)),
+      readTree: async (root, range) => (live(), store.readTree(root, range)),
+    },
+    heads: {
+      get: async (thread) => (live(), store.head(thread)),
+      list: async (filter) => (live(), store.list(filter)),
+      restless: async () => (live(), store.restless()),
+    },
+  }
+}
+
+function mailOf(store: MemoryStore, turn: Turn, live: () => void): Omit<Mailbox, 'watch'> {
+  return {
+    put: async (send) => {
+      live()
+      const body = mailText(send)
+      return turn.add((arrived) => store.putMail(send, body, arrived))
+    },
+    read: async (thread, after) => (live(), store.readMail(thread, after)),
+    waiting: async () => (live(), store.waiting()),
   }
 }
 
@@ -166,7 +197,7 @@ function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: L
     partitions: 1,
     acquire: async (partition) => {
       hostOnly('acquire a lease')
-      if (partition !== 0) throw broken('M2', `there is no partition ${partition}; memory has one`)
+      if (partition !== 0) throw broken('ME2', `there is no partition ${partition}; memory has one`)
       if (shared.holder) return undefined
       lost = new AbortController()
       shared.epoch += 1

@@ -40,7 +40,9 @@ export interface Entry {
   /** Sequence of its first record. */
   readonly first: number
   readonly count: number
+  /** Any text without a NUL character. */
   readonly body: string
+  /** Plain ASCII without spaces. */
   readonly hash: string
 }
 
@@ -71,7 +73,7 @@ export interface Commit {
   readonly epoch: number
   /** Absent when a commit only finishes mail. */
   readonly entry?: Entry
-  /** Absent only for a thread that does not exist (refused mail). */
+  /** Absent only for a thread that does not exist (refused mail). A thread begins with its first entry, not with a head. */
   readonly head?: Head
   readonly sends: readonly Send[]
   /** Numbers of our own mail that this commit finishes. */
@@ -79,6 +81,7 @@ export interface Commit {
 }
 
 export type CommitResult =
+  /** `position` is the entry's; without an entry, the last one of the backend. */
   | { readonly ok: true; readonly position: number }
   | { readonly ok: false; readonly seq: number; readonly epoch: number }
 
@@ -88,6 +91,7 @@ export interface HeadFilter {
   readonly tag?: string
   readonly parent?: string
   readonly root?: string
+  /** 1,000 unless given; `next` of the answer says that there is more. */
   readonly limit?: number
   /** `next` of an earlier answer. */
   readonly cursor?: string
@@ -114,7 +118,7 @@ export interface Mailbox {
   read(thread: string, after: number): Promise<readonly StoredMail[]>
   /** Threads that have mail. */
   waiting(): Promise<readonly string[]>
-  /** Told of every thread that gets mail from now on, by whatever process. Returns what stops it. */
+  /** Told of every thread that gets mail from now on, by whatever process, once it is durable; a client need not be told. Returns what stops it. */
   watch(arrived: (thread: string) => void): () => void
 }
 

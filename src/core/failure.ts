@@ -7,6 +7,7 @@
  * E2  Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
  * E3  A failure holds data, never live objects, and its message says what to do.
  */
+import { toJson, textOf } from './json.js'
 
 /** The caller must change something; thrown before any effect. */
 type CallerCode =
@@ -93,20 +94,27 @@ export function isSkeinError(value: unknown): value is SkeinError {
 
 /** The travelling twin of anything that was thrown. `code` names what a foreign error means here. */
 export function toFailure(thrown: unknown, code: FailureCode): Failure {
+  return failureOf(thrown, code, mostCauses)
+}
+
+/** Causes may go round in a circle. */
+const mostCauses = 8
+
+function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure {
   if (isSkeinError(thrown)) {
     return {
       code: thrown.code,
       message: thrown.message,
       retry: thrown.retry,
-      ...(thrown.data && { data: thrown.data }),
-      ...(thrown.cause !== undefined && { cause: toFailure(thrown.cause, thrown.code) }),
+      ...(thrown.data && { data: toJson(thrown.data) as NonNullable<Failure['data']> }),
+      ...(thrown.cause !== undefined && causes > 0 && { cause: failureOf(thrown.cause, thrown.code, causes - 1) }),
     }
   }
   if (thrown instanceof Error) {
     const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
     return { code, message: `${name}${thrown.message}`, retry: false }
   }
-  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${String(thrown)}`, retry: false }
+  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${textOf(thrown)}`, retry: false }
 }
 
 export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {

@@ -3,7 +3,8 @@
  *
  * V1  `canonical` gives equal text for equal values, whatever the order of their keys.
  * V2  `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
- *     (a function, a cycle, a bigint) becomes a short text that says so.
+ *     (a function, a cycle, a bigint, a field that throws when it is read) becomes a short text that says so.
+ *     What it gives is what comes back from the journal.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }
@@ -32,7 +33,8 @@ function plain(value: unknown, above: readonly object[]): Json {
     case 'boolean':
       return value
     case 'number':
-      return Number.isFinite(value) ? value : String(value)
+      // JSON has no -0.
+      return Number.isFinite(value) ? value + 0 : String(value)
     case 'bigint':
       return value.toString()
     case 'undefined':
@@ -46,18 +48,47 @@ function plain(value: unknown, above: readonly object[]): Json {
   }
 }
 
+/** Deeper than anyone means it, and still far from what JSON.stringify can take. */
+const deepest = 500
+
 function plainObject(value: object, above: readonly object[]): Json {
   if (above.includes(value)) return '[cycle]'
+  if (above.length === deepest) return `[deeper than ${deepest} levels]`
   const path = [...above, value]
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
-  if (value instanceof Map) return plain(Object.fromEntries(value), path)
+  if (value instanceof Map) return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
   if (value instanceof Set) return plain([...value], path)
-  if (Array.isArray(value)) return value.map((item) => plain(item, path))
+  if (Array.isArray(value)) {
+    const items: Json[] = []
+    // By index: a hole is null, as JSON has it.
+    for (let index = 0; index < value.length; index++) items.push(plain(value[index], path))
+    return items
+  }
   const fields: Record<string, Json> = {}
-  for (const [key, field] of Object.entries(value)) {
-    if (field !== undefined && typeof field !== 'function') fields[key] = plain(field, path)
+  for (const key of Object.keys(value)) {
+    const field = fieldOf(value, key)
+    if (field === undefined || typeof field === 'function') continue
+    if (key === '__proto__') Object.defineProperty(fields, key, { value: plain(field, path), enumerable: true, configurable: true, writable: true })
+    else fields[key] = plain(field, path)
   }
   return fields
+}
+
+function fieldOf(value: object, key: string): unknown {
+  try {
+    return (value as { readonly [key: string]: unknown })[key]
+  } catch (thrown) {
+    return `[not readable: ${textOf(thrown)}]`
+  }
+}
+
+/** A text for anything, also for what has none of its own. */
+export function textOf(value: unknown): string {
+  try {
+    return String(value)
+  } catch {
+    return Object.prototype.toString.call(value)
+  }
 }

@@ -4,19 +4,20 @@
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
-import type { Pool } from './port.js'
+import type { Job, Pool } from './port.js'
 import { workerUrl } from './worker-url.js'
 
 interface InvokeModule {
-  readonly invoke: (tool: ToolDefinition, invocation: object) => ReturnType<Pool['run']>
+  readonly invoke: (tool: ToolDefinition, job: Job, clock: Clock) => ReturnType<Pool['run']>
 }
 
 export async function createHostPool(tools: ReadonlyMap<string, ToolDefinition>, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerUrl('invoke').href)) as InvokeModule
   return {
-    async run({ tool: name, ...job }) {
+    async run(job) {
+      const { tool: name } = job
       const tool = tools.get(name)
-      if (tool) return invoke(tool, { ...job, clock })
+      if (tool) return invoke(tool, job, clock)
       const known = [...tools.keys()].join(', ') || 'none'
       return { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined; there are: ${known}`) }
     },

@@ -1,6 +1,7 @@
 /**
  * The pool port: where tool bodies run. Given a call, it gives an outcome; it never rejects.
  */
+import type { Cancel } from '../core/cancel.js'
 import type { Outcome } from '../core/effect.js'
 import type { Json } from '../core/json.js'
 
@@ -9,7 +10,7 @@ export interface Job {
   readonly args: Json
   readonly threadId: string
   readonly idempotencyKey: string
-  readonly signal: AbortSignal
+  readonly cancel: Cancel
 }
 
 export interface Pool {

@@ -5,10 +5,11 @@
  * EX1 An effect never throws: whatever happens becomes a landing.
  * EX2 The text that a model speaks is told as it comes, with the attempt and the offset it belongs to (EV2).
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
+import { createCancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
 import type { CallEffect, DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
@@ -16,7 +17,7 @@ import { SkeinError, toFailure } from '../core/failure.js'
 import { canonical } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import type { Model, ModelDelta } from '../models/port.js'
-import type { Pool } from '../pool/port.js'
+import type { Job, Pool } from '../pool/port.js'
 import type { Started } from './reconcile.js'
 import { toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
@@ -46,7 +47,7 @@ export interface Speaking extends Started {
 }
 
 export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Speaking {
-  const controller = new AbortController()
+  const cancel = createCancel()
   const voice = createVoice(wanting, effect.step)
   const speak = async (): Promise<Landing> => {
     const { state } = wanting
@@ -54,12 +55,12 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     const brief = means.brief(state.agent)
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
-    const reply = await model.call(toRequest(brief, state), { signal: controller.signal, emit: voice.emit, restarted: voice.restart })
+    const reply = await model.call(toRequest(brief, state), { signal: cancel.signal, emit: voice.emit, restarted: voice.restart })
     return toLanding(means.app, brief, { step: effect.step, reply, stepsBefore })
   }
   const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })
   speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
-  return { abort: (reason) => controller.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
+  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
 }
 
 function createVoice({ state, speak }: Wanting, step: number) {
@@ -90,21 +91,27 @@ function createVoice({ state, speak }: Wanting, step: number) {
 }
 
 export function runCall(means: Means, { state, land }: Wanting, { step, index }: CallEffect): Started {
-  const controller = new AbortController()
+  const cancel = createCancel()
   const call = state.slots.items[index]?.call
   if (call) {
     const { tool, args } = call
-    const idempotencyKey = keyOfCall([state.id, step, index, tool, args])
-    void means.pool
-      .run({ tool, args, threadId: state.id, idempotencyKey, signal: controller.signal })
-      .then((outcome) => land({ kind: 'returned', step, index, outcome }))
+    const job: Job = {
+      tool,
+      args,
+      threadId: state.id,
+      cancel,
+      get idempotencyKey() {
+        return keyOfCall([state.id, step, index, tool, args])
+      },
+    }
+    void means.pool.run(job).then((outcome) => land({ kind: 'returned', step, index, outcome }))
   }
-  return { abort: (reason) => controller.abort(new SkeinError('CANCELLED', reason)) }
+  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)) }
 }
 
 /** Derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10). */
 function keyOfCall(parts: Json): string {
-  return createHash('sha256').update(canonical(parts)).digest('base64url').slice(0, 32)
+  return hash('sha256', canonical(parts), 'base64url').slice(0, 32)
 }
 
 export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {

@@ -5,26 +5,24 @@
  *     is found when it is read (P2).
  * JO2 A record of a newer version is refused, an older one is lifted step by step in `upcast`.
  */
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Entry, StoredEntry } from '../backend/port.js'
 import { SkeinError } from '../core/failure.js'
 import { recordVersion } from '../core/record.js'
-import type { Fact, ThreadRecord } from '../core/record.js'
+import type { ThreadRecord } from '../core/record.js'
 
 /** What stands before the first entry. */
 export const chainStart = ''
 
-type Packed = Fact & { readonly at: number; readonly by?: string }
-
 export function pack(records: readonly ThreadRecord[], before: string): Entry {
   const [first] = records
   if (!first) throw new RangeError('an entry has at least one record')
-  const body = JSON.stringify({ v: recordVersion, r: records.map(({ seq: _, ...rest }) => rest) })
+  const body = JSON.stringify({ v: recordVersion, r: records })
   return { first: first.seq, count: records.length, body, hash: link(before, body) }
 }
 
 function link(before: string, body: string): string {
-  return createHash('sha256').update(before).update(body).digest('base64url').slice(0, 22)
+  return hash('sha256', before + body, 'base64url').slice(0, 22)
 }
 
 /** Reads entries in order; give each to `unpack` once. Fails with the position of the first break. */
@@ -52,28 +50,24 @@ export function decode(thread: string, { first, body }: StoredEntry): readonly T
   if (v > recordVersion) {
     throw new SkeinError('RECORD_FROM_FUTURE', `thread ${thread}: record ${first} has version ${v}, this Skein knows up to ${recordVersion}; upgrade Skein to go on with it`, { data: { thread, seq: first, version: v } })
   }
-  const records = v === recordVersion ? r : upcast(r, v)
-  return records.map((record, index) => ({ seq: first + index, ...record }))
+  return v === recordVersion ? r : upcast(r, v)
 }
 
-function parse(thread: string, seq: number, body: string): { v: number; r: readonly Packed[] } {
+function parse(thread: string, seq: number, body: string): { v: number; r: readonly ThreadRecord[] } {
   try {
-    const value: { v: number; r: Packed[] } = JSON.parse(body)
+    const value: { v: number; r: ThreadRecord[] } = JSON.parse(body)
     if (Number.isInteger(value.v) && Array.isArray(value.r)) return value
-  } catch (cause) {
-    throw corrupt(thread, seq, 'its text is not JSON', cause)
+  } catch (thrown) {
+    throw corrupt(thread, seq, `its text is not JSON (${String(thrown)})`)
   }
   throw corrupt(thread, seq, 'its text is not a list of records')
 }
 
-function upcast(records: readonly Packed[], version: number): readonly Packed[] {
+function upcast(records: readonly ThreadRecord[], version: number): readonly ThreadRecord[] {
   if (version < 1) throw new SkeinError('JOURNAL_CORRUPT', `there never was a record version ${version}`)
   return records
 }
 
-function corrupt(thread: string, seq: number, detail: string, cause?: unknown): SkeinError {
-  return new SkeinError('JOURNAL_CORRUPT', `the journal of thread ${thread} is damaged at record ${seq}: ${detail}. The thread is parked; other threads go on. Restore it from a back-up.`, {
-    data: { thread, seq },
-    ...(cause !== undefined && { cause }),
-  })
+function corrupt(thread: string, seq: number, detail: string): SkeinError {
+  return new SkeinError('JOURNAL_CORRUPT', `the journal of thread ${thread} is damaged at record ${seq}: ${detail}. The thread is parked; other threads go on. Restore it from a back-up.`, { data: { thread, seq } })
 }

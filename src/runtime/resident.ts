@@ -4,13 +4,14 @@
  *
  * TH1 State changes only by folding a record that is then committed; nothing is shown to anyone (answers, news,
  *     results) before its commit is durable.
- * TH2 A call with a side effect and the model call of a later step start only when every record so far is
- *     durable (T4); pure work may start before.
+ * TH2 A call with a side effect and a model call that follows an outcome (a later step, or a turn begun with the
+ *     outcome that ended the one before) start only when every record so far is durable (T4); pure work may start
+ *     before.
  * TH3 One commit at a time; what is decided meanwhile goes into the next one.
  * TH4 Mail is finished by the commit that holds its records, in order of arrival.
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
  */
-import { land, obey } from '../../actors/thread/commands.js'
+import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { atRest, mayStart, outstanding } from '../../actors/thread/outstanding.js'
@@ -66,6 +67,8 @@ export class Resident {
   readonly #wanting: Wanting
   #chain: string
   #durable: number
+  /** The last record that gave an outcome to a call. */
+  #lastOutcome = 0
   #sinceSnapshot: number
   #reconciled = -1
   #records: ThreadRecord[] = []
@@ -104,6 +107,7 @@ export class Resident {
 
   /** Starts whatever the state waits for, and reads the mail. */
   begin(): void {
+    this.#recordDue()
     this.#reconcile()
     this.mailArrived()
   }
@@ -171,14 +175,22 @@ export class Resident {
 
   #apply(facts: readonly Fact[], by?: string): void {
     if (facts.length === 0) return
-    const at = this.#options.means.clock.now()
-    for (const fact of facts) {
-      const record: ThreadRecord = { seq: this.state.seq + 1, at, ...(by !== undefined && { by }), ...fact }
-      fold(this.state, record, this.#move)
-      this.#records.push(record)
-    }
-    this.#options.dirty(this)
+    for (const fact of facts) this.#record(fact, by)
+    this.#recordDue()
     this.#reconcile()
+  }
+
+  #recordDue(): void {
+    for (let fact = due(this.state, this.#moment()); fact; fact = due(this.state, this.#moment())) this.#record(fact)
+  }
+
+  #record(fact: Fact, by?: string): void {
+    const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...(by !== undefined && { by }), ...fact }
+    fold(this.state, record, this.#move)
+    // The end of a turn answers the calls that it leaves open.
+    if (record.type === 'call.returned' || record.type === 'turn.ended') this.#lastOutcome = record.seq
+    this.#records.push(record)
+    this.#options.dirty(this)
   }
 
   #reconcile(): void {
@@ -190,7 +202,7 @@ export class Resident {
   #ready(effect: Effect): boolean {
     if (effect.kind === 'deadline') return true
     if (this.#stopped || this.#draining || !mayStart(this.state)) return false
-    const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 : this.state.slots.items[effect.index]?.call.sideEffect
+    const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
   }
 

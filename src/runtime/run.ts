@@ -8,16 +8,17 @@
 import type { Backend } from '../backend/port.js'
 import type { Outcome } from '../core/effect.js'
 import type { DurableEvent, SkeinEvent } from '../core/event.js'
-import { SkeinError, fromFailure } from '../core/failure.js'
+import { fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { Message } from '../core/message.js'
-import type { StopReason } from '../core/record.js'
+import type { StopReason, ThreadRecord } from '../core/record.js'
 import { addUsage, noUsage } from '../core/usage.js'
 import type { Usage } from '../core/usage.js'
 import { follow } from './follow.js'
 import { createAssembly } from './assembly.js'
 import { spokenText } from './speech.js'
+import { watch } from './watch.js'
 
 export interface RunResult {
   /** What the agent said last. */
@@ -77,7 +78,7 @@ export function createRun(backend: Backend, id: string, find: () => Promise<RunP
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
-  const result = (): Promise<RunResult> => resultOf(events(), id)
+  const result = async (): Promise<RunResult> => resultOf(backend, await place())
   return {
     id,
     accepted: async () => void (await place()),
@@ -117,20 +118,28 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
   return active || event.type === 'thread.terminated'
 }
 
-async function resultOf(events: AsyncIterable<SkeinEvent>, id: string): Promise<RunResult> {
-  let text = ''
-  let usage = noUsage
-  let steps = 0
-  for await (const event of events) {
-    if (event.type === 'model.replied') {
-      steps++
-      usage = addUsage(usage, event.usage)
-      if (event.text !== '') text = event.text
+/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
+function resultOf(backend: Backend, { root, thread, run, after }: RunPlace): Promise<RunResult> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    let usage = noUsage
+    let steps = 0
+    let active = false
+    const end = (stopReason: StopReason, failed?: Failure): void => {
+      stop()
+      resolve({ text, usage, steps, stopReason, ...(failed && { failure: failed }) })
     }
-    if (event.type === 'turn.ended') return { text, usage, steps, stopReason: event.reason, ...(event.failure && { failure: event.failure }) }
-    if (event.type === 'thread.terminated') return { text, usage, steps, stopReason: 'terminated' }
-  }
-  throw new SkeinError('UNKNOWN_RUN', `run ${id} has no end in the journal; the skein was closed while it went on`, { retry: true })
+    const take = (record: ThreadRecord): void => {
+      if (record.type === 'turn.started') active = record.run === run
+      else if (record.type === 'model.replied' && active) {
+        steps++
+        usage = addUsage(usage, record.usage)
+        if (record.text !== '') text = record.text
+      } else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
+      else if (record.type === 'thread.terminated') end('terminated')
+    }
+    const stop = watch(backend, { root, thread, from: `0.${after}` }, { records: ({ records }) => records.forEach(take), ended: reject })
+  })
 }
 
 async function callsOf(events: AsyncIterable<SkeinEvent>): Promise<Map<string, RunCall>> {

@@ -8,7 +8,7 @@
  */
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
-import { createState } from '../../actors/thread/state.js'
+import { placeAt } from '../../actors/thread/place.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
@@ -21,7 +21,8 @@ const envelope = z.object({
   chain: z.string(),
   accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
   messages: z.number(),
-  state: z.looseObject({ id: z.string(), seq: z.number(), step: z.number() }),
+  // The rest is what `freeze` of this very fold version wrote.
+  state: z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) }),
 })
 
 export interface Waking {
@@ -40,10 +41,10 @@ export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefi
   const checked = envelope.safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, state } = checked.data
-  return {
-    chain,
-    state: { ...createState(id), ...(state as Partial<ThreadState>), accepted: new Map(accepted as [string, { seq: number; at: number }][]), transcript: { skipped: messages, items: [] } },
-  }
+  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript'>
+  const place = placeAt(frozen.place.gate, frozen.place.work)
+  const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
+  return { chain, state: { ...frozen, place, accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
 }
 
 function unpackQuietly(bytes: Uint8Array): unknown {

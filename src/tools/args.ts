@@ -5,7 +5,7 @@
  * AR2 Repairs are tried only where validation failed, so what was valid is never touched.
  */
 import type { z } from 'zod'
-import { failure } from '../core/failure.js'
+import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
@@ -17,12 +17,11 @@ export function checkArgs(tool: string, schema: z.ZodType, sent: unknown): Check
   if (!parsed.ok) {
     return { ok: false, sent: toJson(sent), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are not JSON: ${parsed.why}. Send one JSON object.`) }
   }
-  const first = schema.safeParse(parsed.value)
-  if (first.success) return { ok: true, args: toJson(parsed.value) }
-  const mended = repair(parsed.value, first.error.issues)
-  const second = schema.safeParse(mended)
-  if (second.success) return { ok: true, args: toJson(mended) }
-  const fields = first.error.issues.map(({ path, message }) => ({ path: path.join('.') || '(args)', message }))
+  const issues = issuesOf(schema, parsed.value)
+  if (issues.length === 0) return { ok: true, args: toJson(parsed.value) }
+  const mended = repair(parsed.value, issues)
+  if (issuesOf(schema, mended).length === 0) return { ok: true, args: toJson(mended) }
+  const fields = issues.map(({ path, message }) => ({ path: path.join('.') || '(args)', message }))
   const text = fields.map(({ path, message }) => `${path}: ${message}`).join('; ')
   return { ok: false, sent: toJson(parsed.value), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${text}. Send them again, corrected.`, { data: { fields } }) }
 }
@@ -40,6 +39,15 @@ function parse(sent: unknown): Parsed {
 }
 
 type Issue = z.core.$ZodIssue
+
+/** What is wrong with the value. A check of the app's own may throw: then that is what is wrong. */
+function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
+  try {
+    return schema.safeParse(value).error?.issues ?? []
+  } catch (thrown) {
+    return [{ code: 'custom', path: [], input: value, message: `they could not be checked: ${toFailure(thrown, 'TOOL_INPUT_INVALID').message}` }]
+  }
+}
 
 /** One pass over what validation complained of; an envelope or a stringified whole is opened first. */
 function repair(value: unknown, issues: readonly Issue[]): unknown {
@@ -83,6 +91,6 @@ function replaceAt(value: unknown, path: readonly PropertyKey[], change: (found:
   const [key, ...rest] = path
   if (key === undefined) return change(value)
   if (Array.isArray(value)) return value.map((item, index) => (index === key ? replaceAt(item, rest, change) : item))
-  if (!isObject(value) || typeof key !== 'string' || !(key in value)) return value
+  if (!isObject(value) || typeof key !== 'string' || !Object.hasOwn(value, key)) return value
   return { ...value, [key]: replaceAt(value[key], rest, change) }
 }

@@ -4,49 +4,12 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHash } from 'node:crypto'
-import type { Backend, BackendSource, Commit, Head, StoredEntry } from '../../src/backend/port.js'
+import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
+import { bytesOf, commit, head, withoutRecords } from './entries.js'
 
 export interface Fresh {
   readonly source: BackendSource
   readonly remove?: () => Promise<void>
-}
-
-export function head(thread: string, fields: Partial<Head> = {}): Head {
-  return {
-    agent: 'writer',
-    status: 'idle',
-    root: thread,
-    path: ['writer'],
-    tags: [],
-    rest: true,
-    createdAt: 1_767_225_600_123,
-    updatedAt: 1_767_225_600_456,
-    ...fields,
-  }
-}
-
-export function commit(thread: string, expected: number, fields: Partial<Commit> = {}): Commit {
-  return {
-    thread,
-    expected,
-    epoch: 1,
-    entry: { first: expected + 1, count: 1, body: `["${thread} ${expected + 1}"]`, hash: `h${expected + 1}` },
-    head: head(thread),
-    sends: [],
-    done: [],
-    ...fields,
-  }
-}
-
-/** A commit that only finishes mail or sends, of a thread that does not exist. */
-export function withoutRecords(thread: string, fields: Partial<Commit>): Commit {
-  return { thread, expected: 0, epoch: 1, sends: [], done: [], ...fields }
-}
-
-export async function bytesOf(stream: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  for await (const part of stream) parts.push(part)
-  return Buffer.concat(parts)
 }
 
 const bodies = (entries: readonly StoredEntry[]): string[] => entries.map((entry) => entry.body)
@@ -73,12 +36,14 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     const context: Context = { backend: () => backend, open, reopen: async () => (await backend.close(), (backend = await open('host'))) }
 
     journal(context)
+    reading(context)
     refusals(context)
     trees(context)
     heads(context)
     mailbox(context)
     sends(context)
-    rest(context)
+    ephemeral(context)
+    roles(context)
     blobs(context)
     lives(context)
   })
@@ -116,7 +81,9 @@ function journal({ backend }: Context): void {
     expect(positions).toEqual([...positions].sort((x, y) => x - y))
     expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]', '["a 3"]', '["a 4"]'])
   })
+}
 
+function reading({ backend }: Context): void {
   it('J3: an entry comes back as it was given, whatever its text', async () => {
     const texts = ['{"a":"ü😀"}', 'a,b;c\nd', 'x\u001ey\u001fz', '', '"\\u0000"', 'z'.repeat(300_000), '\u001e', '\u001e7\u001f2\u001f1\u001fh\u001fx']
     let expected = 0
@@ -402,7 +369,7 @@ function sends({ backend, open }: Context): void {
   })
 }
 
-function rest({ backend, open }: Context): void {
+function ephemeral({ backend, open }: Context): void {
   it('J6: a snapshot is kept as bytes, the last one counts, and there may be none', async () => {
     expect(await backend().snapshots.get('a')).toBeUndefined()
     const bytes = Uint8Array.from([0, 255, 1])
@@ -442,7 +409,9 @@ function rest({ backend, open }: Context): void {
     expect(await told).toEqual({ text: 'hello' })
     expect(heard).toEqual([])
   })
+}
 
+function roles({ backend, open }: Context): void {
   it('leases: one holder per partition, and every acquisition has a greater epoch', async () => {
     expect(backend().leases.partitions).toBe(1)
     const one = await backend().leases.acquire(0)

@@ -2,9 +2,9 @@
  * Blobs as files `<folder>/blobs/ab/<sha256>`. Owner and clients alike write here: a blob appears by rename,
  * whole and synced, and its name says what it must contain. Owns that folder.
  *
- * B1  A file under its final name was complete and synced before it got that name.
- * B2  Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
- * B3  Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written.
+ * BL1 A file under its final name was complete and synced before it got that name.
+ * BL2 Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
+ * BL3 Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -20,7 +20,7 @@ export function createBlobs(folder: string, live: () => void): Blobs {
   const pathOf = (hash: string): string | undefined =>
     /^[0-9a-f]{64}$/.test(hash) ? join(home, hash.slice(0, 2), hash) : undefined
 
-  /** Whether a blob of that size is there; makes it young again (B3). */
+  /** Whether a blob of that size is there; makes it young again (BL3). */
   async function refreshed(path: string, size: number): Promise<boolean> {
     if ((await sizeOf(path)) !== size) return false
     const now = systemClock.now() / 1000

@@ -2,8 +2,8 @@
  * A local store as another process sees it (the CLI, a script): reads the file itself, speaks to the owner
  * over the socket. Owns its read-only connection and its link.
  *
- * C1  A put resolves when the mail is durable, whether an owner took it or nobody was there.
- * C2  The client outlives owners: without one it still reads, and finds the next one by itself.
+ * LC1 A put resolves when the mail is durable, whether an owner took it or nobody was there.
+ * LC2 The client outlives owners: without one it still reads, and finds the next one by itself.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { createReader } from './reader.js'
 import { noStore, openForOwner, openForReading } from './schema.js'
 import type { Durability } from './schema.js'
 import { socketPath } from './socket-path.js'
-import { createWrites } from './write.js'
+import { Writes } from './write.js'
 import { Writer } from './writer.js'
 
 /** An owner that is starting or stopping holds the lock without listening, for at most this long. */
@@ -28,8 +28,8 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   // Opening would create it. Not by reading it: closing a handle of ours would drop SQLite's locks.
   if (!existsSync(file)) throw noStore(dir)
   const folder = await realpath(dir)
-  const database = await openForReading(file)
   const link = new OwnerLink(await socketPath(folder))
+  const database = await openForReading(file)
   await link.connect()
   let open = true
   const live = (): void => {
@@ -76,7 +76,7 @@ interface Around {
   readonly link: OwnerLink
 }
 
-/** C1: by the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
+/** LC1: by the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
 async function putMail({ folder, durability, link }: Around, send: Send): Promise<void> {
   const body = mailText(send)
   const stored = await persist(patience, async () => {
@@ -95,8 +95,8 @@ async function putAlone(place: Omit<Around, 'link'>, send: Send, body: string): 
   if (!ownership) return false
   try {
     const database = await openForOwner(join(place.folder, 'skein.db'), place.durability)
-    const writes = createWrites(database)
-    const writer = new Writer(database, { arrived: () => undefined, rolledBack: writes.forget })
+    const writes = new Writes(database)
+    const writer = new Writer(database, { arrived: () => undefined, rolledBack: () => writes.forget() })
     try {
       const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
       writer.flush()

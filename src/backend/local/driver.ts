@@ -2,8 +2,8 @@
  * The only file that knows which SQLite there is: `node:sqlite` where Node has it, else `libsql`.
  * Owns the smallest synchronous surface that the store needs; knows no table.
  *
- * D1  `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
- * D2  Integers are numbers; the store keeps all of its own below 2 ** 53.
+ * DR1 `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
+ * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
  */
 import type Libsql from 'libsql'
 import { isObject } from '../../core/json.js'

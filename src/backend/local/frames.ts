@@ -2,9 +2,9 @@
  * What owner and clients say to each other over the folder's socket: frames of a 4-byte length and a
  * msgpackr body. Owns the format and its checks; knows nothing of connections.
  *
- * F1  Nothing that came over the socket is used before zod has seen it; JSON values travel as JSON text, so
+ * FR1 Nothing that came over the socket is used before zod has seen it; JSON values travel as JSON text, so
  *     that what arrives is JSON by construction.
- * F2  A frame that is too long or not of the format ends the connection.
+ * FR2 A frame that is too long or not of the format ends the connection.
  */
 import { Packr } from 'msgpackr'
 import { z } from 'zod'
@@ -57,7 +57,7 @@ export function encodeFrame(frame: ToOwner | ToClient): Buffer {
   return whole
 }
 
-/** Takes bytes as they come and gives each whole frame, decoded but unchecked. Throws on a bad one (F2). */
+/** Takes bytes as they come and gives each whole frame, decoded but unchecked. Throws on a bad one (FR2). */
 export function frameDecoder(whole: (frame: unknown) => void): (bytes: Buffer) => void {
   let parts: Buffer[] = []
   let have = 0

@@ -2,14 +2,15 @@
  * A local store as its owner has it: the folder's lock, the one writing connection, the socket for clients.
  * Owns the order in which these come up and go down.
  *
- * A1  Nothing is opened for writing before the lock is held, nothing is written after it is released.
- * A2  The socket listens before `open` returns: a client that sees no socket sees no host.
+ * LH1 Nothing is opened for writing before the lock is held, nothing is written after it is released.
+ * LH2 The socket listens before `open` returns: a client that sees no socket sees no host.
  */
 import { join } from 'node:path'
 import { broken } from '../../core/failure.js'
 import { checkCommit, mailText, storeClosed } from '../checks.js'
-import type { Backend, Lease, Leases } from '../port.js'
+import type { Backend, Lease, Leases, Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
+import type { Topics } from '../topics.js'
 import { createBlobs } from './blobs.js'
 import type { Database } from './driver.js'
 import { OwnerLink } from './link.js'
@@ -18,11 +19,9 @@ import type { Ownership } from './owner.js'
 import { createReader } from './reader.js'
 import { openForOwner } from './schema.js'
 import type { Durability } from './schema.js'
-import { serveOwner } from './server.js'
-import type { OwnerServer } from './server.js'
+import { OwnerServer } from './server.js'
 import { socketPath } from './socket-path.js'
-import { createWrites } from './write.js'
-import type { Writes } from './write.js'
+import { Writes } from './write.js'
 import { Writer } from './writer.js'
 
 /** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
@@ -66,12 +65,12 @@ interface Held {
 async function host({ folder, path, ownership, database }: Held): Promise<Backend> {
   const topics = createTopics()
   const watchers = new Set<(thread: string) => void>()
-  const writes = createWrites(database)
+  const writes = new Writes(database)
   const writer = new Writer(database, {
     arrived: (threads) => {
       for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
     },
-    rolledBack: writes.forget,
+    rolledBack: () => writes.forget(),
   })
   let open = true
   const live = (): void => {
@@ -81,7 +80,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     const body = mailText(send)
     return writer.add((arrived) => writes.putMail(send, body, arrived))
   }
-  const server = await serveOwner(path, { put, topics })
+  const server = await OwnerServer.listen(path, { put, topics })
   const reader = createReader(database, live)
   const { leases, release } = leasesOf(writer, writes, live)
   let closing: Promise<void> | undefined
@@ -111,15 +110,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
       ...reader.snapshots,
       put: async (thread, snapshot) => (live(), writer.add(() => writes.putSnapshot(thread, snapshot))),
     },
-    signals: {
-      publish: (topic, value) => {
-        live()
-        topics.publish(topic, value)
-        server.forward(topic, value)
-      },
-      subscribe: (topic, heard) => (live(), topics.subscribe(topic, heard)),
-      heard: (topic) => topics.heard(topic) || server.heard(topic),
-    },
+    signals: signalsOf(topics, server, live),
     blobs: createBlobs(folder, live),
     leases,
     close: () => {
@@ -127,6 +118,18 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
       closing ??= shutDown({ ownership, database, server, writer, release })
       return closing
     },
+  }
+}
+
+function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signals {
+  return {
+    publish: (topic, value) => {
+      live()
+      topics.publish(topic, value)
+      server.forward(topic, value)
+    },
+    subscribe: (topic, heard) => (live(), topics.subscribe(topic, heard)),
+    heard: (topic) => topics.heard(topic) || server.heard(topic),
   }
 }
 
@@ -154,7 +157,7 @@ function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: L
     partitions: 1,
     acquire: async (partition) => {
       live()
-      if (partition !== 0) throw broken('A1', `there is no partition ${partition}; a local store has one`)
+      if (partition !== 0) throw broken('LH1', `there is no partition ${partition}; a local store has one`)
       if (held) return undefined
       const lost = new AbortController()
       held = lost

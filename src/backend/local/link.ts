@@ -3,9 +3,9 @@
  * again whenever the owner has gone. Owns the connection, the calls that wait for an answer and the topics
  * that the owner must forward.
  *
- * K1  A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
- * K2  After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7).
- * K3  The link keeps the process alive only while a call waits or someone listens.
+ * LK1 A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
+ * LK2 After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7).
+ * LK3 The link keeps the process alive only while a call waits or someone listens.
  */
 import { createConnection } from 'node:net'
 import type { Socket } from 'node:net'
@@ -48,7 +48,7 @@ export class OwnerLink {
     return this.connecting
   }
 
-  /** Undefined when there is no owner, or it went away before it answered (K1). */
+  /** Undefined when there is no owner, or it went away before it answered (LK1). */
   async put(send: Send, body: string): Promise<Answer | undefined> {
     if (!(await this.connect())) return undefined
     this.calls += 1

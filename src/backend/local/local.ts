@@ -23,7 +23,8 @@ const given = z.object({
 export function local(dir: string, options: LocalOptions = {}): BackendSource {
   const checked = given.safeParse({ dir, options })
   if (!checked.success) {
-    throw new SkeinError('BAD_OPTION', `local(dir, options): ${z.prettifyError(checked.error)}. Give a folder and, if any, durability: 'process' or 'power'.`)
+    const what = z.prettifyError(checked.error)
+    throw new SkeinError('BAD_OPTION', `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`)
   }
   const { durability = 'process' } = options
   return { open: (role) => (role === 'host' ? openHost(dir, durability) : openClient(dir, durability)) }

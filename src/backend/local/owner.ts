@@ -3,8 +3,8 @@
  * operating system's, so it ends with the process, however that ends. Owns that file and `owner.json`, which
  * only tells people who holds it.
  *
- * O1  At most one holder per folder at any time, over processes and inside one.
- * O2  Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
+ * OW1 At most one holder per folder at any time, over processes and inside one.
+ * OW2 Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
  */
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -2,8 +2,8 @@
  * Everything that is read from a local store: journals, heads, mail, snapshots. The owner uses it on its own
  * connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
  *
- * R1  A read sees all that was acknowledged before it began.
- * R2  A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value.
+ * RD1 A read sees all that was acknowledged before it began.
+ * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value.
  */
 import type { HeadFilter, Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredHead } from '../port.js'
 import { cursorNumber, listedAtOnce } from '../checks.js'

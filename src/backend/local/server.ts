@@ -2,9 +2,9 @@
  * The owner's end of the folder's socket: takes mail and signals from clients and forwards signals to those
  * that listen. Owns the listening socket and its connections; storing mail is given to it.
  *
- * L1  A client's mail is answered after it is durable.
- * L2  Signals to a client that does not keep up are dropped, not queued without end (J7).
- * L3  Neither the socket nor its connections keep the process alive.
+ * OS1 A client's mail is answered after it is durable.
+ * OS2 Signals to a client that does not keep up are dropped, not queued without end (J7).
+ * OS3 Neither the socket nor its connections keep the process alive.
  */
 import { chmod, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -20,94 +20,101 @@ import type { FromClient, RefusalCode } from './frames.js'
 const mostQueuedBytes = 16 * 1024 * 1024
 const partingMs = 500
 
-export interface OwnerServer {
-  /** To the clients that listen, except the one it came from. */
-  forward(topic: string, value: Json, from?: Socket): void
-  heard(topic: string): boolean
-  close(): Promise<void>
-}
-
 interface Served {
   readonly put: (send: Send) => Promise<void>
   readonly topics: Topics
 }
 
-/** The caller owns the folder, so a socket file that is there is a dead owner's. */
-export async function serveOwner(path: string, served: Served): Promise<OwnerServer> {
-  const listeners = new Map<string, Set<Socket>>()
-  const sockets = new Set<Socket>()
+export class OwnerServer {
+  private readonly listeners = new Map<string, Set<Socket>>()
+  private readonly sockets = new Set<Socket>()
+  private readonly server = createServer((socket) => this.accept(socket))
+  private readonly served: Served
 
-  function forward(topic: string, value: Json, from?: Socket): void {
-    const heard = listeners.get(topic)
+  private constructor(served: Served) {
+    this.served = served
+  }
+
+  /** The caller owns the folder, so a socket file that is there is a dead owner's. */
+  static async listen(path: string, served: Served): Promise<OwnerServer> {
+    const made = new OwnerServer(served)
+    await rm(path, { force: true })
+    await listening(made.server, path)
+    await chmod(path, 0o600)
+    made.server.unref()
+    return made
+  }
+
+  /** To the clients that listen, except the one it came from. */
+  forward(topic: string, value: Json, from?: Socket): void {
+    const heard = this.listeners.get(topic)
     if (!heard) return
     const frame = encodeFrame({ kind: 'signal', topic, value: JSON.stringify(value) })
     for (const socket of heard) if (socket !== from && socket.writableLength < mostQueuedBytes) socket.write(frame)
   }
 
-  function unsubscribe(socket: Socket, topic: string): void {
-    const heard = listeners.get(topic)
-    if (heard?.delete(socket) && heard.size === 0) listeners.delete(topic)
+  heard(topic: string): boolean {
+    return this.listeners.has(topic)
   }
 
-  function receive(socket: Socket, frame: FromClient): void {
-    if (frame.kind === 'put') void answerPut(socket, frame)
-    else if (frame.kind === 'subscribe') listeners.set(frame.topic, (listeners.get(frame.topic) ?? new Set()).add(socket))
-    else if (frame.kind === 'unsubscribe') unsubscribe(socket, frame.topic)
-    else {
-      served.topics.publish(frame.topic, frame.value)
-      forward(frame.topic, frame.value, socket)
-    }
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      // Answers on their way get a moment; a client that does not read cannot hold us up.
+      const cancel = systemClock.wakeAt(systemClock.now() + partingMs, () => {
+        for (const socket of this.sockets) socket.destroy()
+      })
+      this.server.close(() => {
+        cancel()
+        resolve()
+      })
+      for (const socket of this.sockets) socket.destroySoon()
+    })
   }
 
-  async function answerPut(socket: Socket, frame: FromClient & { kind: 'put' }): Promise<void> {
-    try {
-      await served.put({ to: frame.to, id: frame.id, body: frame.body })
-      socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
-    } catch (error) {
-      const { code, message, retry } = toFailure(error, 'INVARIANT')
-      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
-      socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
-    }
-  }
-
-  const server = createServer((socket) => {
-    sockets.add(socket)
+  private accept(socket: Socket): void {
+    this.sockets.add(socket)
     socket.unref()
-    const decode = frameDecoder((frame) => receive(socket, parseFromClient(frame)))
+    const decode = frameDecoder((frame) => this.receive(socket, parseFromClient(frame)))
     socket.on('data', (bytes) => {
       try {
         decode(bytes)
       } catch (error) {
-        // F2: the other side is not a Skein client, or a damaged one; its error says why to whoever debugs it.
+        // FR2: the other side is not a Skein client, or a damaged one.
         socket.destroy(error instanceof Error ? error : undefined)
       }
     })
     // The close that follows every error is what matters.
     socket.on('error', () => undefined)
     socket.on('close', () => {
-      sockets.delete(socket)
-      for (const topic of [...listeners.keys()]) unsubscribe(socket, topic)
+      this.sockets.delete(socket)
+      for (const topic of [...this.listeners.keys()]) this.unsubscribe(socket, topic)
     })
-  })
-  await rm(path, { force: true })
-  await listening(server, path)
-  await chmod(path, 0o600)
-  server.unref()
-  return {
-    forward,
-    heard: (topic) => listeners.has(topic),
-    close: () =>
-      new Promise((resolve) => {
-        // Answers on their way get a moment; a client that does not read cannot hold us up.
-        const cancel = systemClock.wakeAt(systemClock.now() + partingMs, () => {
-          for (const socket of sockets) socket.destroy()
-        })
-        server.close(() => {
-          cancel()
-          resolve()
-        })
-        for (const socket of sockets) socket.destroySoon()
-      }),
+  }
+
+  private receive(socket: Socket, frame: FromClient): void {
+    if (frame.kind === 'put') void this.answerPut(socket, frame)
+    else if (frame.kind === 'subscribe') this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
+    else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
+    else {
+      this.served.topics.publish(frame.topic, frame.value)
+      this.forward(frame.topic, frame.value, socket)
+    }
+  }
+
+  private unsubscribe(socket: Socket, topic: string): void {
+    const heard = this.listeners.get(topic)
+    if (heard?.delete(socket) && heard.size === 0) this.listeners.delete(topic)
+  }
+
+  private async answerPut(socket: Socket, frame: FromClient & { kind: 'put' }): Promise<void> {
+    try {
+      await this.served.put({ to: frame.to, id: frame.id, body: frame.body })
+      socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
+    } catch (error) {
+      const { code, message, retry } = toFailure(error, 'INVARIANT')
+      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
+      socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
+    }
   }
 }
 

@@ -19,7 +19,8 @@ export async function socketPath(folder: string): Promise<string> {
   // Anyone may have made that folder before us, to listen in our place.
   const found = await lstat(shared)
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0) {
-    throw new SkeinError('BAD_OPTION', `${shared} must be a folder of yours that nobody else can enter; remove it, or use a shorter path than ${folder}`)
+    const wanted = `${shared} must be a folder of yours that nobody else can enter`
+    throw new SkeinError('BAD_OPTION', `${wanted}; remove it, or use a shorter path than ${folder}`)
   }
   return join(shared, `${createHash('sha256').update(folder).digest('hex').slice(0, 24)}.sock`)
 }

@@ -19,105 +19,123 @@ interface Known {
 
 const knownThreads = 10_000
 
-export interface Writes {
-  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult
-  putMail(send: Send, body: string, arrived: Set<string>): void
-  putSnapshot(thread: string, snapshot: Uint8Array): void
-  /** The next epoch: greater than every one before. */
-  nextEpoch(): number
-  forget(): void
+/** What a write compares with: only this row at this sequence, and no newer owner's. */
+const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
+
+function prepare(database: Database) {
+  return {
+    find: database.query('SELECT tid, seq, epoch FROM threads WHERE id = ?'),
+    create: database.write(
+      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    ),
+    advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
+    rewrite: database.write(
+      `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
+       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ? ${fence}`,
+    ),
+    touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
+    append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
+    finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
+    post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
+    keep: database.write('INSERT INTO snapshots VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET body = excluded.body'),
+    raise: database.write("UPDATE meta SET value = value + 1 WHERE name = 'epoch'"),
+    epoch: database.query("SELECT value FROM meta WHERE name = 'epoch'"),
+    end: database.query('SELECT max(position) FROM journal'),
+  }
 }
 
-export function createWrites(database: Database): Writes {
-  const known = new Map<string, Known>()
-  const find = database.query('SELECT tid, seq, epoch FROM threads WHERE id = ?')
-  const create = database.write(
-    `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
-  )
-  const where = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
-  const advance = database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${where}`)
-  const rewrite = database.write(
-    `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
-     rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ? ${where}`,
-  )
-  const touch = database.write(`UPDATE threads SET epoch = ? ${where}`)
-  const append = database.write('INSERT INTO journal (tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?)')
-  const finish = database.write('DELETE FROM mail WHERE number = ? AND thread = ?')
-  const post = database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (id, thread) DO NOTHING')
-  const keep = database.write('INSERT INTO snapshots VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET body = excluded.body')
-  const raise = database.write("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
-  const epoch = database.query("SELECT value FROM meta WHERE name = 'epoch'")
-  const end = database.query('SELECT max(position) FROM journal')
-  let position: number | undefined
+export class Writes {
+  private readonly statements: ReturnType<typeof prepare>
+  private readonly known = new Map<string, Known>()
+  private position: number | undefined
 
-  function remember(thread: string, entry: Known): void {
-    // The oldest goes first; one that is in use comes back with a lookup.
-    if (known.size >= knownThreads) {
-      const oldest = known.keys().next()
-      if (!oldest.done) known.delete(oldest.value)
+  constructor(database: Database) {
+    this.statements = prepare(database)
+  }
+
+  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
+    const { append, find, finish } = this.statements
+    const tid = this.compareAndAdvance(commit)
+    if (tid === undefined) {
+      const found = find.one(commit.thread)
+      return { ok: false, seq: Number(found?.[1] ?? 0), epoch: Number(found?.[2] ?? 0) }
     }
-    known.set(thread, entry)
+    const { entry } = commit
+    let position = this.lastPosition()
+    if (entry) {
+      append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
+      this.position = position
+    }
+    for (const number of commit.done) finish.run(number, commit.thread)
+    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
+    return { ok: true, position }
+  }
+
+  /** Counted here, where the only writer is. */
+  private lastPosition(): number {
+    return (this.position ??= Number(this.statements.end.one()?.[0] ?? 0))
+  }
+
+  putMail(send: Send, body: string, arrived: Set<string>): void {
+    if (this.statements.post.run(send.to, send.id, body).changes === 1) arrived.add(send.to)
+  }
+
+  putSnapshot(thread: string, snapshot: Uint8Array): void {
+    this.statements.keep.run(thread, snapshot)
+  }
+
+  /** Greater than every epoch before. */
+  nextEpoch(): number {
+    this.statements.raise.run()
+    return integer(this.statements.epoch.one()?.[0])
+  }
+
+  /** W2 */
+  forget(): void {
+    this.known.clear()
+    this.position = undefined
   }
 
   /** W1: the thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
-  function compareAndAdvance(commit: Commit): number | undefined {
-    const { thread, expected, head, entry } = commit
-    let row = known.get(thread)
-    if (!row && head && entry && expected === 0) return insert(commit, head)
+  private compareAndAdvance(commit: Commit): number | undefined {
+    const { thread, expected, head, entry, epoch } = commit
+    const { advance, find, rewrite, touch } = this.statements
+    let row = this.known.get(thread)
+    if (!row && head && entry && expected === 0) return this.create(commit, head)
     if (!row) {
       const found = find.one(thread)
       if (!found) return expected === 0 ? 0 : undefined
       row = { tid: integer(found[0]), steady: '' }
-      remember(thread, row)
+      this.remember(thread, row)
     }
-    const fence = [row.tid, expected, commit.epoch]
-    if (!head) return touch.run(commit.epoch, ...fence).changes === 1 ? row.tid : undefined
-    const moving: Value[] = [expected + (entry?.count ?? 0), commit.epoch, head.status, head.updatedAt]
+    if (!head) return touch.run(epoch, row.tid, expected, epoch).changes === 1 ? row.tid : undefined
+    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt]
     const steady = steadyText(head)
-    const same = steady === row.steady
-    const { changes } = same ? advance.run(...moving, ...fence) : rewrite.run(...moving, ...steadyValues(head), ...fence)
+    const { changes } =
+      steady === row.steady
+        ? advance.run(...moving, row.tid, expected, epoch)
+        : rewrite.run(...moving, ...steadyValues(head), row.tid, expected, epoch)
     if (changes !== 1) return undefined
     row.steady = steady
     return row.tid
   }
 
-  function insert(commit: Commit, head: Head): number | undefined {
-    const values: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
-    const { changes, rowid } = create.run(commit.thread, ...values, ...steadyValues(head))
+  private create(commit: Commit, head: Head): number | undefined {
+    const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
+    const { changes, rowid } = this.statements.create.run(commit.thread, ...moving, ...steadyValues(head))
     if (changes !== 1) return undefined
-    remember(commit.thread, { tid: rowid, steady: steadyText(head) })
+    this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
     return rowid
   }
 
-  function putMail(send: Send, body: string, arrived: Set<string>): void {
-    if (post.run(send.to, send.id, body).changes === 1) arrived.add(send.to)
-  }
-
-  return {
-    commit(commit, bodies, arrived) {
-      const tid = compareAndAdvance(commit)
-      if (tid === undefined) {
-        const found = find.one(commit.thread)
-        return { ok: false, seq: Number(found?.[1] ?? 0), epoch: Number(found?.[2] ?? 0) }
-      }
-      const { entry } = commit
-      if (entry) position = append.run(tid, entry.first, entry.count, entry.hash, entry.body).rowid
-      for (const number of commit.done) finish.run(number, commit.thread)
-      commit.sends.forEach((send, index) => putMail(send, bodies[index] ?? 'null', arrived))
-      position ??= Number(end.one()?.[0] ?? 0)
-      return { ok: true, position }
-    },
-    putMail,
-    putSnapshot: (thread, snapshot) => void keep.run(thread, snapshot),
-    nextEpoch() {
-      raise.run()
-      return integer(epoch.one()?.[0])
-    },
-    forget() {
-      known.clear()
-      position = undefined
-    },
+  private remember(thread: string, row: Known): void {
+    // The oldest goes first; one that is in use comes back with a lookup.
+    if (this.known.size >= knownThreads) {
+      const oldest = this.known.keys().next()
+      if (!oldest.done) this.known.delete(oldest.value)
+    }
+    this.known.set(thread, row)
   }
 }
 

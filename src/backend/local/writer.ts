@@ -1,6 +1,6 @@
 /**
- * The group commit of a local store: all writes that are queued in one turn of the event loop become durable
- * in one transaction. Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
+ * The group commit of a local store: all writes that are handed over together become durable in one transaction.
+ * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
  * Q1  A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
  * Q2  When the transaction fails as a whole, every write in it is rejected and none is kept.
@@ -43,7 +43,8 @@ export class Writer {
         reject(storeClosed('local'))
         return
       }
-      if (this.queue.length === 0) setImmediate(() => this.flush())
+      // The host hands over everything that is ready in one go (HO4), so the end of its turn is soon enough.
+      if (this.queue.length === 0) queueMicrotask(() => this.flush())
       this.queue.push({
         apply: (arrived) => {
           const result = write(arrived)

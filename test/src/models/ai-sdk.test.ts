@@ -19,7 +19,7 @@ async function sent(fields: Partial<ModelRequest>, options: Parameters<typeof fa
 }
 
 describe('prompt', () => {
-  test('AP2: calls and results carry our ids; consecutive tool messages are one', async () => {
+  test('PR2: calls and results carry our ids; consecutive tool messages are one', async () => {
     const messages: Message[] = [
       user('go'),
       {
@@ -52,7 +52,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('AP2: results of different steps stay apart', async () => {
+  test('PR2: results of different steps stay apart', async () => {
     const step = (id: string): Message[] => [
       { id: `a${id}`, role: 'assistant', text: '', at: 0, calls: [{ id, tool: 'search', args: {} }] },
       { id: `t${id}`, role: 'tool', text: id, at: 0, call: id, tool: 'search' },
@@ -68,7 +68,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('AP3, AP4: nothing blank is sent; a system message of the transcript is a marked user message', async () => {
+  test('PR3, PR4: nothing blank is sent; a system message of the transcript is a marked user message', async () => {
     const messages: Message[] = [
       user(' '),
       { id: 'a', role: 'assistant', text: ' \n', at: 0 },
@@ -80,7 +80,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('AP1: a message is converted once', async () => {
+  test('PR1: a message is converted once', async () => {
     const sdk = fakeSdkModel([finish])
     const model = fromAiSdk(sdk)
     const messages = [user('one')]

@@ -211,7 +211,7 @@ describe('history over the wire', () => {
   const request = modelRequest({ messages, tools: [weather], toolChoice: 'required', parallelToolCalls: false, step: 1 })
   const marked = '<system-message>\nBe brief.\n</system-message>'
 
-  test('AP2: openai-compatible gets system, calls and results in order with matching ids', async () => {
+  test('PR2: openai-compatible gets system, calls and results in order with matching ids', async () => {
     const { model, server } = await serve('openai-compatible', [chatAnswer([{ content: 'ok' }])])
     await model.call(request, watched().options)
     const call = (id: string, city: string) => ({ id, type: 'function', function: { name: 'weather', arguments: JSON.stringify({ city }) } })
@@ -231,7 +231,7 @@ describe('history over the wire', () => {
     ])
   })
 
-  test('AP2: anthropic gets both results in one user message, the failed one marked', async () => {
+  test('PR2: anthropic gets both results in one user message, the failed one marked', async () => {
     const { model, server } = await serve('anthropic', [anthropicAnswer([{ type: 'text', pieces: ['ok'] }])])
     await model.call(request, watched().options)
     expect(server.bodies[0]).toMatchObject({

@@ -1,0 +1,91 @@
+/**
+ * One measurement in a process of its own: `node child.mjs <job as JSON>`; prints one line of JSON. The adapter is
+ * imported here, so that its import is what a user of it would wait for.
+ */
+const job = JSON.parse(process.argv[2] ?? '{}')
+const { name, adapterUrl, dist, mode, folder, file } = job
+const clock = () => performance.now()
+const work = await import('./work.mjs')
+
+/** The time of what a user of the contender imports: the packages it needs, zod among them. */
+async function load() {
+  const ours = dist ? await import('./skein.mjs') : undefined
+  const start = clock()
+  const loaded = ours ? await ours.load(new URL(dist)) : await import(adapterUrl)
+  const importMs = clock() - start
+  const contender = ours ? ours.adapter(work, { skein: loaded, mode, folder }) : loaded.adapter(work, { mode, file })
+  return { contender, importMs }
+}
+
+/** Counted, timed, and without the garbage of the one before. */
+async function timed(contender, steps) {
+  work.resetCounts()
+  globalThis.gc?.()
+  const start = clock()
+  await contender.w1(steps)
+  const us = ((clock() - start) * 1000) / steps
+  work.assertCounts(steps + 1, steps)
+  await contender.tidy?.()
+  return us
+}
+
+/** The same number of turns for all, however long they take. */
+async function warmUp(contender) {
+  for (let turn = 0; turn < job.warm; turn++) await timed(contender, 50)
+}
+
+const works = {
+  async w1() {
+    const { contender } = await load()
+    await contender.prepare?.()
+    await warmUp(contender)
+    const samples = {}
+    for (const steps of job.sizes) {
+      const us = []
+      const end = clock() + job.budgetMs
+      for (let turn = 0; turn < job.turns && (turn === 0 || clock() < end); turn++) us.push(await timed(contender, steps))
+      samples[steps] = us
+    }
+    await contender.close?.()
+    return { samples }
+  },
+  async prep() {
+    const { contender } = await load()
+    const start = clock()
+    const { messages, thread } = await contender.w4prep(job.messages)
+    work.assertEqual('messages', messages, job.messages)
+    return { ms: clock() - start, thread }
+  },
+  async step() {
+    const { contender, importMs } = await load()
+    const start = clock()
+    const { seen, close } = await contender.w4step({ thread: job.thread })
+    const end = clock()
+    work.assertEqual('messages that the model saw', seen, job.messages + 1)
+    work.assertEqual('model calls', work.counts.model, 1)
+    await close?.()
+    return { importMs, loadMs: end - start, sinceStartMs: end }
+  },
+  async inject() {
+    const { contender, importMs } = await load()
+    const start = clock()
+    const { close } = await contender.w4inject({ thread: job.thread })
+    const end = clock()
+    await close()
+    return { importMs, loadMs: end - start, sinceStartMs: end }
+  },
+  /** The main door alone. */
+  async import() {
+    const start = clock()
+    await import(new URL('src/index.js', dist).href)
+    return { importMs: clock() - start }
+  },
+  async start() {
+    const { contender, importMs } = await load()
+    return { importMs, ...(await contender.w8(clock)) }
+  },
+}
+
+const answer = await works[job.work]()
+console.log(JSON.stringify({ name, ...answer }))
+process.exit(0)

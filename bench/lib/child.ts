@@ -1,0 +1,62 @@
+/** Jobs in processes of their own: a fresh Node each, one line of JSON back, never longer than its time. */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { z } from 'zod'
+import type { Contender } from './contenders.js'
+
+export interface Job {
+  readonly work: 'w1' | 'prep' | 'step' | 'inject' | 'import' | 'start'
+  readonly folder?: string
+  readonly sizes?: readonly number[]
+  readonly turns?: number
+  /** Turns of 50 steps before anything counts. */
+  readonly warm?: number
+  /** A full collection of garbage before every turn. */
+  readonly gc?: boolean
+  readonly budgetMs?: number
+  readonly messages?: number
+  readonly thread?: string
+}
+
+const run = promisify(execFile)
+const childFile = fileURLToPath(new URL('../child.mjs', import.meta.url))
+const scratch = fileURLToPath(new URL('../.cache/', import.meta.url))
+const longestMs = 10 * 60_000
+
+export async function runJob<Answer>({ name, kind, mode, adapterUrl }: Contender, dist: URL, { job, answer }: { job: Job; answer: z.ZodType<Answer> }): Promise<Answer> {
+  const { folder } = job
+  const where = { ...(folder && { file: join(folder, 'thread') }), ...(kind === 'skein' ? { dist: dist.href } : { adapterUrl }) }
+  const flags = job.gc ? ['--expose-gc'] : []
+  const { stdout } = await run(process.execPath, [...flags, childFile, JSON.stringify({ name, mode, ...where, ...job })], { timeout: longestMs, maxBuffer: 2 ** 26 })
+  return answer.parse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''))
+}
+
+/** Milliseconds from the start of a process to its end. */
+export async function wallMs(args: readonly string[]): Promise<number> {
+  const start = performance.now()
+  await run(process.execPath, [...args], { timeout: longestMs })
+  return performance.now() - start
+}
+
+/** A folder on the disk of the project (a temporary one may lie in memory), removed afterwards. */
+export async function withFolder<Result>(use: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = join(scratch, randomBytes(6).toString('hex'))
+  await mkdir(folder, { recursive: true })
+  try {
+    return await use(folder)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+export async function bytesIn(folder: string): Promise<number> {
+  let bytes = 0
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
+  }
+  return bytes
+}

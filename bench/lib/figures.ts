@@ -1,0 +1,41 @@
+/** Figures: what was measured, one JSON line each, kept for the table and the goals. */
+import type { Regime } from './regimes.js'
+
+export interface Figure {
+  readonly w: Regime | 'w4' | 'w8'
+  readonly contender: string
+  readonly kind: 'skein' | 'floor' | 'peer'
+  /** What was measured: a number of steps in W1, else a word. */
+  readonly what: string
+  readonly unit: 'µs/step' | 'ms' | 'bytes'
+  readonly best: number
+  readonly median: number
+  readonly samples: number
+}
+
+export interface Figures {
+  add(figure: Omit<Figure, 'best' | 'median' | 'samples'>, samples: readonly number[]): void
+  readonly all: readonly Figure[]
+  /** The best of one contender at one thing. */
+  best(w: Figure['w'], contender: string, what: string): number | undefined
+}
+
+export function createFigures(): Figures {
+  const all: Figure[] = []
+  return {
+    all,
+    add(figure, samples) {
+      const sorted = [...samples].sort((one, other) => one - other)
+      const best = rounded(sorted[0] ?? Number.NaN)
+      const median = rounded(sorted[sorted.length >> 1] ?? Number.NaN)
+      const whole: Figure = { ...figure, best, median, samples: samples.length }
+      all.push(whole)
+      console.log(JSON.stringify(whole))
+    },
+    best: (w, contender, what) => all.find((figure) => figure.w === w && figure.contender === contender && figure.what === what)?.best,
+  }
+}
+
+function rounded(value: number): number {
+  return value >= 1000 ? Math.round(value) : Math.round(value * 10) / 10
+}

@@ -1,0 +1,86 @@
+/** RESULTS.md: the figures of one run as tables, with what they were measured on and which goals they meet. */
+import type { Contender, Missing } from './contenders.js'
+import type { Figure } from './figures.js'
+import type { Goal } from './goals.js'
+import { regimeNames, regimes } from './regimes.js'
+import type { Regime } from './regimes.js'
+
+export interface Circumstances {
+  readonly command: string
+  readonly date: string
+  readonly commit: string
+  readonly cores: number
+  readonly cpu: string
+  readonly node: string
+  readonly load: readonly number[]
+  readonly contenders: readonly Contender[]
+  readonly missing: readonly Missing[]
+}
+
+export function toMarkdown(figures: readonly Figure[], goals: readonly Goal[], around: Circumstances): string {
+  const sections = [
+    '# Benchmarks\n\nWritten by `npm run bench`; do not edit. The workloads, and what is in and out of the clock, are in [README.md](README.md).',
+    circumstances(around),
+    goalTable(goals),
+    ...regimeNames.map((regime) => w1Table(figures, regime)),
+    plainTable('W4: a thread on disk, opened by a new process', 'w4', figures),
+    plainTable('W8: start-up', 'w8', figures),
+  ]
+  return `${sections.filter(Boolean).join('\n\n')}\n`
+}
+
+function circumstances({ command, date, commit, cores, cpu, node, load, contenders, missing }: Circumstances): string {
+  const versions = [...new Set(contenders.filter(({ kind }) => kind !== 'floor').map(({ name, version }) => `${name.split(' ')[0]} ${version}`))]
+  return table(['', ''], [
+    ['command', `\`${command}\``],
+    ['date', date],
+    ['commit', commit],
+    ['machine', `${cores} cores, ${cpu}, load ${load.map((value) => value.toFixed(2)).join(' ')} at the start`],
+    ['Node', node],
+    ['versions', versions.join(', ')],
+    ...missing.map(({ name, why }) => [`${name}`, `**could not be installed**: ${why}`]),
+  ])
+}
+
+function goalTable(goals: readonly Goal[]): string {
+  if (goals.length === 0) return ''
+  const rows = goals.map(({ text, limit, got, unit }) => [
+    text,
+    `≤ ${shown(limit, unit)}`,
+    got === undefined ? 'n/a' : shown(got, unit),
+    got === undefined ? '–' : got <= limit ? '✓' : '✗',
+  ])
+  return `## Goals\n\nFrom the best of all rounds of this run.\n\n${table(['goal', 'limit', 'this run', ''], rows)}`
+}
+
+function shown(value: number, unit: Goal['unit']): string {
+  return unit === '×' ? `${value.toFixed(2)} ×` : `${value.toFixed(1)} ms`
+}
+
+function w1Table(figures: readonly Figure[], regime: Regime): string {
+  const own = figures.filter(({ w }) => w === regime)
+  if (own.length === 0) return ''
+  const sizes = [...new Set(own.map(({ what }) => what))].sort((one, other) => Number(one) - Number(other))
+  const rows = [...new Set(own.map(({ contender }) => contender))].map((contender) => [
+    contender,
+    ...sizes.map((size) => {
+      const figure = own.find((each) => each.contender === contender && each.what === size)
+      return figure ? `${figure.best} (${figure.median})` : '–'
+    }),
+  ])
+  return `## ${regime.toUpperCase()}: µs per step, best (median)\n\n${capital(regimes[regime].title)}.\n\n${table(['k', ...sizes], rows)}`
+}
+
+function plainTable(title: string, w: Figure['w'], figures: readonly Figure[]): string {
+  const rows = figures.filter((figure) => figure.w === w).map(({ contender, what, unit, best, median, samples }) => [contender, what, unit, String(best), String(median), String(samples)])
+  return rows.length > 0 ? `## ${title}\n\n${table(['who', 'what', 'unit', 'best', 'median', 'n'], rows)}` : ''
+}
+
+function capital(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1)
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n')
+}

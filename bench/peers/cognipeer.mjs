@@ -1,0 +1,68 @@
+/**
+ * @cognipeer/agent-sdk: createSmartAgent with a scripted model; planning, summaries and traces off, limits raised.
+ * W4 is its own snapshot()/resume(), as JSON in one file.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createSmartAgent, createTool } from '@cognipeer/agent-sdk'
+import { z } from 'zod'
+
+export function adapter(work, { file }) {
+  const tool = createTool({ name: 'work', description: 'work', schema: z.object({ x: z.number() }), func: async ({ x }) => work.trivial(x), maxExecutionsPerRun: null })
+
+  function agent(reply, maxToolCalls) {
+    const model = { modelName: 'scripted', bindTools: () => model, invoke: async (messages) => reply(messages) }
+    return createSmartAgent({
+      name: 'worker',
+      systemPrompt: work.system,
+      model,
+      tools: [tool],
+      runtimeProfile: 'balanced',
+      planning: { mode: 'off' },
+      summarization: false,
+      tracing: { enabled: false },
+      limits: { maxToolCalls, maxParallelTools: 16, maxContextTokens: 1e9 },
+    })
+  }
+
+  /** Replies since the last user message. */
+  function stepOf(messages) {
+    let step = 0
+    for (let index = messages.length - 1; index >= 0 && messages[index].role !== 'user'; index--) {
+      if (messages[index].role === 'assistant') step++
+    }
+    return step
+  }
+
+  const scripted = (steps) => (messages) => {
+    const step = stepOf(messages)
+    const args = work.callAt(step, steps)
+    if (!args) return { role: 'assistant', content: 'done' }
+    return { role: 'assistant', content: work.text, tool_calls: [{ id: `c${step}`, type: 'function', function: { name: 'work', arguments: JSON.stringify(args) } }] }
+  }
+  /** The system prompt is no message of the thread, though it is in their list. */
+  const countOf = (messages) => messages.filter(({ role }) => role !== 'system').length
+  const start = () => ({ messages: [{ role: 'user', content: work.prompt }], toolHistory: [] })
+
+  return {
+    w1: (steps) => agent(scripted(steps), steps + 5).invoke(start()),
+    async w4prep(messages) {
+      const steps = messages / 2 - 1
+      const worker = agent(scripted(steps), steps + 5)
+      const { state, messages: kept } = await worker.invoke(start())
+      writeFileSync(file, JSON.stringify(worker.snapshot(state)))
+      return { messages: countOf(kept) }
+    },
+    async w4step() {
+      let seen = 0
+      const worker = agent((messages) => {
+        work.counts.model++
+        seen = countOf(messages)
+        return { role: 'assistant', content: 'resumed' }
+      }, 2000)
+      const snapshot = JSON.parse(readFileSync(file, 'utf8'))
+      snapshot.state.messages.push({ role: 'user', content: 'continue' })
+      await worker.resume(snapshot)
+      return { seen }
+    },
+  }
+}

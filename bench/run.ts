@@ -1,0 +1,44 @@
+/**
+ * Runs the benchmarks against the build: one JSON line per measurement, then `bench/RESULTS.md`. Exits with 1 when
+ * a count is wrong or a contender fails, never because of a missed goal.
+ */
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { cpus, loadavg } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { findContenders } from './lib/contenders.js'
+import { createFigures } from './lib/figures.js'
+import { judge } from './lib/goals.js'
+import { readSettings } from './lib/settings.js'
+import { toMarkdown } from './lib/table.js'
+import { measureW1 } from './lib/w1.js'
+import { measureW4 } from './lib/w4.js'
+import { measureW8 } from './lib/w8.js'
+
+const root = new URL('../', import.meta.url)
+const settings = readSettings(process.argv.slice(2), root)
+if (!existsSync(new URL('src/index.js', settings.dist))) throw new Error(`there is no build in ${settings.dist.pathname}; run \`npm run build\` first`)
+
+const around = {
+  command: settings.command,
+  date: new Date().toISOString(),
+  commit: commit(),
+  cores: cpus().length,
+  cpu: cpus()[0]?.model ?? 'unknown',
+  node: process.version,
+  load: loadavg(),
+}
+const { contenders, missing } = await findContenders(root, settings.peers)
+const figures = createFigures()
+if (settings.only.has('w1')) await measureW1(contenders, settings, figures)
+if (settings.only.has('w4')) await measureW4(contenders, settings, figures)
+if (settings.only.has('w8')) await measureW8(contenders, settings, figures)
+const goals = judge(figures)
+for (const goal of goals) console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: goal.got === undefined ? null : goal.got <= goal.limit }))
+await writeFile(new URL('bench/RESULTS.md', root), toMarkdown(figures.all, goals, { ...around, contenders, missing }))
+
+function commit(): string {
+  const git = (...args: string[]): string => execFileSync('git', args, { cwd: fileURLToPath(root), encoding: 'utf8' }).trim()
+  return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--', 'src', 'actors', 'workers') ? ' with changes' : ''}`
+}

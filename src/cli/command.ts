@@ -1,0 +1,39 @@
+/** What `cancel`, `pause`, `resume` and `terminate` have in common: one command to one thread, and its answer. */
+import type { Command } from 'commander'
+import type { SkeinClient, Thread } from '../index.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { kept, keptNote } from './kept.js'
+import { perform, withClient } from './perform.js'
+import type { Around } from './perform.js'
+
+export interface Asking {
+  /** False when there was nothing to change. */
+  ask(thread: Thread, reason: string | undefined): Promise<boolean>
+  readonly done: string
+  readonly nothing: string
+}
+
+interface Named {
+  readonly id: string
+  readonly reason?: string
+}
+
+export function registerAsking(command: Command, asking: Asking): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .action((id: string, options: { readonly reason?: string }) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, ...options, id }))))
+}
+
+async function tell({ out }: Around, client: SkeinClient, { id, reason, ask, done, nothing }: Asking & Named): Promise<ExitCode> {
+  const thread = await client.threads.get(id)
+  let changed = false
+  const answer = ask(thread, reason).then((did) => {
+    changed = did
+  })
+  const state = await kept(client, answer)
+  if (out.mode === 'json') out.json({ thread: id, state, ...(state === 'accepted' && { changed, status: await thread.status() }) })
+  else if (state === 'kept') out.note(keptNote)
+  else out.print(`${changed ? done : `${nothing}; it is ${await thread.status()}`}\n`)
+  return exitCode.ok
+}

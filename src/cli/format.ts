@@ -1,0 +1,82 @@
+/** How values look to people: times, sizes, one-line previews, tables. Pure text; no streams. */
+import type { Failure, Usage } from '../index.js'
+
+/** Models and tools may say anything; a terminal must not obey it. Newlines and tabs stay. */
+export function harmless(text: string): string {
+  // oxlint-disable-next-line no-control-regex
+  return text.replace(/\r\n?/g, '\n').replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
+}
+
+export function oneLine(text: string, most: number): string {
+  const flat = harmless(text).replace(/\s+/g, ' ').trim()
+  const points = [...flat]
+  return points.length > most ? `${points.slice(0, most - 1).join('')}…` : flat
+}
+
+export function preview(value: unknown, most: number): string {
+  return oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), most)
+}
+
+const wide = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u
+// oxlint-disable-next-line no-control-regex
+const escapeCode = /\u001B\[\d+m/y
+
+/** Cut to so many columns; escape codes take none, and a cut line ends its colour. */
+export function fitted(text: string, columns: number): string {
+  let used = 0
+  let kept = ''
+  for (let at = 0; at < text.length; ) {
+    escapeCode.lastIndex = at
+    const code = escapeCode.exec(text)?.[0]
+    const piece = code ?? String.fromCodePoint(text.codePointAt(at) ?? 0)
+    used += code ? 0 : wide.test(piece) ? 2 : 1
+    if (used > columns) return `${kept.slice(0, -1)}…${text.includes('\u001B') ? '\u001B[0m' : ''}`
+    kept += piece
+    at += piece.length
+  }
+  return kept
+}
+
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.max(0, ms)} ms`
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
+  const minutes = Math.floor(ms / 60_000)
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`
+  return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+const two = (value: number): string => String(value).padStart(2, '0')
+
+export function clockTime(at: number): string {
+  const when = new Date(at)
+  return [when.getHours(), when.getMinutes(), when.getSeconds()].map(two).join(':')
+}
+
+export function dateTime(at: number): string {
+  const when = new Date(at)
+  return `${when.getFullYear()}-${two(when.getMonth() + 1)}-${two(when.getDate())} ${clockTime(at)}`
+}
+
+export function spent({ inputTokens, outputTokens, costUsd }: Usage): string {
+  const tokens = `${inputTokens} in / ${outputTokens} out tokens`
+  return costUsd > 0 ? `${tokens} · $${costUsd.toFixed(4)}` : tokens
+}
+
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
+export function failureLine({ code, message }: Failure, most = 500): string {
+  return `${code}: ${oneLine(message, most)}`
+}
+
+/** Columns as wide as their widest cell. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = rows.reduce<readonly number[]>((widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)), [])
+  return rows.map((row) => `${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ').trimEnd()}\n`).join('')
+}
+
+/** A word that a shell gives back unchanged. */
+export function shellWord(word: string): string {
+  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`
+}

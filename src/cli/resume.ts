@@ -1,0 +1,11 @@
+/** `skein resume`: a paused thread goes on, a failed turn is tried again. */
+import type { Command } from 'commander'
+import { registerAsking } from './command.js'
+
+export function register(command: Command): void {
+  registerAsking(command, {
+    ask: (thread) => thread.resume(),
+    done: 'resumed',
+    nothing: 'there was nothing to resume',
+  })
+}

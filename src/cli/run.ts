@@ -1,0 +1,143 @@
+/**
+ * `skein run`: a host for as long as one turn takes. Where the store has a host already, the turn runs there and is
+ * watched from here.
+ *
+ * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on.
+ */
+import type { Command } from 'commander'
+import type { Skein, SkeinClient, Thread } from '../index.js'
+import { exitOfStatus } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { shellWord } from './format.js'
+import { messageFrom } from './message.js'
+import { perform, withClient } from './perform.js'
+import type { Around } from './perform.js'
+import { exitOfTally } from './tally.js'
+import { createView } from './view.js'
+import { runsSince, standingOf, watchTurn } from './watch.js'
+import type { Standing } from './watch.js'
+
+interface Options {
+  readonly agent?: string
+  readonly thread?: string
+  readonly tag?: readonly string[]
+}
+
+interface Asked extends Options {
+  readonly app: string
+  readonly message?: string
+}
+
+interface Opened {
+  readonly client: SkeinClient
+  /** Which process runs the turn. */
+  readonly runs: 'here' | 'elsewhere'
+}
+
+export function register(command: Command): void {
+  command
+    .argument('<app>', 'module that exports the definitions (.ts or .js)')
+    .argument('[message]', 'what to say; - or nothing reads a piped stdin')
+    .option('--agent <name>', 'agent of a new thread')
+    .option('--thread <id>', 'continue this thread, or create it with this id; without a message: go on with what is outstanding')
+    .option('--tag <tag>', 'a tag of a new thread; may be given several times', (tag: string, before: readonly string[] = []) => [...before, tag])
+    .action((app: string, message: string | undefined, options: Options) => perform(command, (around) => run(around, { ...options, app }, message)))
+}
+
+async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
+  const message = await messageFrom(given)
+  const asked: Asked = { ...options, ...(message !== undefined && { message }) }
+  await check(asked)
+  const before = await look(around, asked)
+  const opened = await open(around, asked)
+  const finding = findThread(around, opened.client, asked)
+  around.onStop(() => leave(around, { asked, opened, finding }))
+  const found = await finding
+  if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
+  const code = asked.message === undefined ? await goOn(around, found, before) : await say(around, found, asked.message)
+  await opened.client.close()
+  return code
+}
+
+async function check({ message, thread, agent }: Asked): Promise<void> {
+  const { SkeinError } = await import('../index.js')
+  if (message === '') throw new SkeinError('BAD_OPTION', 'the message is empty')
+  if (thread === undefined && agent === undefined) throw new SkeinError('BAD_OPTION', 'name the agent with --agent <name>, or a thread to continue with --thread <id>')
+  if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
+}
+
+async function open({ out, store }: Around, { app }: Asked): Promise<Opened> {
+  const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
+  const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
+  try {
+    const skein: Skein = await createSkein({ app, backend: local(store), warn })
+    return { client: skein, runs: 'here' }
+  } catch (thrown) {
+    if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
+    const pid = thrown.data?.['pid']
+    out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app of that host`)
+    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere' }
+  }
+}
+
+async function findThread({ out }: Around, { threads }: SkeinClient, { agent, thread: id, tag = [], message }: Asked): Promise<Thread> {
+  const { isSkeinError } = await import('../index.js')
+  if (id !== undefined) {
+    try {
+      const thread = await threads.get(id)
+      if (tag.length > 0) out.note(`thread ${id} exists; its tags stay as they are`)
+      // Creating it again is how the store checks that the agent is the same.
+      return agent === undefined ? thread : await threads.create({ id, agent })
+    } catch (thrown) {
+      const missing = isSkeinError(thrown) && thrown.code === 'UNKNOWN_THREAD'
+      if (!missing || agent === undefined || message === undefined) throw thrown
+    }
+  }
+  return threads.create({ agent: agent ?? '', tags: tag, ...(id !== undefined && { id }) })
+}
+
+async function say({ out }: Around, thread: Thread, message: string): Promise<ExitCode> {
+  return exitOfTally(await watchTurn(thread, thread.send(message), createView(out)))
+}
+
+/** Looked at before the host opens, because that starts what is outstanding, which may be over in a moment. */
+async function look({ store }: Around, { thread: id, message }: Asked): Promise<Standing> {
+  if (id === undefined || message !== undefined) return { seq: 0 }
+  return withClient(store, async ({ threads }) => standingOf(await threads.get(id)))
+}
+
+/** What a pause, a failure, a stopped process or kept mail left to do. */
+async function goOn({ out }: Around, thread: Thread, before: Standing): Promise<ExitCode> {
+  // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
+  await thread.resume()
+  const shown = new Set<string>()
+  let code: ExitCode | undefined
+  for (;;) {
+    const next = (await runsSince(thread, before)).find((id) => !shown.has(id))
+    if (next === undefined) break
+    shown.add(next)
+    const tally = await watchTurn(thread, thread.run(next), createView(out))
+    code = exitOfTally(tally)
+    if (tally.standstill) return code
+  }
+  if (code !== undefined) return code
+  const status = await thread.status()
+  out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
+  return exitOfStatus(status)
+}
+
+/** LE1. */
+async function leave({ out, store }: Around, { asked, opened, finding }: { asked: Asked; opened: Opened; finding: Promise<Thread> }): Promise<void> {
+  out.show([])
+  if (opened.runs === 'here') out.note('stopping; calls that run may still finish (once more: stop at once)')
+  // Why it was not found is told by the command itself.
+  const thread = await finding.catch(() => undefined)
+  await opened.client.close()
+  out.show([])
+  if (!thread) return
+  const place = store === '.skein' ? [] : ['--store', store]
+  const words = opened.runs === 'here' ? ['skein', 'run', asked.app, '--thread', thread.id, ...place] : ['skein', 'tail', thread.id, ...place]
+  const command = words.map(shellWord).join(' ')
+  const what = opened.runs === 'here' ? 'the turn is kept; go on with' : 'the turn goes on in its host; watch it with'
+  out.note(`${what}: ${command}`, { thread: thread.id, command })
+}

@@ -1,0 +1,58 @@
+/** `skein send`: a message for a thread; its host answers it, or keeps it until there is one. */
+import type { Command } from 'commander'
+import type { SkeinClient } from '../index.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { kept, keptNote } from './kept.js'
+import { messageFrom } from './message.js'
+import { perform, withClient } from './perform.js'
+import type { Around } from './perform.js'
+import { exitOfTally } from './tally.js'
+import { createView } from './view.js'
+import { watchTurn } from './watch.js'
+
+interface Options {
+  readonly wait?: boolean
+  readonly newTurn?: boolean
+  readonly id?: string
+}
+
+interface Asked extends Options {
+  readonly thread: string
+  readonly message: string
+}
+
+export function register(command: Command): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .argument('<message>', 'what to say; - reads stdin')
+    .option('--wait', 'watch the turn until it ends')
+    .option('--new-turn', 'not into the running turn, but after it')
+    .option('--id <id>', 'id of the message: sending the same id again is sending once')
+    .action((thread: string, given: string, options: Options) =>
+      perform(command, async (around) => {
+        const { SkeinError } = await import('../index.js')
+        const message = await messageFrom(given)
+        if (!message) throw new SkeinError('BAD_OPTION', 'the message is empty')
+        return withClient(around.store, (client) => send(around, client, { ...options, thread, message }))
+      }),
+    )
+}
+
+async function send(around: Around, client: SkeinClient, { thread: id, message, newTurn, wait, ...options }: Asked): Promise<ExitCode> {
+  const { out } = around
+  const thread = await client.threads.get(id)
+  const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', ...(options.id !== undefined && { id: options.id }) })
+  const state = await kept(client, run.accepted())
+  if (state === 'kept') {
+    if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
+    else out.note(keptNote)
+    if (!wait) return exitCode.ok
+    out.note('there is no turn to wait for while no host serves the store')
+    return exitCode.failed
+  }
+  if (wait) return exitOfTally(await watchTurn(thread, run, createView(out)))
+  if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
+  else out.print(`accepted as ${run.id}\n`)
+  return exitCode.ok
+}

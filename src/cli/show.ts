@@ -1,0 +1,53 @@
+/** `skein show`: one thread, its state and its last messages. */
+import type { Command } from 'commander'
+import type { Message, SkeinClient } from '../index.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { clockTime, dateTime, harmless, preview, spent } from './format.js'
+import type { Output } from './output.js'
+import { perform, withClient } from './perform.js'
+import type { Around } from './perform.js'
+import { atLeastOne } from './ps.js'
+
+interface Options {
+  readonly limit: number
+}
+
+export function register(command: Command): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .option('--limit <n>', 'the last so many messages', atLeastOne, 20)
+    .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))))
+}
+
+async function show({ out }: Around, client: SkeinClient, { id, limit }: Options & { readonly id: string }): Promise<ExitCode> {
+  const thread = await client.threads.get(id)
+  const [info, usage, all, hosted] = await Promise.all([thread.info(), thread.usage(), thread.messages(), client.hosted()])
+  const messages = all.slice(-limit)
+  if (out.mode === 'json') {
+    out.json({ ...info, usage, hosted, messages, more: all.length > messages.length })
+    return exitCode.ok
+  }
+  const fields = [
+    ['thread', id],
+    ['agent', info.agent],
+    ['status', `${info.status}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`],
+    ...(info.tags.length > 0 ? [['tags', info.tags.join(', ')]] : []),
+    ...(info.parent === undefined ? [] : [['parent', info.parent]]),
+    ['created', dateTime(info.createdAt)],
+    ['updated', dateTime(info.updatedAt)],
+    ['spent', spent(usage)],
+  ]
+  for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${value}\n`)
+  if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
+  for (const message of messages) out.print(`\n${written(out, message)}`)
+  return exitCode.ok
+}
+
+function written({ paint }: Output, { role, text, at, calls = [], tool, failed }: Message): string {
+  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${tool ?? 'tool'}` : role
+  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', clockTime(at))}\n`
+  const body = role === 'tool' ? preview(text, 2_000) : harmless(text).trimEnd()
+  const asked = calls.map((call) => `${paint('dim', '→')} ${call.tool} ${paint('dim', preview(call.args, 500))}\n`).join('')
+  return `${head}${body === '' ? '' : `${body}\n`}${asked}`
+}

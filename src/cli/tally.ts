@@ -1,0 +1,62 @@
+/**
+ * What a turn came to, counted from its events: the summary that a person reads and a program gets. Kept from the
+ * events that were shown, so that both say the same, also of a turn that waits and has not ended.
+ */
+import type { Failure, SkeinEvent, StopReason, Usage } from '../index.js'
+import { exitCode, exitOfStop } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { counted, duration, failureLine, spent } from './format.js'
+
+/** Why a turn that has not ended stands still until someone acts. */
+export type Standstill = 'paused' | 'waiting'
+
+export interface Tally {
+  readonly thread: string
+  readonly run: string
+  readonly text: string
+  readonly steps: number
+  readonly usage: Usage
+  readonly elapsedMs: number
+  readonly stopReason?: StopReason
+  readonly detail?: string
+  readonly failure?: Failure
+  readonly standstill?: Standstill
+}
+
+export function createTally(thread: string, run: string) {
+  let tally: Tally = { thread, run, text: '', steps: 0, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, elapsedMs: 0 }
+  let startedAt: number | undefined
+  return {
+    take(event: SkeinEvent): void {
+      if (!('seq' in event)) return
+      startedAt ??= event.at
+      tally = { ...tally, elapsedMs: event.at - startedAt, ...news(tally, event) }
+    },
+    sum: (standstill?: Standstill): Tally => ({ ...tally, ...(standstill && { standstill }) }),
+  }
+}
+
+function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> {
+  if (event.type === 'model.replied') {
+    const { inputTokens, outputTokens, costUsd } = event.usage
+    const sum = { inputTokens: usage.inputTokens + inputTokens, outputTokens: usage.outputTokens + outputTokens, costUsd: usage.costUsd + costUsd }
+    return { text: event.text || text, steps: steps + 1, usage: sum }
+  }
+  if (event.type === 'turn.ended') {
+    const { run, reason, detail, failure } = event
+    return { run, stopReason: reason, ...(detail && { detail }), ...(failure && { failure }) }
+  }
+  if (event.type === 'turn.started') return { run: event.run }
+  return event.type === 'thread.terminated' ? { stopReason: 'terminated' } : {}
+}
+
+export function exitOfTally({ stopReason, standstill }: Tally): ExitCode {
+  if (standstill) return exitCode.waiting
+  return stopReason ? exitOfStop(stopReason) : exitCode.failed
+}
+
+export function tallyLine({ stopReason, standstill, detail, failure, steps, usage, elapsedMs }: Tally): string {
+  const how = stopReason ?? standstill ?? 'unfinished'
+  const why = failure ? failureLine(failure) : detail
+  return [why ? `${how} (${why})` : how, counted(steps, 'step'), spent(usage), duration(elapsedMs)].join(' · ')
+}

@@ -1,0 +1,15 @@
+/** `skein terminate`: ends a thread for ever; it takes no more messages. */
+import type { Command } from 'commander'
+import { registerAsking } from './command.js'
+
+export function register(command: Command): void {
+  registerAsking(command.option('--reason <reason>', 'why, for the journal'), {
+    ask: async (thread, reason) => {
+      const before = await thread.status()
+      await thread.terminate(reason)
+      return before !== 'terminated'
+    },
+    done: 'terminated',
+    nothing: 'nothing was changed',
+  })
+}

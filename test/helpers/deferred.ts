@@ -1,0 +1,48 @@
+/** Promises that a test settles by hand, and waiting for what happens in later turns of the event loop. */
+
+export interface Deferred<Value> {
+  readonly promise: Promise<Value>
+  resolve(value: Value): void
+  reject(why: unknown): void
+}
+
+export function deferred<Value = void>(): Deferred<Value> {
+  let resolve: (value: Value) => void = () => undefined
+  let reject: (why: unknown) => void = () => undefined
+  const promise = new Promise<Value>((yes, no) => {
+    resolve = yes
+    reject = no
+  })
+  // A test may end before anyone waits.
+  promise.catch(() => undefined)
+  return { promise, resolve, reject }
+}
+
+/** One turn of the event loop: everything that was ready has run. */
+export function turn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
+
+/** Some turns, for saying that something does not happen. */
+export async function quiet(turns = 20): Promise<void> {
+  for (let count = 0; count < turns; count++) await turn()
+}
+
+const patience = 20_000
+
+/** Waits, by turns of the event loop and not by time, until `holds`; says what never came. */
+export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turns = 0; turns < patience; turns++) {
+    if (await holds()) return
+    await turn()
+  }
+  throw new Error(`this never came: ${what}`)
+}
+
+export async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

@@ -1,0 +1,171 @@
+/**
+ * Lives of threads for property tests: random commands and landings, decided by `obey` and `land`, folded into
+ * records. Owns no assertion.
+ */
+import fc from 'fast-check'
+import { due, land, obey } from '../../actors/thread/commands.js'
+import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
+import { fold } from '../../actors/thread/fold.js'
+import { outstanding } from '../../actors/thread/outstanding.js'
+import type { Move } from '../../actors/thread/place.js'
+import { createState } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Command } from '../../src/core/command.js'
+import type { Outcome } from '../../src/core/effect.js'
+import { failure } from '../../src/core/failure.js'
+import type { Fact, RecordedCall, ThreadRecord } from '../../src/core/record.js'
+import { noUsage } from '../../src/core/usage.js'
+
+/** What may happen to a thread, told without its numbers: those depend on where it stands. */
+export type Happening =
+  | { readonly kind: 'command'; readonly command: Command }
+  | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly RecordedCall[]; readonly stop: boolean }
+  | { readonly kind: 'model_failed' }
+  /** The `pick`-th of the open calls returns. */
+  | { readonly kind: 'returned'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
+  | { readonly kind: 'deadline' }
+  /** Something that has landed lands once more. */
+  | { readonly kind: 'again'; readonly pick: number }
+
+const text = fc.constantFrom('', 'yes', 'no')
+const reason = fc.option(fc.constantFrom('enough', 'wrong'), { nil: undefined })
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  fc.constantFrom<Outcome>({ ok: true, value: 'found' }, { ok: true, value: { n: 1 } }, { ok: true, value: null }),
+  fc.constant<Outcome>({ ok: false, failure: failure('TOOL_THREW', 'no luck') }),
+)
+const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
+  { tool: 'look', args: {} },
+  { tool: 'push', args: { n: 1 }, sideEffect: true },
+  { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
+)
+
+const message: fc.Arbitrary<Command> = fc.record({
+  kind: fc.constant('message' as const),
+  text,
+  role: fc.constantFrom('user' as const, 'system' as const),
+  delivery: fc.constantFrom('steer' as const, 'new_turn' as const, 'store' as const),
+})
+const ender: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 3, arbitrary: reason.map((why): Command => ({ kind: 'cancel', reason: why })) },
+  { weight: 2, arbitrary: reason.map((why): Command => ({ kind: 'pause', reason: why })) },
+  { weight: 3, arbitrary: fc.constant<Command>({ kind: 'resume' }) },
+  { weight: 1, arbitrary: reason.map((why): Command => ({ kind: 'terminate', reason: why })) },
+)
+
+const happening: fc.Arbitrary<Happening> = fc.oneof(
+  { weight: 5, arbitrary: message.map((command): Happening => ({ kind: 'command', command })) },
+  { weight: 2, arbitrary: ender.map((command): Happening => ({ kind: 'command', command })) },
+  {
+    weight: 6,
+    arbitrary: fc.record({ kind: fc.constant('reply' as const), text, calls: fc.array(call, { maxLength: 4 }), stop: fc.boolean() }),
+  },
+  { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'model_failed' }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), outcome }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('held' as const), pick: fc.nat(5), why: fc.constantFrom('approval' as const, 'person' as const, 'variables' as const, 'children' as const) }) },
+  { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
+)
+
+export const happenings: fc.Arbitrary<readonly Happening[]> = fc.array(happening, { minLength: 1, maxLength: 40, size: 'max' })
+
+export interface Life {
+  readonly state: ThreadState
+  readonly records: readonly ThreadRecord[]
+}
+
+export interface Watcher {
+  /** After each decision's records. */
+  readonly decided?: (state: ThreadState, facts: readonly Fact[]) => void
+  /** After each record; `called` when the state itself called for it. */
+  readonly folded?: (state: ThreadState, record: ThreadRecord, called: boolean) => void
+  /** What a landing that was given before decides now. */
+  readonly repeated?: (decision: Decision) => void
+}
+
+/** How long a turn may take in these lives. */
+export const maxWallClockMs = 10_000
+
+const createCommand: Command = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
+
+/** Lives through what happens, from the creation on; a second passes between two happenings. */
+export function live(all: readonly Happening[], { move, watch = {} }: { readonly move?: Move; readonly watch?: Watcher } = {}): Life {
+  const state = createState('t')
+  const records: ThreadRecord[] = []
+  const landed: Landing[] = []
+  let now = 1_000
+  const moment = (): Moment => ({ now, maxWallClockMs })
+  const record = (fact: Fact, by?: string): void => {
+    const made: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
+    fold(state, made, move)
+    records.push(made)
+  }
+  const apply = (facts: readonly Fact[], by?: string): void => {
+    const all = [...facts]
+    for (const fact of facts) {
+      record(fact, by)
+      watch.folded?.(state, records.at(-1) as ThreadRecord, false)
+    }
+    for (let fact = due(state, moment()); fact; fact = due(state, moment())) {
+      all.push(fact)
+      record(fact)
+      watch.folded?.(state, records.at(-1) as ThreadRecord, true)
+    }
+    watch.decided?.(state, all)
+  }
+  const decide = (decision: Decision, by?: string): void => apply('refused' in decision ? [] : decision.facts, by)
+
+  decide(obey(state, { id: 'c0', command: createCommand }, moment()), 'c0')
+  for (const [index, happens] of all.entries()) {
+    now += 1_000
+    const id = `c${index + 1}`
+    if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
+    else if (happens.kind === 'held') apply(holding(state, happens))
+    else if (happens.kind === 'again') {
+      const before = landed[happens.pick % Math.max(1, landed.length)]
+      if (!before) continue
+      const decision = land(state, before, moment())
+      watch.repeated?.(decision)
+      decide(decision)
+    } else {
+      const landing = toLanding(state, happens)
+      if (!landing) continue
+      const decision = land(state, landing, moment())
+      // A deadline that comes too early has not landed.
+      if (!('refused' in decision) && decision.facts.length > 0) landed.push(landing)
+      decide(decision)
+    }
+  }
+  return { state, records }
+}
+
+function openCalls(state: ThreadState): readonly number[] {
+  return state.slots.items.flatMap((slot, index) => (slot.outcome ? [] : [index]))
+}
+
+function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: 'held' }>): readonly Fact[] {
+  const open = openCalls(state)
+  const index = open[pick % Math.max(1, open.length)]
+  return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
+}
+
+function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'again' }>): Landing | undefined {
+  switch (happens.kind) {
+    case 'reply': {
+      const stop = happens.stop && happens.calls.length > 0
+      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop', ...(stop && { stop: 'max_steps' as const }) }
+      return state.place.work === 'thinking' ? { kind: 'reply', reply } : undefined
+    }
+    case 'model_failed':
+      return state.place.work === 'thinking' ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') } : undefined
+    case 'returned': {
+      const open = openCalls(state)
+      const index = open[happens.pick % Math.max(1, open.length)]
+      return index === undefined ? undefined : { kind: 'returned', step: state.step, index, outcome: happens.outcome }
+    }
+    case 'deadline': {
+      const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key
+      return key === undefined ? undefined : { kind: 'deadline', key }
+    }
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * A backend with a tap: a test sees each commit, may hold or refuse it, and may change what the journal gives back.
+ * Everything else is the real backend.
+ */
+import type { Backend, BackendSource, Commit, CommitResult, StoredEntry } from '../../src/backend/port.js'
+
+export interface Tap {
+  /** Called instead of the commit; `go` does it. */
+  commit?: (commit: Commit, go: () => Promise<CommitResult>) => Promise<CommitResult>
+  /** What the journal gives, entry by entry. */
+  entry?: (entry: StoredEntry) => StoredEntry
+}
+
+export function tapped(source: BackendSource, tap: Tap): BackendSource {
+  return { open: async (role) => tapInto(await source.open(role), tap) }
+}
+
+function tapInto(backend: Backend, tap: Tap): Backend {
+  const changed = (entries: readonly StoredEntry[]): readonly StoredEntry[] => entries.map((entry) => tap.entry?.(entry) ?? entry)
+  return {
+    ...backend,
+    commit: (commit) => (tap.commit ? tap.commit(commit, () => backend.commit(commit)) : backend.commit(commit)),
+    journal: {
+      read: async (thread, range) => changed(await backend.journal.read(thread, range)),
+      readTree: async (root, range) => changed(await backend.journal.readTree(root, range)),
+    },
+  }
+}
+
+/** The types of the records that a commit holds. */
+export function typesIn({ entry }: Pick<Commit, 'entry'>): readonly string[] {
+  if (!entry) return []
+  const { r } = JSON.parse(entry.body) as { r: { type: string }[] }
+  return r.map(({ type }) => type)
+}

@@ -1,0 +1,105 @@
+/** An app is checked as a whole before anything runs. */
+import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { createApp } from '../../../src/agent/app.js'
+import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
+import type { Definition } from '../../../src/agent/define.js'
+import { isSkeinError } from '../../../src/core/failure.js'
+import type { SkeinError } from '../../../src/core/failure.js'
+import { scriptedModel } from '../../../src/models/scripted.js'
+import { looseTool } from '../../helpers/app.js'
+
+const model = defineModel({ name: 'fast', model: scriptedModel([]) })
+const prompt = definePrompt({ name: 'lead', prompt: 'You lead.', model: 'fast', tools: ['look'] })
+const agent = defineAgent({ name: 'team', type: 'ai_human', sideA: { prompt: 'lead' } })
+const look = looseTool('look', () => 'found')
+const good: readonly Definition[] = [model, prompt, agent, look]
+
+function mistakeIn(definitions: readonly unknown[]): SkeinError {
+  try {
+    createApp(definitions as readonly Definition[], 'app.ts')
+  } catch (thrown) {
+    if (isSkeinError(thrown)) return thrown
+    throw thrown
+  }
+  throw new Error('no mistake was found')
+}
+
+describe('a good app', () => {
+  it('D1: definitions are found by kind and name, and nothing ran', () => {
+    const app = createApp(good, 'app.ts')
+    expect([...app.agents.keys(), ...app.prompts.keys(), ...app.models.keys(), ...app.tools.keys()]).toEqual(['team', 'lead', 'fast', 'look'])
+  })
+
+  it('D1: two kinds may share a name', () => {
+    expect(() => createApp([...good, looseTool('team', () => 1)], 'app.ts')).not.toThrow()
+  })
+
+  it('T1: the model is told the args as JSON Schema, as they are sent', () => {
+    const tool = defineTool({ name: 'look', description: '', args: z.object({ n: z.string().transform(Number), unit: z.string().default('ms') }), execute: () => 1 })
+    expect(createApp([model, prompt, agent, tool], 'app.ts').parameters.get('look')).toEqual({
+      type: 'object',
+      properties: { n: { type: 'string' }, unit: { default: 'ms', type: 'string' } },
+      required: ['n'],
+    })
+  })
+})
+
+describe('mistakes', () => {
+  it('D1: a name twice within a kind', () => {
+    expect(mistakeIn([...good, look])).toMatchObject({ code: 'DUPLICATE_NAME', message: 'app.ts has a mistake:\n- there are two definitions of tool "look"' })
+  })
+
+  it.each(['subagent_create', 'subagent_message', 'subagent_list', 'manage_todo_list', 'get_tool_response', 'response', 'ask_user_question', 'shared'])('D1: the reserved name %s, with the file', (name) => {
+    const mistake = mistakeIn([...good, looseTool(name, () => 1)])
+    expect(mistake.code).toBe('RESERVED_NAME')
+    expect(mistake.message).toContain('app.ts')
+    expect(mistake.message).toContain(name)
+  })
+
+  it.each([
+    ['prompt', 'UNKNOWN_PROMPT', [model, agent, look]],
+    ['model', 'UNKNOWN_MODEL', [prompt, agent, look]],
+    ['tool', 'UNKNOWN_TOOL', [model, prompt, agent]],
+    ['fallback', 'UNKNOWN_MODEL', [...good, defineModel({ name: 'slow', model: scriptedModel([]), fallback: ['gone'] })]],
+  ])('D1: a %s that is named and not there', (_, code, definitions) => {
+    const mistake = mistakeIn(definitions)
+    expect(mistake.code).toBe(code)
+    expect(mistake.message).toMatch(/there are: /)
+  })
+
+  it.each([
+    ['z.date()', z.object({ when: z.date() })],
+    ['z.bigint()', z.object({ big: z.bigint() })],
+  ])('D1: args that no JSON can carry (%s) name their tool', (_, args) => {
+    const mistake = mistakeIn([...good, looseTool('plan', () => 1, { args })])
+    expect(mistake).toMatchObject({ code: 'BAD_OPTION' })
+    expect(mistake.message).toMatch(/tool "plan": its args cannot be told to a model/)
+  })
+
+  it.each([
+    ['a bad name', looseTool('1 bad', () => 1), /name: a name is a letter/],
+    ['args that are no schema', { ...look, name: 'b', args: { query: 'string' } }, /args: must be a zod 4 schema/],
+    ['no body', { ...look, name: 'b', execute: undefined }, /execute: must be a function/],
+    ['a word that is not one', { ...look, name: 'b', timeout: 5 }, /timeout/],
+    ['a time of nothing', looseTool('b', () => 1, { timeoutMs: 0 }), /timeoutMs/],
+    ['steps of nothing', defineAgent({ name: 'b', type: 'ai_human', sideA: { prompt: 'lead', maxSteps: 0 } }), /sideA\.maxSteps/],
+    ['a kind that is not one', { kind: 'widget', name: 'b' }, /kind/],
+    ['no name', { kind: 'tool' }, /name/],
+  ])('D1: %s', (_, definition, says) => {
+    const mistake = mistakeIn([...good, definition])
+    expect(mistake.code).toBe('BAD_OPTION')
+    expect(mistake.message).toMatch(says)
+  })
+
+  it.each([[null], [undefined], ['tool'], [5], [[]], [() => 1]])('D1: %s among the definitions is a mistake, not a crash', (junk) => {
+    expect(mistakeIn([...good, junk])).toMatchObject({ code: 'BAD_OPTION' })
+  })
+
+  it('AP2: all of them at once, each with its own line', () => {
+    const mistake = mistakeIn([model, agent, look, look, looseTool('response', () => 1), looseTool('1', () => 1)])
+    expect(mistake.message).toMatch(/^app\.ts has 4 mistakes:/)
+    expect(mistake.data).toMatchObject({ source: 'app.ts' })
+    expect(mistake.data?.['mistakes']).toHaveLength(4)
+  })
+})

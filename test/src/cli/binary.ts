@@ -1,0 +1,82 @@
+/**
+ * The real binary, as a process: started, fed, listened to. Owns the processes it starts and the folders of their
+ * stores; waiting is always for a line or for the end, never for time.
+ */
+import { spawn } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { onTestFinished } from 'vitest'
+
+export const binary = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
+export const app = fileURLToPath(new URL('fixtures/app.ts', import.meta.url))
+export const emptyApp = fileURLToPath(new URL('fixtures/empty.ts', import.meta.url))
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+interface Settings {
+  readonly input?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface Started {
+  readonly child: ChildProcess
+  readonly ended: Promise<Ended>
+  /** Resolves when this was written, on stdout or stderr; rejects when the process ends without it. */
+  says(text: string): Promise<void>
+}
+
+/** A folder for one test, with the store in it. */
+export function place() {
+  const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
+  const store = join(folder, 'store')
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const env = { SKEIN_STORE: store }
+  const start = (args: readonly string[], settings: Settings = {}): Started => launch(process.execPath, [binary, ...args], { ...settings, env: { ...env, ...settings.env } })
+  return { folder, store, env, start, skein: (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended }
+}
+
+export function launch(command: string, args: readonly string[], { input, env }: Settings): Started {
+  const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const written = { stdout: '', stderr: '' }
+  const waiting = new Set<() => void>()
+  for (const stream of ['stdout', 'stderr'] as const) {
+    child[stream]?.setEncoding('utf8').on('data', (text: string) => {
+      written[stream] += text
+      for (const look of [...waiting]) look()
+    })
+  }
+  child.stdin?.end(input)
+  const ended = new Promise<Ended>((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, ...written }))
+  })
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!written.stdout.includes(text) && !written.stderr.includes(text)) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+      void ended.then(({ code }) => reject(new Error(`ended with ${code} and never said ${JSON.stringify(text)}:\n${written.stdout}${written.stderr}`)))
+    })
+  return { child, ended, says }
+}
+
+export interface Line {
+  readonly [name: string]: unknown
+}
+
+/** Every line is one JSON object, or this throws. */
+export function objects(text: string): readonly Line[] {
+  return text.trimEnd().split('\n').map((line) => JSON.parse(line))
+}

@@ -1,0 +1,206 @@
+/** `skein run` as a process: what it says, where, and how it ends. */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { app, binary, emptyApp, launch, objects, place } from './binary.js'
+
+const escapeChar = '\u001B'
+
+describe('a turn', () => {
+  it('C1: exits 0; stdout has the words of the agent, stderr what it did', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'helper', '--thread', 't1', 'add please'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'let me see\nthe sum is 3\n' })
+    expect(stderr).toMatch(/^thread t1 · agent helper\n→ add {"a":1,"b":2}\n→ explode {}\n/)
+    expect(stderr).toMatch(/✓ add \d+ ms\n/)
+    expect(stderr).toMatch(/✗ explode \d+ ms TOOL_THREW: boom\n/)
+    expect(stderr).toMatch(/✓ completed · 2 steps · 20 in \/ 10 out tokens · \d+ ms\n$/)
+  })
+
+  it('C1: without a terminal there are no escape codes, not even those of the model', async () => {
+    const { skein } = place()
+    const { stdout, stderr } = await skein(['run', app, '--agent', 'rude', 'go'], { env: { FORCE_COLOR: '1' } })
+    expect(stdout).toBe('[31mred[0m bell\n')
+    expect(stdout + stderr).not.toContain(escapeChar)
+  })
+
+  it('C1: a failed turn exits 1 and says why; the next run tries it again', async () => {
+    const { skein } = place()
+    const failed = await skein(['run', app, '--agent', 'broken', '--thread', 't1', 'go'])
+    expect(failed.code).toBe(1)
+    expect(failed.stderr).toContain('✗ failed (MODEL_REJECTED: the provider said no)')
+    const again = await skein(['run', app, '--thread', 't1'])
+    expect(again.code).toBe(1)
+    expect(again.stderr).toContain('✗ failed (MODEL_REJECTED')
+  })
+
+  it('C1: continues a thread', async () => {
+    const { skein } = place()
+    await skein(['run', app, '--agent', 'echo', '--thread', 't1', '--tag', 'a', '--tag', 'b', 'one'])
+    const { code, stdout } = await skein(['run', app, '--thread', 't1', 'two'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'you said: two\n' })
+    const [shown] = objects((await skein(['show', 't1', '--json'])).stdout)
+    expect(shown).toMatchObject({ thread: 't1', tags: ['a', 'b'], messages: [{ text: 'one' }, { text: 'you said: one' }, { text: 'two' }, { text: 'you said: two' }] })
+  })
+
+  it('C1: with nothing outstanding it says so and exits 0', async () => {
+    const { skein } = place()
+    await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'one'])
+    const { code, stdout, stderr } = await skein(['run', app, '--thread', 't1'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
+    expect(stderr).toContain('nothing is outstanding: thread t1 is idle')
+  })
+
+  it.each([['-'], []])('C1: reads the message from stdin (%s)', async (...dash) => {
+    const { skein } = place()
+    const { code, stdout } = await skein(['run', app, '--agent', 'echo', ...dash], { input: 'two\nlines\n' })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'you said: two\nlines\n' })
+  })
+
+  it('C1: --store beats SKEIN_STORE', async () => {
+    const { skein, folder, store } = place()
+    await skein(['--store', join(folder, 'other'), 'run', app, '--agent', 'echo', 'hi'])
+    expect([existsSync(join(folder, 'other', 'skein.db')), existsSync(store)]).toEqual([true, false])
+  })
+
+  it('C1: a reader that goes away is no error, and the turn goes on to its end', async () => {
+    const { start, skein } = place()
+    const run = start(['run', app, '--agent', 'helper', '--thread', 't1', 'go'])
+    run.child.stdout?.destroy()
+    run.child.stderr?.destroy()
+    expect((await run.ended).code).toBe(0)
+    expect(objects((await skein(['show', 't1', '--json'])).stdout)[0]).toMatchObject({ status: 'idle' })
+  })
+})
+
+describe('--json', () => {
+  it('C1: stdout has the events, one per line, and then what the run came to', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--json', '--agent', 'helper', '--thread', 't1', 'go'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const events = objects(stdout)
+    const durable = events.filter(({ type, seq }) => seq !== undefined || type === 'run.ended')
+    expect(durable.map(({ type }) => type)).toEqual(['message.received', 'turn.started', 'model.replied', 'tool.result', 'tool.result', 'model.replied', 'turn.ended', 'run.ended'])
+    expect(events[0]).toMatchObject({ thread: 't1', path: ['t1'], seq: 2, cursor: expect.any(String) })
+    expect(events.at(-1)).toMatchObject({ thread: 't1', text: 'the sum is 3', stopReason: 'completed', steps: 2, usage: { inputTokens: 20, outputTokens: 10 }, exitCode: 0 })
+  })
+
+  it('C1: errors are JSON on stderr', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--json', '--agent', 'nobody', 'go'])
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(objects(stderr)).toEqual([{ error: expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('helper'), retry: false }) }])
+  })
+
+  it('C1: so are usage errors', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', '--json', '--frobnicate'])
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(objects(stderr)).toMatchObject([{ error: { code: 'BAD_OPTION' } }])
+  })
+})
+
+describe('bad input', () => {
+  it.each([
+    ['an unknown agent', ['run', app, '--agent', 'nobody', 'hi'], 'the app has no agent "nobody"; it has: echo'],
+    ['an unknown thread', ['run', app, '--thread', 'nothing', 'hi'], 'there is no thread "nothing"'],
+    ['a missing app', ['run', 'nowhere.ts', '--agent', 'echo', 'hi'], 'there is no app at'],
+    ['an app without definitions', ['run', emptyApp, '--agent', 'echo', 'hi'], 'exports no definitions'],
+    ['no message', ['run', app, '--agent', 'echo'], 'there is no message'],
+    ['an empty message', ['run', app, '--agent', 'echo', ''], 'the message is empty'],
+    ['no agent', ['run', app, 'hi'], '--agent <name>'],
+    ['a bad thread id', ['run', app, '--agent', 'echo', '--thread', 'a b', 'hi'], 'letters, digits'],
+    ['no app', ['run'], "missing required argument 'app'"],
+    ['an unknown option', ['run', app, '--colour'], "unknown option '--colour'"],
+    ['an unknown command', ['walk'], "unknown command 'walk'"],
+    ['a bad number', ['ps', '--limit', 'many'], 'a whole number'],
+  ])('C1: %s exits 4 with one line', async (_, args, says) => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(args)
+    expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
+    expect(stderr).toContain(says)
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+  })
+
+  it('C1: another agent than the one of the thread is refused', async () => {
+    const { skein } = place()
+    await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'hi'])
+    const { code, stderr } = await skein(['run', app, '--agent', 'helper', '--thread', 't1', 'hi'])
+    expect(code).toBe(4)
+    expect(stderr).toContain('thread t1 exists already with agent echo, not helper')
+  })
+
+  it('C1: a stack is shown only with SKEIN_DEBUG=1', async () => {
+    const { skein } = place()
+    const stack = /\n\s+at /
+    expect((await skein(['run', app, '--agent', 'nobody', 'hi'])).stderr).not.toMatch(stack)
+    expect((await skein(['run', app, '--agent', 'nobody', 'hi'], { env: { SKEIN_DEBUG: '1' } })).stderr).toMatch(stack)
+  })
+
+  it('C1: no command prints the help and exits 4; --help and --version exit 0', async () => {
+    const { skein } = place()
+    const none = await skein([])
+    expect(none.code).toBe(4)
+    expect(none.stderr).toContain('Usage: skein')
+    expect(await skein(['help', 'send'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: skein send') })
+    expect(await skein(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
+  })
+})
+
+describe('signals', () => {
+  it('C1: Ctrl-C keeps the turn, exits 130 and names the command that finishes it', async () => {
+    const { folder, start, env } = place()
+    const files = { COUNT_FILE: join(folder, 'count'), GATE_FILE: join(folder, 'gate') }
+    const run = start(['run', app, '--agent', 'gated', '--thread', 't1', 'go'], { env: files })
+    await run.says('✓ add')
+    run.child.kill('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    const command = /the turn is kept; go on with: (.*)\n$/.exec(stderr)?.[1] ?? ''
+    expect(command).toContain('--thread t1 --store ')
+
+    writeFileSync(files.GATE_FILE, '')
+    const shell = `skein() { '${process.execPath}' '${binary}' "$@"; }; ${command} < /dev/null`
+    const resumed = await launch('sh', ['-c', shell], { env: { ...env, ...files } }).ended
+    expect(resumed).toMatchObject({ code: 0, stdout: 'through the gate\n' })
+    expect(readFileSync(files.COUNT_FILE, 'utf8')).toBe('x')
+  })
+
+  it('C1: SIGTERM does the same and exits 143', async () => {
+    const { start } = place()
+    const run = start(['run', app, '--json', '--agent', 'gated', '--thread', 't1', 'go'])
+    await run.says('tool.result')
+    run.child.kill('SIGTERM')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(143)
+    expect(objects(stderr).at(-1)).toMatchObject({ thread: 't1', command: expect.stringContaining('--thread t1') })
+  })
+
+  it('C1: a second Ctrl-C exits at once, although a call does not stop', async () => {
+    const { start } = place()
+    const run = start(['run', app, '--agent', 'stubborn', 'go'])
+    await run.says('→ hang')
+    run.child.kill('SIGINT')
+    await run.says('stopping')
+    run.child.kill('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    expect(stderr).not.toContain('go on with')
+  })
+})
+
+describe('a terminal', () => {
+  // `script` of util-linux is what gives a process a terminal without a native module.
+  it.skipIf(!existsSync('/usr/bin/script'))('C1: shows words and calls live, in colour unless NO_COLOR', async () => {
+    const { env } = place()
+    const command = `'${process.execPath}' '${binary}' run '${app}' --agent helper --thread t1 go`
+    const onTerminal = (more: Readonly<Record<string, string>>) => launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', ...more } }).ended
+    const coloured = await onTerminal({})
+    expect(coloured.code).toBe(0)
+    expect(coloured.stdout).toContain('let me see')
+    expect(coloured.stdout).toContain(`${escapeChar}[32m✓${escapeChar}[0m add`)
+    const plain = await onTerminal({ NO_COLOR: '1' })
+    expect(plain.stdout).toContain('✓ add')
+    expect(plain.stdout).not.toContain(`${escapeChar}[32m`)
+  })
+})

@@ -1,0 +1,72 @@
+/** Plain values and failures: what crosses a journal keeps its meaning. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { SkeinError, failure, fromFailure, isSkeinError, toFailure } from '../../../src/core/failure.js'
+import { canonical, toJson } from '../../../src/core/json.js'
+import type { Json } from '../../../src/core/json.js'
+
+describe('json', () => {
+  it('V1: equal values have equal text, whatever the order of their keys', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const turned = JSON.parse(JSON.stringify(value), (_, field: unknown) =>
+          typeof field === 'object' && field !== null && !Array.isArray(field) ? Object.fromEntries(Object.entries(field).reverse()) : field,
+        ) as Json
+        expect(canonical(turned)).toBe(canonical(value as Json))
+      }),
+    )
+    expect(canonical({ b: 1, a: [1, { d: null, c: 'x' }] })).toBe('{"a":[1,{"c":"x","d":null}],"b":1}')
+  })
+
+  it('V2: anything becomes JSON that survives the journal, without a throw', () => {
+    fc.assert(
+      fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true, withSparseArray: true, withNullPrototype: true, withBoxedValues: true }), (value) => {
+        const json = toJson(value)
+        expect(JSON.parse(JSON.stringify(json))).toEqual(json)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('V2: depth is no reason to throw', () => {
+    let deep: unknown = 'bottom'
+    for (let level = 0; level < 20_000; level++) deep = [deep]
+    expect(() => JSON.stringify(toJson(deep))).not.toThrow()
+  })
+})
+
+describe('failure', () => {
+  it('E1, E2: a failure goes out and comes back with code, data and cause', () => {
+    const thrown = new SkeinError('TOOL_THREW', 'outer', { retry: true, data: { n: 1 }, cause: new SkeinError('TOOL_TIMED_OUT', 'inner') })
+    const travelled = JSON.parse(JSON.stringify(toFailure(thrown, 'INVARIANT'))) as ReturnType<typeof failure>
+    const back = fromFailure(travelled)
+    expect(isSkeinError(back)).toBe(true)
+    expect(toFailure(back, 'INVARIANT')).toEqual(toFailure(thrown, 'INVARIANT'))
+    expect(back.cause).toMatchObject({ code: 'TOOL_TIMED_OUT', message: 'inner' })
+  })
+
+  it('E1: whatever is thrown becomes a failure with the code that it means here', () => {
+    expect(toFailure(new TypeError('bad'), 'TOOL_THREW')).toEqual({ code: 'TOOL_THREW', message: 'TypeError: bad', retry: false })
+    expect(toFailure('bare text', 'TOOL_THREW').message).toBe('bare text')
+    expect(toFailure(undefined, 'TOOL_THREW').message).toContain('undefined')
+    expect(toFailure(Symbol('x'), 'TOOL_THREW').message).toContain('Symbol(x)')
+  })
+
+  it('E1: also a thing that has no text of its own', () => {
+    expect(toFailure(Object.create(null), 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW', retry: false })
+    const angry = {
+      toString() {
+        throw new Error('no text')
+      },
+    }
+    expect(toFailure(angry, 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW' })
+  })
+
+  it('E3: a failure holds data that can be written, whatever was attached', () => {
+    const live: Record<string, unknown> = { at: new Date(0), big: 1n, call: () => 1 }
+    live['self'] = live
+    const told = toFailure(new SkeinError('TOOL_THREW', 'x', { data: live }), 'TOOL_THREW')
+    expect(() => JSON.stringify(told)).not.toThrow()
+    expect(JSON.parse(JSON.stringify(told))).toEqual(told)
+  })
+})
