@@ -1,10 +1,11 @@
 /**
- * Runs the benchmarks against the build: one JSON line per measurement, then `bench/RESULTS.md`. Exits with 1 when
- * a count is wrong or a contender fails, never because of a missed goal.
+ * Runs the benchmarks against the build: one JSON line per measurement, then `bench/RESULTS.md`. A run with options is a
+ * trial: its table goes to `bench/.cache/RESULTS.md`. Exits with 1 when a count is wrong or a contender fails, never
+ * because of a missed goal.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, loadavg } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { findContenders } from './lib/contenders.js'
@@ -36,7 +37,10 @@ if (settings.only.has('w4')) await measureW4(contenders, settings, figures)
 if (settings.only.has('w8')) await measureW8(contenders, settings, figures)
 const goals = judge(figures)
 for (const goal of goals) console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: goal.got === undefined ? null : goal.got <= goal.limit }))
-await writeFile(new URL('bench/RESULTS.md', root), toMarkdown(figures.all, goals, { ...around, contenders, missing }))
+const table = new URL(settings.trial ? 'bench/.cache/RESULTS.md' : 'bench/RESULTS.md', root)
+await mkdir(new URL('.', table), { recursive: true })
+await writeFile(table, toMarkdown(figures.all, goals, { ...around, contenders, missing }))
+console.error(`the table is in ${fileURLToPath(table)}`)
 
 function commit(): string {
   const git = (...args: string[]): string => execFileSync('git', args, { cwd: fileURLToPath(root), encoding: 'utf8' }).trim()

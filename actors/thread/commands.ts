@@ -74,7 +74,7 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
       if (!slot || slot.outcome) return nothing
       const { step, index, outcome } = landing
-      return { facts: [{ type: 'call.returned', step, index, outcome }] }
+      return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, outcome }] }
     }
     case 'deadline':
       if (landing.key !== turnDeadlineKey(turn.run) || moment.now < (turn.deadlineAt ?? Infinity)) return nothing

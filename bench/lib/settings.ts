@@ -10,6 +10,8 @@ export interface Settings {
   readonly dist: URL
   /** How often every contender gets its turn. */
   readonly rounds: number
+  /** Some option was given: not the run whose table is kept. */
+  readonly trial: boolean
   readonly command: string
 }
 
@@ -33,6 +35,7 @@ export function readSettings(args: readonly string[], root: URL): Settings {
     only: new Set(only.filter(isWorkload)),
     dist: values.dist === undefined ? new URL('dist/', root) : pathToFileURL(`${values.dist}/`),
     rounds: count(values.rounds ?? (quick ? '2' : '5')),
+    trial: args.length > 0,
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
   }
 }

@@ -38,7 +38,7 @@ export async function measureW4(contenders: readonly Contender[], settings: Sett
     if (!skein) return
     const long = await prepare({ contender: skein.contender, settings, figures, folder, length: messages.long })
     await measureSteps([...own, long], { settings, figures, work: 'inject' })
-    await measureSteps([long], { settings, figures, work: 'step' })
+    if (!settings.quick) await measureSteps([long], { settings, figures, work: 'step' })
   })
 }
 

@@ -10,14 +10,14 @@ import type { Settings } from './settings.js'
 const imported = z.object({ importMs: z.number() })
 const started = imported.extend({ createMs: z.number(), firstTokenMs: z.number(), sinceStartMs: z.number() })
 
-const times = 10
+const times = { full: 10, quick: 5 }
 
-export async function measureW8(contenders: readonly Contender[], { dist }: Settings, figures: Figures): Promise<void> {
+export async function measureW8(contenders: readonly Contender[], { dist, quick }: Settings, figures: Figures): Promise<void> {
   const skein = contenders.find(({ name }) => name === 'skein local')
   if (!skein) return
   const cli = fileURLToPath(new URL('src/cli/main.js', dist))
   const samples = { import: [] as number[], createSkein: [] as number[], 'first token': [] as number[], 'first token since start': [] as number[], '--help': [] as number[], 'node alone': [] as number[] }
-  for (let round = 0; round < times; round++) {
+  for (let round = 0; round < (quick ? times.quick : times.full); round++) {
     samples.import.push((await runJob(skein, dist, { job: { work: 'import' }, answer: imported })).importMs)
     const { createMs, firstTokenMs, sinceStartMs } = await withFolder((folder) => runJob(skein, dist, { job: { work: 'start', folder }, answer: started }))
     samples.createSkein.push(createMs)

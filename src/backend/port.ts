@@ -129,7 +129,8 @@ export interface Snapshots {
 
 export interface Signals {
   publish(topic: string, value: Json): void
-  subscribe(topic: string, heard: (value: Json) => void): () => void
+  /** `missed` is called when signals may have been lost: the subscription took effect late, or a connection broke. */
+  subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
   /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */
   heard(topic: string): boolean
 }

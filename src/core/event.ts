@@ -23,7 +23,7 @@ export type DurableEvent = Place &
   (
     | Exclude<Fact, { readonly type: 'call.returned' | 'model.replied' }>
     | (ModelReplied & { readonly callIds: readonly string[] })
-    | { readonly type: 'tool.result'; readonly step: number; readonly index: number; readonly call: string; readonly outcome: Outcome }
+    | { readonly type: 'tool.result'; readonly step: number; readonly index: number; readonly call: string; readonly tool: string; readonly outcome: Outcome }
   )
 
 interface DeltaPlace {

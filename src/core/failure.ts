@@ -9,52 +9,45 @@
  */
 import { toJson, textOf } from './json.js'
 
-/** The caller must change something; thrown before any effect. */
-type CallerCode =
-  | 'BAD_OPTION'
-  | 'UNKNOWN_AGENT'
-  | 'UNKNOWN_MODEL'
-  | 'UNKNOWN_PROMPT'
-  | 'UNKNOWN_THREAD'
-  | 'UNKNOWN_RUN'
-  | 'DUPLICATE_NAME'
-  | 'RESERVED_NAME'
-  | 'APP_NOT_LOADED'
-  | 'COMMAND_REFUSED'
-  | 'COMMAND_UNANSWERED'
-  | 'BLOB_MISSING'
+/** Every code, by who must act. */
+const codes = {
+  /** Thrown before any effect; the caller must change something. */
+  caller: [
+    'BAD_OPTION',
+    'UNKNOWN_AGENT',
+    'UNKNOWN_MODEL',
+    'UNKNOWN_PROMPT',
+    'UNKNOWN_THREAD',
+    'UNKNOWN_RUN',
+    'DUPLICATE_NAME',
+    'RESERVED_NAME',
+    'APP_NOT_LOADED',
+    'COMMAND_REFUSED',
+    'BLOB_MISSING',
+  ],
+  /** The model reads it as the result of its call. */
+  model: ['UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_OUTPUT_INVALID', 'TOOL_THREW', 'TOOL_TIMED_OUT', 'TOOL_FAILED'],
+  /** Skein has tried, and it may go well later. */
+  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED'],
+  /** Ends the turn; the parent or the user decides. */
+  turn: ['CANCELLED', 'MODEL_REJECTED'],
+  /** The operator must look at the store. */
+  operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'THREAD_PARKED'],
+  /** A bug in Skein. */
+  us: ['INVARIANT'],
+} as const
 
-/** The model reads it as the result of its call. */
-type ModelFacingCode =
-  | 'UNKNOWN_TOOL'
-  | 'TOOL_INPUT_INVALID'
-  | 'TOOL_OUTPUT_INVALID'
-  | 'TOOL_THREW'
-  | 'TOOL_TIMED_OUT'
-  | 'TOOL_FAILED'
+export type FailureGroup = keyof typeof codes
+export type FailureCode = (typeof codes)[FailureGroup][number]
 
-/** Skein retries these by itself before it gives up. */
-type RetriedCode = 'MODEL_UNAVAILABLE' | 'MODEL_RATE_LIMITED'
+const groups = new Map<FailureCode, FailureGroup>(
+  Object.entries(codes).flatMap(([group, members]) => members.map((code) => [code, group as FailureGroup] as const)),
+)
 
-/** Ends the turn; the parent or the user decides. */
-type TurnCode = 'CANCELLED' | 'MODEL_REJECTED' | 'DEADLINE_PASSED'
-
-/** The operator must look at the store. */
-type OperatorCode =
-  | 'JOURNAL_CONFLICT'
-  | 'JOURNAL_CORRUPT'
-  | 'RECORD_FROM_FUTURE'
-  | 'STORE_IN_USE'
-  | 'STORE_CLOSED'
-  | 'THREAD_PARKED'
-
-export type FailureCode =
-  | CallerCode
-  | ModelFacingCode
-  | RetriedCode
-  | TurnCode
-  | OperatorCode
-  | 'INVARIANT'
+/** Who must act on a failure. */
+export function failureGroup(code: FailureCode): FailureGroup {
+  return groups.get(code) ?? 'us'
+}
 
 export interface Failure {
   readonly code: FailureCode

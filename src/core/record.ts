@@ -81,6 +81,7 @@ export interface CallReturned {
   readonly type: 'call.returned'
   readonly step: number
   readonly index: number
+  readonly tool: string
   readonly outcome: Outcome
 }
 

@@ -60,7 +60,11 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   }
   const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })
   speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
-  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
+  const abort = (reason: string): void => {
+    voice.mute()
+    cancel.abort(new SkeinError('CANCELLED', reason))
+  }
+  return { abort, soFar: voice.soFar }
 }
 
 function createVoice({ state, speak }: Wanting, step: number) {
@@ -68,8 +72,14 @@ function createVoice({ state, speak }: Wanting, step: number) {
   let attempt = 1
   let text = ''
   let reasoned = 0
+  let muted = false
   return {
+    /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
+    mute(): void {
+      muted = true
+    },
     emit(delta: ModelDelta): void {
+      if (muted) return
       if (delta.type === 'text') {
         const offset = text.length
         text += delta.text
@@ -81,6 +91,7 @@ function createVoice({ state, speak }: Wanting, step: number) {
       } else speak(() => ({ ...place(), ...delta, type: 'call.delta' }))
     },
     restart(): void {
+      if (muted) return
       attempt++
       text = ''
       reasoned = 0

@@ -11,6 +11,7 @@ import { watch } from './watch.js'
 import type { Watching } from './watch.js'
 
 export interface Following extends Watching {
+  /** Ends the iteration. */
   readonly signal?: AbortSignal
 }
 
@@ -37,8 +38,8 @@ export async function* follow(backend: Backend, following: Following): AsyncGene
 function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
-    const { seq, at, step, index, outcome } = record
-    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), outcome }
+    const { seq, at, step, index, tool, outcome } = record
+    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome }
   }
   if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
   return { ...record, ...place }

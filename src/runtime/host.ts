@@ -11,7 +11,7 @@
 import type { Backend, Lease } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import { SkeinError, failure, isSkeinError, toFailure } from '../core/failure.js'
-import type { Failure } from '../core/failure.js'
+import type { Failure, FailureCode } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import type { Means } from './effects.js'
@@ -33,6 +33,8 @@ export interface HostOptions {
 
 /** Threads that are being woken at once when a host takes over. */
 const wakingAtOnce = 64
+/** What no second try can mend. */
+const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'INVARIANT'])
 const firstRetryMs = 50
 const longestRetryMs = 5_000
 
@@ -146,7 +148,7 @@ export class Host {
   }
 
   #cannotWake(thread: string, thrown: unknown): void {
-    if (!isSkeinError(thrown) || thrown.code === 'STORE_CLOSED') {
+    if (!isSkeinError(thrown) || !parking.has(thrown.code)) {
       this.#options.warn(`thread ${thread} could not be woken`, thrown)
       return this.#retry(thread)
     }
@@ -195,6 +197,8 @@ export class Host {
     if (this.#resting.size <= this.#options.maxResident) return
     for (const oldest of this.#resting) {
       const victim = this.#residents.get(oldest)
+      // Its deadline may have come meanwhile: it will rest again, and is asked then.
+      if (victim && !victim.resting) continue
       if (victim) this.#letGo(victim)
       return
     }

@@ -66,5 +66,5 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, hosted }: Ex
 
 function unanswered(thread: string, hosted: boolean): SkeinError {
   const why = hosted ? `no host answered within ${answerWithinMs / 1000} s` : 'no host serves this store now'
-  return new SkeinError('COMMAND_UNANSWERED', `the command to thread ${thread} is kept in its mailbox, but ${why}; it is carried out when a host opens the store`, { retry: true, data: { thread, kept: true } })
+  return new SkeinError('COMMAND_UNANSWERED', `the command to thread ${thread} is kept in its mailbox, but ${why}; it is carried out when a host opens the store`, { retry: true, data: { thread, hosted } })
 }

@@ -114,7 +114,13 @@ export class Resident {
 
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
-    return (this.#draining || atRest(this.state)) && this.#reconciler.running === 0 && !this.#busy
+    return (this.#draining || (atRest(this.state) && !this.#overdue)) && this.#reconciler.running === 0 && !this.#busy
+  }
+
+  /** Its deadline has come: let go now, it would only be woken again. */
+  get #overdue(): boolean {
+    const { wakeAt } = this
+    return wakeAt !== undefined && wakeAt <= this.#options.means.clock.now()
   }
 
   get #busy(): boolean {
@@ -133,7 +139,7 @@ export class Resident {
 
   mailArrived(): void {
     this.#moreMail = true
-    if (!this.#readingMail && !this.#stopped && !this.#draining) void this.#readMail().catch((thrown: unknown) => this.stop(toFailure(thrown, 'STORE_CLOSED')))
+    if (!this.#readingMail && !this.#stopped && !this.#draining) void this.#readMail().catch((thrown: unknown) => this.stop(toFailure(thrown, 'STORE_FAILED')))
   }
 
   async #readMail(): Promise<void> {
@@ -216,8 +222,14 @@ export class Resident {
     const wanting: Wanting = { ...this.#wanting, land: landed }
     if (effect.kind === 'call') return runCall(means, wanting, effect)
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
-    this.#speaking = callModel(means, wanting, effect)
-    return this.#speaking
+    const speaking = callModel(means, wanting, effect)
+    this.#speaking = speaking
+    return {
+      abort: (reason) => {
+        if (this.#speaking === speaking) this.#speaking = undefined
+        speaking.abort(reason)
+      },
+    }
   }
 
   #decide(landing: Landing): readonly Fact[] {
@@ -256,7 +268,7 @@ export class Resident {
       this.#committed({ records, replies, position: result.position, ...(commit.entry && { chain: commit.entry.hash }) })
     } catch (thrown) {
       this.#committing = false
-      this.stop(toFailure(thrown, 'STORE_CLOSED'))
+      this.stop(toFailure(thrown, 'STORE_FAILED'))
     }
   }
 

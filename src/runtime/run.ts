@@ -69,16 +69,22 @@ export interface RunPlace {
   readonly after: number
 }
 
+export interface RunMeans {
+  readonly backend: Backend
+  /** Aborted when the skein is closed: nobody will answer any more. */
+  readonly closed: AbortSignal
+}
+
 type Until = 'now' | undefined
 
-export function createRun(backend: Backend, id: string, find: () => Promise<RunPlace>): Run {
+export function createRun({ backend, closed }: RunMeans, id: string, find: () => Promise<RunPlace>): Run {
   let found: Promise<RunPlace> | undefined
   const place = (): Promise<RunPlace> => (found ??= find())
-  const events = (until?: Until): AsyncGenerator<SkeinEvent> => runEvents(backend, place, until)
+  const events = (until?: Until): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed }, place, until)
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
-  const result = async (): Promise<RunResult> => resultOf(backend, await place())
+  const result = async (): Promise<RunResult> => resultOf({ backend, closed }, await place())
   return {
     id,
     accepted: async () => void (await place()),
@@ -103,10 +109,10 @@ export function createRun(backend: Backend, id: string, find: () => Promise<RunP
   }
 }
 
-async function* runEvents(backend: Backend, find: () => Promise<RunPlace>, until: Until): AsyncGenerator<SkeinEvent, void, undefined> {
+async function* runEvents({ backend, closed }: RunMeans, find: () => Promise<RunPlace>, until: Until): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
-  for await (const event of follow(backend, { root, thread, from: `0.${after}`, ...(until && { until }) })) {
+  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed, ...(until && { until }) })) {
     if (event.type === 'turn.started' && event.run === run) active = true
     if (belongs(event, run, active)) yield event
     if (event.type === 'thread.terminated' || event.type === 'thread.ended' || (event.type === 'turn.ended' && event.run === run)) return
@@ -119,7 +125,7 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
 }
 
 /** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
-function resultOf(backend: Backend, { root, thread, run, after }: RunPlace): Promise<RunResult> {
+function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: RunPlace): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     let text = ''
     let usage = noUsage
@@ -138,7 +144,7 @@ function resultOf(backend: Backend, { root, thread, run, after }: RunPlace): Pro
       } else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
       else if (record.type === 'thread.terminated') end('terminated')
     }
-    const stop = watch(backend, { root, thread, from: `0.${after}` }, { records: ({ records }) => records.forEach(take), ended: reject })
+    const stop = watch(backend, { root, thread, from: `0.${after}`, closed }, { records: ({ records }) => records.forEach(take), ended: reject })
   })
 }
 

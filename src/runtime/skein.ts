@@ -2,6 +2,7 @@
  * The composition root: a skein is a host on a backend and the handles on its threads; a client is the handles
  * alone. Nothing is global: two skeins in one process do not meet.
  */
+import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import type { BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
@@ -21,7 +22,7 @@ import { post } from './post.js'
 import { createBrief } from './request.js'
 import type { Brief } from './request.js'
 import { createThread, missing } from './thread.js'
-import type { Thread, ThreadMeans } from './thread.js'
+import type { EventOptions, Thread, ThreadMeans } from './thread.js'
 
 export interface Limits {
   /** Calls of one step that run at once. Default 8. */
@@ -60,7 +61,7 @@ export interface SkeinClient {
     list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
   }
   /** One subscription for a whole tree; goes on from a cursor. */
-  events(options: { readonly root: string; readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<SkeinEvent>
+  events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /** Whether a host serves the store. */
   hosted(): Promise<boolean>
   close(): Promise<void>
@@ -143,9 +144,11 @@ async function createMeans(app: App, clock: Clock, chance: Chance): Promise<Mean
   return { app, clock, brief, pool: await createHostPool(app.tools, clock), model: createModels(app, clock, chance) }
 }
 
-function createClient(means: ThreadMeans): SkeinClient {
-  const { backend, chance } = means
+function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   const closed = new AbortController()
+  setMaxListeners(0, closed.signal) // one for every watcher
+  const means: ThreadMeans = { ...given, closed: closed.signal }
+  const { backend, chance } = means
   const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
   return {
     threads: {

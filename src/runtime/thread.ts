@@ -27,6 +27,14 @@ export interface SendOptions {
   readonly silent?: boolean
 }
 
+export interface EventOptions {
+  /** The `cursor` of the last event that was seen. */
+  readonly from?: string
+  /** `now`: ends after what is durable now. */
+  readonly until?: 'now'
+  readonly signal?: AbortSignal
+}
+
 export interface Thread {
   readonly id: string
   readonly agent: string
@@ -42,11 +50,15 @@ export interface Thread {
   run(id: string): Run
   /** Ends the running turn. False when none was running. */
   cancel(reason?: string): Promise<boolean>
-  pause(reason?: string): Promise<void>
+  /** Starts nothing more; what runs may land. False when it was paused already. */
+  pause(reason?: string): Promise<boolean>
   /** Goes on after `pause`, or tries a failed turn again. False when there was nothing to resume. */
   resume(): Promise<boolean>
-  terminate(reason?: string): Promise<void>
-  events(options?: { readonly from?: string; readonly signal?: AbortSignal }): AsyncIterable<SkeinEvent>
+  /** Ends the thread for good. False when it was over already. */
+  terminate(reason?: string): Promise<boolean>
+  /** The run that is going on. */
+  current(): Promise<Run | undefined>
+  events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** Resolves when the thread is at rest. */
   settled(): Promise<StoredHead>
 }
@@ -55,13 +67,16 @@ export interface ThreadMeans {
   readonly backend: Backend
   readonly clock: Clock
   readonly chance: Chance
+  readonly closed: AbortSignal
 }
 
-export function createThread({ backend, clock, chance }: ThreadMeans, head: StoredHead): Thread {
+export function createThread(means: ThreadMeans, head: StoredHead): Thread {
+  const { backend, clock, chance } = means
   const { thread: id, root } = head
   const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
-  const events = (options: { from?: string; signal?: AbortSignal } = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options })
+  const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options })
+  const run = (of: string): Run => createRun(means, of, () => findRun(backend, { root, thread: id, run: of }))
   return {
     id,
     agent: head.agent,
@@ -70,19 +85,23 @@ export function createThread({ backend, clock, chance }: ThreadMeans, head: Stor
     status: async () => (await info()).status,
     messages: (page) => readMessages(backend, id, page),
     usage: async () => (await wake(backend, id)).state.usage,
-    send(text, { id: run = chance.id(), delivery = 'steer', silent } = {}) {
-      const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, run)
+    send(text, { id: message = chance.id(), delivery = 'steer', silent } = {}) {
+      const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, message)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
-      return createRun(backend, run, () => placeOf(backend, { root, thread: id, run, accepted }))
+      return createRun(means, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
     },
     async inject(text, { id: message = chance.id(), role = 'user', silent } = {}) {
       await ask({ kind: 'message', role, text, delivery: 'store', ...(silent && { silent }) }, message)
     },
-    run: (run) => createRun(backend, run, () => findRun(backend, { root, thread: id, run })),
+    run,
     cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
-    pause: async (reason) => void (await changed(ask({ kind: 'pause', reason }))),
+    pause: (reason) => changed(ask({ kind: 'pause', reason })),
     resume: () => changed(ask({ kind: 'resume' })),
-    terminate: async (reason) => void (await changed(ask({ kind: 'terminate', reason }))),
+    terminate: (reason) => changed(ask({ kind: 'terminate', reason })),
+    async current() {
+      const { turn } = (await wake(backend, id)).state
+      return turn && run(turn.run)
+    },
     events,
     settled: () => settled(backend, info, root),
   }
@@ -138,7 +157,8 @@ async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<R
 
 async function settled(backend: Backend, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
   const bell = createInbox<'ring'>()
-  const stop = backend.signals.subscribe(treeTopic(root), () => bell.push('ring'))
+  const ring = (): void => bell.push('ring')
+  const stop = backend.signals.subscribe(treeTopic(root), ring, ring)
   try {
     for (;;) {
       const head = await info()

@@ -11,6 +11,7 @@
 import type { Backend } from '../backend/port.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError } from '../core/failure.js'
+import type { Json } from '../core/json.js'
 import { decode } from './journal.js'
 import { catchUpTopic, toNews, treeTopic } from './news.js'
 import type { Committed, News } from './news.js'
@@ -24,6 +25,8 @@ export interface Watching {
   readonly from?: string
   /** `now`: end when everything that is durable now was given. */
   readonly until?: 'now'
+  /** Ends the watch with a failure: the skein was closed. */
+  readonly closed?: AbortSignal
 }
 
 export interface Watcher {
@@ -38,7 +41,7 @@ const batch = 1_000
 
 /** Begins to watch; returns what stops it. */
 export function watch(backend: Backend, watching: Watching, watcher: Watcher): () => void {
-  const { root, thread: only, until } = watching
+  const { root, thread: only, until, closed } = watching
   const start = parseCursor(watching.from)
   const seqs = new Map<string, number>(only === undefined ? [] : [[only, start.seq]])
   const paths = new Map<string, readonly string[]>()
@@ -46,12 +49,21 @@ export function watch(backend: Backend, watching: Watching, watcher: Watcher): (
   /** News that waits until the journal was read; undefined when watching live. */
   let waiting: News[] | undefined = []
   let after = start.position - 1
+  /** Signals were lost while the journal was being read. */
+  let again = false
   let stopped = false
   let stopHearing: () => void = () => undefined
 
   function stop(): void {
     stopped = true
     stopHearing()
+    closed?.removeEventListener('abort', end)
+  }
+
+  function end(): void {
+    if (stopped) return
+    stop()
+    watcher.ended(new SkeinError('STORE_CLOSED', 'the skein was closed; what was watched goes on when it is opened again', { retry: true }))
   }
 
   function take(committed: Committed): void {
@@ -72,9 +84,18 @@ export function watch(backend: Backend, watching: Watching, watcher: Watcher): (
     if (news.kind === 'spoken') {
       if ((only === undefined || only === news.event.thread) && spoken.fits(news.event)) watcher.delta?.(news.event)
     } else if ((news.records[0]?.seq ?? 0) > (seqs.get(news.thread) ?? 0) + 1 && (only === undefined || only === news.thread)) {
-      waiting = [news] // FW1: a commit before this one was not heard of
-      readUp()
+      missed() // a commit before this one was not heard of
     } else take(news)
+  }
+
+  /** FW1: reads what was said meanwhile; news that comes in the meantime waits. */
+  function missed(): void {
+    if (stopped) return
+    if (waiting) again = true
+    else {
+      waiting = []
+      readUp()
+    }
   }
 
   async function readJournal(): Promise<void> {
@@ -101,6 +122,10 @@ export function watch(backend: Backend, watching: Watching, watcher: Watcher): (
 
   function goLive(): void {
     if (stopped) return
+    if (again) {
+      again = false
+      return readUp()
+    }
     if (until === 'now') {
       stop()
       return watcher.ended()
@@ -111,12 +136,15 @@ export function watch(backend: Backend, watching: Watching, watcher: Watcher): (
   }
 
   if (until !== 'now') {
-    stopHearing = backend.signals.subscribe(treeTopic(root), (value) => {
+    const heard = (value: Json): void => {
       const news = toNews(value)
       if (news) hear(news)
-    })
+    }
+    stopHearing = backend.signals.subscribe(treeTopic(root), heard, missed)
     backend.signals.publish(catchUpTopic, { root })
   }
+  closed?.addEventListener('abort', end, { once: true })
+  if (closed?.aborted) queueMicrotask(end)
   readUp()
   return stop
 }

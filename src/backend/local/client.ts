@@ -56,7 +56,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     snapshots: { ...reader.snapshots, put: () => refuse('put a snapshot') },
     signals: {
       publish: (topic, value) => (live(), link.publish(topic, value)),
-      subscribe: (topic, heard) => (live(), link.subscribe(topic, heard)),
+      subscribe: (topic, heard, missed) => (live(), link.subscribe(topic, heard, missed)),
       heard: (topic) => link.heard(topic),
     },
     blobs: createBlobs(folder, live),

@@ -28,11 +28,12 @@ const toOwner = z.discriminatedUnion('kind', [
 ])
 
 /** Why an owner refuses mail: it is closing or its disk is full, its file is damaged, or a bug. */
-const refusalCode = z.enum(['STORE_CLOSED', 'JOURNAL_CORRUPT', 'INVARIANT'])
+const refusalCode = z.enum(['STORE_CLOSED', 'STORE_FAILED', 'JOURNAL_CORRUPT', 'INVARIANT'])
 
 const toClient = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('stored'), call: z.number().int() }),
   z.object({ kind: z.literal('refused'), call: z.number().int(), code: refusalCode, message: z.string(), retry: z.boolean() }),
+  z.object({ kind: z.literal('subscribed'), topic: z.string() }),
   z.object({ kind: z.literal('signal'), topic: z.string(), value: jsonText }),
 ])
 

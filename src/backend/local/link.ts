@@ -4,7 +4,8 @@
  * that the owner must forward.
  *
  * LK1 A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
- * LK2 After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7).
+ * LK2 After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7), and
+ *     the listener's `missed` says so.
  * LK3 The link keeps the process alive only while a call waits or someone listens.
  */
 import { createConnection } from 'node:net'
@@ -13,7 +14,7 @@ import { systemClock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import type { Send } from '../port.js'
-import { createTopics } from '../topics.js'
+import { createTopics, tell } from '../topics.js'
 import { encodeFrame, frameDecoder, parseFromOwner } from './frames.js'
 import type { FromOwner, ToOwner } from './frames.js'
 
@@ -30,7 +31,7 @@ export class OwnerLink {
   private closed = false
   private calls = 0
   private readonly waiting = new Map<number, (answer: Answer | undefined) => void>()
-  private readonly listeners = new Map<string, number>()
+  private readonly listeners = new Map<string, Set<() => void>>()
   private readonly topics = createTopics()
   private readonly path: string
 
@@ -71,11 +72,13 @@ export class OwnerLink {
     else void this.connect().then((there) => there && this.say(frame))
   }
 
-  subscribe(topic: string, heard: (value: Json) => void): () => void {
+  subscribe(topic: string, heard: (value: Json) => void, missed: () => void = () => undefined): () => void {
     const stop = this.topics.subscribe(topic, heard)
-    const before = this.listeners.get(topic) ?? 0
-    this.listeners.set(topic, before + 1)
-    if (before === 0) this.say({ kind: 'subscribe', topic })
+    // A wrapper of its own, so that the same function may be given twice.
+    const listener = (): void => missed()
+    const listeners = this.listeners.get(topic) ?? new Set()
+    if (listeners.size === 0) this.say({ kind: 'subscribe', topic })
+    this.listeners.set(topic, listeners.add(listener))
     if (!this.socket) this.retry()
     this.holdProcess()
     let stopped = false
@@ -83,9 +86,11 @@ export class OwnerLink {
       if (stopped) return
       stopped = true
       stop()
-      const left = (this.listeners.get(topic) ?? 1) - 1
-      if (left > 0) this.listeners.set(topic, left)
-      else if (this.listeners.delete(topic)) this.say({ kind: 'unsubscribe', topic })
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.listeners.get(topic) === listeners) {
+        this.listeners.delete(topic)
+        this.say({ kind: 'unsubscribe', topic })
+      }
       this.holdProcess()
     }
   }
@@ -139,6 +144,7 @@ export class OwnerLink {
 
   private receive(frame: FromOwner): void {
     if (frame.kind === 'signal') this.topics.publish(frame.topic, frame.value)
+    else if (frame.kind === 'subscribed') [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
     else if (frame.kind === 'stored') this.waiting.get(frame.call)?.({ ok: true })
     else this.waiting.get(frame.call)?.({ ok: false, error: new SkeinError(frame.code, frame.message, { retry: frame.retry }) })
   }

@@ -58,7 +58,7 @@ export function sqliteFailure(doing: 'read' | 'write', error: unknown): SkeinErr
   const message = error instanceof Error ? error.message : String(error)
   if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, error)
   return new SkeinError(
-    'STORE_CLOSED',
+    'STORE_FAILED',
     `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, permissions), then try again.`,
     { retry: true, cause: error },
   )

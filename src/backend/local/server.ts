@@ -3,7 +3,8 @@
  * that listen. Owns the listening socket and its connections; storing mail is given to it.
  *
  * OS1 A client's mail is answered after it is durable.
- * OS2 Signals to a client that does not keep up are dropped, not queued without end (J7).
+ * OS2 Signals to a client that does not keep up are dropped, not queued without end (J7); when it has caught up it is
+ *     told so, by the same frame that confirms a subscription.
  * OS3 Neither the socket nor its connections keep the process alive.
  */
 import { chmod, rm } from 'node:fs/promises'
@@ -50,7 +51,11 @@ export class OwnerServer {
     const heard = this.listeners.get(topic)
     if (!heard) return
     const frame = encodeFrame({ kind: 'signal', topic, value: JSON.stringify(value) })
-    for (const socket of heard) if (socket !== from && socket.writableLength < mostQueuedBytes) socket.write(frame)
+    for (const socket of heard) {
+      if (socket === from) continue
+      if (socket.writableLength < mostQueuedBytes) socket.write(frame)
+      else socket.once('drain', () => confirm(socket, topic)) // OS2
+    }
   }
 
   heard(topic: string): boolean {
@@ -93,7 +98,10 @@ export class OwnerServer {
 
   private receive(socket: Socket, frame: FromClient): void {
     if (frame.kind === 'put') void this.answerPut(socket, frame)
-    else if (frame.kind === 'subscribe') this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
+    else if (frame.kind === 'subscribe') {
+      this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
+      confirm(socket, frame.topic)
+    }
     else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
     else {
       this.served.topics.publish(frame.topic, frame.value)
@@ -112,10 +120,15 @@ export class OwnerServer {
       socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
     } catch (error) {
       const { code, message, retry } = toFailure(error, 'INVARIANT')
-      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
+      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'STORE_FAILED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
       socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
     }
   }
+}
+
+/** From now on the client hears the topic; what was said before may have been missed. */
+function confirm(socket: Socket, topic: string): void {
+  socket.write(encodeFrame({ kind: 'subscribed', topic }))
 }
 
 function listening(server: Server, path: string): Promise<void> {

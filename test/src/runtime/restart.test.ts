@@ -2,10 +2,11 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
-import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { World } from '../../helpers/world.js'
 import type { Definition } from '../../../src/agent/define.js'
+import { isSkeinError } from '../../../src/core/failure.js'
 import type { Skein } from '../../../src/runtime/skein.js'
 
 /** A thread that a host left in the middle of its call `slow`. */
@@ -161,15 +162,20 @@ onEveryStore('close', (world) => {
     const run = thread.send('go')
     await run.accepted()
     await began.promise
-    const waiting = expect(run.result()).rejects.toMatchObject({ code: 'UNKNOWN_RUN', retry: true })
-    const watching = (async () => {
-      for await (const _ of thread.events()) void _
-      return 'ended'
-    })()
+    const told: string[] = []
+    const tell = (waiter: string, waiting: Promise<unknown>): void => {
+      const ended = (thrown?: unknown): void => void told.push(`${waiter} ${isSkeinError(thrown) ? thrown.code : 'ended'}`)
+      waiting.then(() => ended(), ended)
+    }
+    tell('result', run.result())
+    tell('text', collect(run.textStream))
+    tell('events', collect(thread.events()))
+    tell('tree', collect(skein.events({ root: thread.id })))
+    tell('settled', thread.settled())
     await quiet()
     await world.close(skein)
-    await waiting
-    expect(await watching).toBe('ended')
+    await until('the end of every waiter', () => told.length === 5)
+    expect(told.sort()).toEqual(['events ended', 'result UNKNOWN_RUN', 'settled STORE_CLOSED', 'text ended', 'tree ended'])
   })
 
   it('PO2: a command after close is an error', async () => {

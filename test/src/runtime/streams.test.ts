@@ -215,19 +215,16 @@ onEveryStore('text as it is spoken', (world) => {
     await until('its words', () => all.some((event) => 'text' in event && event.text === 'Old '))
     await thread.cancel()
     const run = thread.send('two')
-    const heard: string[] = []
-    const listening = (async () => {
-      for await (const piece of run.textStream) heard.push(piece)
-    })()
     await run.accepted()
     await quiet()
     const before = all.length
     old?.emit({ type: 'text', text: 'news' })
+    old?.emit({ type: 'reasoning', text: 'about it' })
+    old?.restarted?.()
     await quiet()
     expect(all.slice(before)).toEqual([])
     next.resolve()
-    await listening
-    expect(heard.join('')).toBe('New.')
+    expect(await collect(run.textStream)).toEqual(['New.'])
     watching.abort()
     await watch
   })
