@@ -39,7 +39,7 @@ export async function invoke(tool: ToolDefinition, invocation: Invocation, clock
       return { ok: false, failure: failure('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`) }
     }
     const returned = tool.execute(state, parsed.data)
-    const value = isAwaitable(returned) ? await withinLimits(Promise.resolve(returned), tool, { cancel, clock }) : returned
+    const value = isAwaitable(returned) ? await withinLimits(returned, tool, { cancel, clock }) : returned
     return toOutcome(tool.name, value, tool.outputSchema)
   } catch (thrown) {
     return { ok: false, failure: toFailure(thrown, 'TOOL_THREW') }
@@ -52,7 +52,7 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
 }
 
 /** The body's value, unless it is aborted or out of time first (IV2). */
-function withinLimits(body: Promise<unknown>, tool: ToolDefinition, { cancel, clock }: { cancel: Cancel; clock: Clock }): Promise<unknown> {
+function withinLimits(body: PromiseLike<unknown>, tool: ToolDefinition, { cancel, clock }: { cancel: Cancel; clock: Clock }): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { timeoutMs } = tool
     const stopTimer =

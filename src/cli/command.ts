@@ -31,7 +31,7 @@ async function tell({ out }: Around, client: SkeinClient, { id, reason, ask, don
   const answer = ask(thread, reason).then((did) => {
     changed = did
   })
-  const state = await kept(client, answer)
+  const state = await kept(answer)
   if (out.mode === 'json') out.json({ thread: id, state, ...(state === 'accepted' && { changed, status: await thread.status() }) })
   else if (state === 'kept') out.note(keptNote)
   else out.print(`${changed ? done : `${nothing}; it is ${await thread.status()}`}\n`)

@@ -2,7 +2,7 @@
  * Exit codes (contract C1) and what leads to which. Scripts branch on them, so a turn that stopped early (too many
  * steps, too late) is a failure here although it ended cleanly: its work is not complete.
  */
-import type { FailureCode, StopReason } from '../index.js'
+import type { FailureGroup, StopReason } from '../index.js'
 
 export const exitCode = { ok: 0, failed: 1, cancelled: 2, waiting: 3, badInput: 4, SIGINT: 130, SIGTERM: 143 } as const
 
@@ -29,21 +29,7 @@ export function exitOfStatus(status: string): ExitCode {
   return status === 'terminated' ? exitCode.cancelled : exitCode.ok
 }
 
-/** Whoever typed the command must change something. Not COMMAND_UNANSWERED: nothing was wrong with the command. */
-const callers: ReadonlySet<FailureCode> = new Set<FailureCode>([
-  'BAD_OPTION',
-  'UNKNOWN_AGENT',
-  'UNKNOWN_MODEL',
-  'UNKNOWN_PROMPT',
-  'UNKNOWN_THREAD',
-  'UNKNOWN_RUN',
-  'DUPLICATE_NAME',
-  'RESERVED_NAME',
-  'APP_NOT_LOADED',
-  'COMMAND_REFUSED',
-  'BLOB_MISSING',
-])
-
-export function exitOfFailure(code: FailureCode): ExitCode {
-  return callers.has(code) ? exitCode.badInput : exitCode.failed
+/** 4 when whoever typed the command must change something. */
+export function exitOfFailure(group: FailureGroup): ExitCode {
+  return group === 'caller' ? exitCode.badInput : exitCode.failed
 }

@@ -1,17 +1,16 @@
 /** Commands that nobody answers because no host serves the store: they are kept, which is no failure. */
-import type { SkeinClient } from '../index.js'
 
 export const keptNote = 'kept; will be carried out when a host opens the store'
 
 /** Whether the command was answered. Throws what it was refused with. */
-export async function kept(client: SkeinClient, answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
+export async function kept(answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
   const { isSkeinError } = await import('../index.js')
   try {
     await answer
     return 'accepted'
   } catch (thrown) {
     // A host that is there and silent is another matter: that is told as the failure it is.
-    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_UNANSWERED' || (await client.hosted())) throw thrown
-    return 'kept'
+    if (isSkeinError(thrown) && thrown.code === 'COMMAND_UNANSWERED' && thrown.data?.['hosted'] === false) return 'kept'
+    throw thrown
   }
 }

@@ -32,9 +32,11 @@ export function createLiveView(out: Output): View {
     })
   }
 
-  function called({ call, outcome, tookMs }: CallNews): void {
-    if (!outcome) return void running.set(call.id, call)
+  function called(news: CallNews): void {
+    const { call } = news
+    if (news.state !== 'answered') return void running.set(call.id, news.state === 'held' ? { ...call, held: news.why } : call)
     running.delete(call.id)
+    const { outcome, tookMs } = news
     const took = paint('dim', duration(tookMs))
     if (outcome.ok) words.line(`${paint('green', '✓')} ${call.tool} ${paint('dim', preview(call.args, 60))} ${took}`)
     else words.line(`${paint('red', '✗')} ${call.tool} ${paint('dim', preview(call.args, 60))} ${took} ${paint('red', failureLine(outcome.failure, 200))}`)
@@ -47,8 +49,6 @@ export function createLiveView(out: Output): View {
       if (!thinking && running.size === 0) out.show([])
       if (event.type === 'message.received' && event.role === 'user' && !event.silent) words.line(paint('dim', `> ${oneLine(event.text, 200)}`))
       if (event.type === 'thread.paused') words.line(paint('yellow', '‖ the thread was paused'))
-      const held = event.type === 'call.held' ? running.get(`call_${event.step}_${event.index}`) : undefined
-      if (held && event.type === 'call.held') running.set(held.id, { ...held, held: event.why })
       words.take(event)
       for (const news of calls.take(event)) called(news)
       if (event.type === 'tool.result' && running.size === 0) thinking = true

@@ -4,11 +4,7 @@ import { registerAsking } from './command.js'
 
 export function register(command: Command): void {
   registerAsking(command.option('--reason <reason>', 'why, for the journal'), {
-    ask: async (thread, reason) => {
-      const before = await thread.status()
-      await thread.pause(reason)
-      return before !== 'paused' && (await thread.status()) === 'paused'
-    },
+    ask: (thread, reason) => thread.pause(reason),
     done: 'paused',
     nothing: 'nothing was changed',
   })

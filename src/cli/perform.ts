@@ -35,7 +35,7 @@ export async function perform(command: Command, body: (around: Around) => Promis
   // PF3: an open port holds the process; a wait for another process would not.
   new MessageChannel().port1.on('message', () => undefined)
   const stops = listenForStops()
-  const ended = attempt(out, () => body({ out, store, onStop: stops.onStop }))
+  const ended = attempt(out, stops, () => body({ out, store, onStop: stops.onStop }))
   // A command whose means were closed under it may end or throw on the way; the signal is what is told.
   const code = await Promise.race([stops.stopped, ended.then((own) => (stops.begun() ? stops.stopped : own))])
   out.show([])
@@ -55,14 +55,18 @@ export async function withClient<Result>(store: string, body: (client: SkeinClie
   }
 }
 
-async function attempt(out: Output, body: () => Promise<ExitCode>): Promise<ExitCode> {
+async function attempt(out: Output, stops: Stops, body: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
     return await body()
   } catch (thrown) {
+    const { failureGroup } = await import('../index.js')
     const failure = await failureOf(thrown)
+    const code = exitOfFailure(failureGroup(failure.code))
+    // That is us: the signal closed it under the command.
+    if (stops.begun() && failure.code === 'STORE_CLOSED') return code
     const stack = process.env['SKEIN_DEBUG'] === '1' && thrown instanceof Error ? `\n${thrown.stack}` : ''
     out.complain(`skein: ${out.paint('red', oneLine(failure.message, 2_000))}${stack}`, { error: failure })
-    return exitOfFailure(failure.code)
+    return code
   }
 }
 
@@ -74,6 +78,8 @@ async function failureOf(thrown: unknown): Promise<Failure> {
   }
   return { code: 'INVARIANT', message: thrown instanceof Error ? thrown.message : String(thrown), retry: false }
 }
+
+type Stops = ReturnType<typeof listenForStops>
 
 function listenForStops() {
   let close: ((signal: StopSignal) => Promise<void>) | undefined

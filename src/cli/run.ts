@@ -14,7 +14,7 @@ import { perform, withClient } from './perform.js'
 import type { Around } from './perform.js'
 import { exitOfTally } from './tally.js'
 import { createView } from './view.js'
-import { runsSince, standingOf, watchTurn } from './watch.js'
+import { standingOf, turnsSince, watchTurn } from './watch.js'
 import type { Standing } from './watch.js'
 
 interface Options {
@@ -110,13 +110,9 @@ async function look({ store }: Around, { thread: id, message }: Asked): Promise<
 async function goOn({ out }: Around, thread: Thread, before: Standing): Promise<ExitCode> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
-  const shown = new Set<string>()
   let code: ExitCode | undefined
-  for (;;) {
-    const next = (await runsSince(thread, before)).find((id) => !shown.has(id))
-    if (next === undefined) break
-    shown.add(next)
-    const tally = await watchTurn(thread, thread.run(next), createView(out))
+  for await (const turn of turnsSince(thread, before)) {
+    const tally = await watchTurn(thread, turn, createView(out))
     code = exitOfTally(tally)
     if (tally.standstill) return code
   }

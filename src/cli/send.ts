@@ -43,7 +43,7 @@ async function send(around: Around, client: SkeinClient, { thread: id, message, 
   const { out } = around
   const thread = await client.threads.get(id)
   const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', ...(options.id !== undefined && { id: options.id }) })
-  const state = await kept(client, run.accepted())
+  const state = await kept(run.accepted())
   if (state === 'kept') {
     if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
     else out.note(keptNote)

@@ -1,14 +1,14 @@
 /** `skein tail`: the events of a thread, a line each, from the beginning or a cursor on, and then as they come. */
 import type { Command } from 'commander'
-import type { SkeinClient, SkeinEvent, Thread } from '../index.js'
+import type { SkeinClient, SkeinEvent } from '../index.js'
 import { createCalls } from './calls.js'
+import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { clockTime, failureLine, preview } from './format.js'
 import type { Output } from './output.js'
 import { perform, withClient } from './perform.js'
 import type { Around } from './perform.js'
-import { eventsSoFar } from './watch.js'
 
 interface Options {
   readonly from?: string
@@ -31,24 +31,12 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
   void out.gone.then(() => stop.abort())
   const show = createTail(out)
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
-  const events = follow ? thread.events({ signal: stop.signal, ...(from !== undefined && { from }) }) : soFar(thread, from)
-  for await (const event of events) {
+  for await (const event of thread.events({ signal: stop.signal, ...(from !== undefined && { from }), ...(!follow && { until: 'now' }) })) {
     show(event)
     // Nothing can come after these.
     if (event.type === 'thread.terminated' || event.type === 'thread.ended' || stop.signal.aborted) break
   }
   return exitCode.ok
-}
-
-/** Read from the beginning, because a cursor does not tell whether anything comes after it. */
-async function* soFar(thread: Thread, from: string | undefined): AsyncGenerator<SkeinEvent> {
-  const { SkeinError } = await import('../index.js')
-  let passed = from === undefined
-  for await (const event of eventsSoFar(thread)) {
-    if (passed) yield event
-    else if ('cursor' in event && event.cursor === from) passed = true
-  }
-  if (!passed) throw new SkeinError('BAD_OPTION', `thread ${thread.id} has no event with the cursor ${JSON.stringify(from)}`)
 }
 
 function createTail(out: Output): (event: SkeinEvent) => void {
@@ -58,9 +46,9 @@ function createTail(out: Output): (event: SkeinEvent) => void {
     // Deltas are for live views: the whole text follows.
     if (!('seq' in event)) return
     const time = out.paint('dim', clockTime(event.at))
-    const [what, ...more] = [`${event.type} ${details(event)}`.trimEnd(), ...callLines(out, calls, event)]
-    if (event.type !== 'tool.result') out.print(`${time} ${what}\n`)
-    for (const line of more) out.print(`${time} ${line}\n`)
+    // Of these the line of the call says it all.
+    if (event.type !== 'tool.result' && event.type !== 'call.held') out.print(`${time} ${`${event.type} ${details(event)}`.trimEnd()}\n`)
+    for (const news of calls.take(event)) out.print(`${time} ${callLine(out, news)}\n`)
   }
 }
 
@@ -72,8 +60,6 @@ function details(event: SkeinEvent): string {
       return `${event.role}: ${preview(event.text, 2_000)}`
     case 'model.replied':
       return `step ${event.step}: ${preview(event.text, 2_000)}`
-    case 'call.held':
-      return `call_${event.step}_${event.index} waits: ${event.why}`
     case 'turn.ended':
       return [event.reason, event.detail, event.failure && failureLine(event.failure)].filter(Boolean).join(' · ')
     case 'thread.paused':
@@ -84,10 +70,11 @@ function details(event: SkeinEvent): string {
   }
 }
 
-function callLines(out: Output, calls: ReturnType<typeof createCalls>, event: SkeinEvent): readonly string[] {
-  return calls.take(event).map(({ call, outcome }) => {
-    if (!outcome) return `→ ${call.tool} ${out.paint('dim', preview(call.args, 500))}`
-    if (outcome.ok) return `${out.paint('green', '✓')} ${call.tool} ${out.paint('dim', preview(outcome.value, 500))}`
-    return `${out.paint('red', '✗')} ${call.tool} ${out.paint('red', failureLine(outcome.failure))}`
-  })
+function callLine({ paint }: Output, news: CallNews): string {
+  const { state, call } = news
+  if (state === 'asked') return `→ ${call.tool} ${paint('dim', preview(call.args, 500))}`
+  if (state === 'held') return `${paint('yellow', '‖')} ${call.tool} waits: ${news.why}`
+  const { outcome } = news
+  if (outcome.ok) return `${paint('green', '✓')} ${call.tool} ${paint('dim', preview(outcome.value, 500))}`
+  return `${paint('red', '✗')} ${call.tool} ${paint('red', failureLine(outcome.failure))}`
 }

@@ -4,11 +4,7 @@ import { registerAsking } from './command.js'
 
 export function register(command: Command): void {
   registerAsking(command.option('--reason <reason>', 'why, for the journal'), {
-    ask: async (thread, reason) => {
-      const before = await thread.status()
-      await thread.terminate(reason)
-      return before !== 'terminated'
-    },
+    ask: (thread, reason) => thread.terminate(reason),
     done: 'terminated',
     nothing: 'nothing was changed',
   })

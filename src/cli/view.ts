@@ -6,6 +6,7 @@
  */
 import type { SkeinEvent } from '../index.js'
 import { createCalls } from './calls.js'
+import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
 import { duration, failureLine, harmless, preview } from './format.js'
 import { createLiveView } from './live-view.js'
@@ -36,13 +37,16 @@ function createPlainView(out: Output): View {
   return {
     take(event) {
       if (event.type === 'model.replied' && event.text !== '') out.print(`${harmless(event.text).replace(/\n*$/, '')}\n`)
-      if (event.type === 'call.held') out.note(`‖ waits: ${event.why}`)
-      for (const { call, outcome, tookMs } of calls.take(event)) {
-        if (!outcome) out.note(`→ ${call.tool} ${preview(call.args, 200)}`)
-        else if (outcome.ok) out.note(`✓ ${call.tool} ${duration(tookMs)}`)
-        else out.note(`✗ ${call.tool} ${duration(tookMs)} ${failureLine(outcome.failure)}`)
-      }
+      for (const news of calls.take(event)) out.note(callLine(news))
     },
     end: (tally) => out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
   }
+}
+
+function callLine(news: CallNews): string {
+  const { state, call } = news
+  if (state === 'asked') return `→ ${call.tool} ${preview(call.args, 200)}`
+  if (state === 'held') return `‖ ${call.tool} waits: ${news.why}`
+  const took = `${call.tool} ${duration(news.tookMs)}`
+  return news.outcome.ok ? `✓ ${took}` : `✗ ${took} ${failureLine(news.outcome.failure)}`
 }

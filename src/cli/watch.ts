@@ -4,6 +4,7 @@
  * WA1 A turn that is paused or waits for a person has no end to wait for: watching it stops there.
  */
 import type { Run, SkeinEvent, Thread } from '../index.js'
+import { createCalls } from './calls.js'
 import { createTally } from './tally.js'
 import type { Standstill, Tally } from './tally.js'
 import type { View } from './view.js'
@@ -24,6 +25,7 @@ export async function watchTurn(thread: Thread, run: Run, view: View): Promise<T
 }
 
 function createStandstill(thread: Thread) {
+  const calls = createCalls()
   const held = new Set<string>()
   let paused = false
   let first = true
@@ -32,9 +34,11 @@ function createStandstill(thread: Thread) {
       if (!('seq' in event)) return undefined
       if (event.type === 'thread.paused') paused = true
       if (event.type === 'thread.resumed') paused = false
-      // Children come back by themselves; everything else waits for a person.
-      if (event.type === 'call.held' && event.why !== 'children') held.add(`${event.step}/${event.index}`)
-      if (event.type === 'tool.result') held.delete(`${event.step}/${event.index}`)
+      for (const news of calls.take(event)) {
+        // Children come back by themselves; everything else waits for a person.
+        if (news.state === 'held' && news.why !== 'children') held.add(news.call.id)
+        if (news.state === 'answered') held.delete(news.call.id)
+      }
       // The first: the thread may have been paused before this turn began.
       if (!paused && held.size === 0 && !first) return undefined
       first = false
@@ -42,15 +46,6 @@ function createStandstill(thread: Thread) {
       const { rest, status } = await thread.info()
       return rest && (status === 'paused' || (status === 'waiting' && held.size > 0)) ? status : undefined
     },
-  }
-}
-
-/** Everything durable at this moment, oldest first. */
-export async function* eventsSoFar(thread: Thread): AsyncGenerator<SkeinEvent> {
-  const { seq } = await thread.info()
-  for await (const event of thread.events()) {
-    yield event
-    if ('seq' in event && event.seq >= seq) return
   }
 }
 
@@ -62,19 +57,23 @@ export interface Standing {
 }
 
 export async function standingOf(thread: Thread): Promise<Standing> {
-  let seq = 0
-  let open: string | undefined
-  for await (const event of eventsSoFar(thread)) {
-    if ('seq' in event) seq = event.seq
-    if (event.type === 'turn.started') open = event.run
-    if (event.type === 'turn.ended') open = undefined
-  }
-  return { seq, ...(open !== undefined && { open }) }
+  // In this order: a turn that begins in between is seen twice, not never.
+  const { seq } = await thread.info()
+  const open = await thread.current()
+  return { seq, ...(open && { open: open.id }) }
 }
 
-/** The turns that were open then or began since, oldest first. */
-export async function runsSince(thread: Thread, { seq, open }: Standing): Promise<readonly string[]> {
-  const runs = open === undefined ? [] : [open]
-  for await (const event of eventsSoFar(thread)) if (event.type === 'turn.started' && event.seq > seq) runs.push(event.run)
-  return runs
+/** The turns that were open then or began since, oldest first; looks for more when the last one was watched. */
+export async function* turnsSince(thread: Thread, { seq, open }: Standing): AsyncGenerator<Run> {
+  if (open !== undefined) yield thread.run(open)
+  let from: string | undefined
+  for (let found = true; found; ) {
+    found = false
+    for await (const event of thread.events({ until: 'now', ...(from !== undefined && { from }) })) {
+      if ('cursor' in event) from = event.cursor
+      if (event.type !== 'turn.started' || event.seq <= seq || event.run === open) continue
+      found = true
+      yield thread.run(event.run)
+    }
+  }
 }

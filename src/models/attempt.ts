@@ -16,7 +16,11 @@ export function attemptOptions(call: ModelCallOptions): Attempt {
   let live = true
   return {
     options: {
-      ...call,
+      // Not a spread: that would make the signal, which is made only when someone looks.
+      get signal() {
+        return call.signal
+      },
+      ...(call.restarted && { restarted: call.restarted }),
       emit(delta) {
         if (live) call.emit(delta)
       },

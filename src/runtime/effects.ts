@@ -16,7 +16,7 @@ import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import { canonical } from '../core/json.js'
 import type { Json } from '../core/json.js'
-import type { Model, ModelDelta } from '../models/port.js'
+import type { Model, ModelCallOptions, ModelDelta } from '../models/port.js'
 import type { Job, Pool } from '../pool/port.js'
 import type { Started } from './reconcile.js'
 import { toLanding, toRequest } from './request.js'
@@ -49,13 +49,20 @@ export interface Speaking extends Started {
 export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Speaking {
   const cancel = createCancel()
   const voice = createVoice(wanting, effect.step)
+  const options: ModelCallOptions = {
+    get signal() {
+      return cancel.signal
+    },
+    emit: voice.emit,
+    restarted: voice.restart,
+  }
   const speak = async (): Promise<Landing> => {
     const { state } = wanting
     if (state.transcript.skipped > 0) await wanting.hydrated()
     const brief = means.brief(state.agent)
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
-    const reply = await model.call(toRequest(brief, state), { signal: cancel.signal, emit: voice.emit, restarted: voice.restart })
+    const reply = await model.call(toRequest(brief, state), options)
     return toLanding(means.app, brief, { step: effect.step, reply, stepsBefore })
   }
   const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })

@@ -32,6 +32,7 @@ export async function* follow(backend: Backend, following: Following): AsyncGene
     }
   } finally {
     stop()
+    inbox.close()
   }
 }
 

@@ -26,6 +26,7 @@ export interface HostOptions {
   readonly maxParallelTools: number
   readonly maxWallClockMs?: number
   readonly maxResident: number
+  readonly snapshotEvery: number
   /** How long running calls may go on after `close` was asked for. */
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
@@ -54,7 +55,7 @@ export class Host {
   #closing: (() => void) | undefined
 
   constructor(options: HostOptions, leases: Lease[]) {
-    const { backend, means, maxParallelTools, maxWallClockMs, warn } = options
+    const { backend, means, maxParallelTools, maxWallClockMs, snapshotEvery, warn } = options
     this.#options = options
     this.#leases = leases
     this.#residentOptions = {
@@ -62,6 +63,7 @@ export class Host {
       means,
       epoch: Math.max(...leases.map(({ epoch }) => epoch)),
       maxParallelTools,
+      snapshotEvery,
       ...(maxWallClockMs !== undefined && { maxWallClockMs }),
       warn,
       dirty: (resident) => this.#flushSoon(resident),
@@ -164,7 +166,11 @@ export class Host {
       ok: false,
       failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why },
     }
-    for (const mail of await mailbox.read(thread, 0)) signals.publish(answerTopic(mail.id), answer as unknown as Json)
+    try {
+      for (const mail of await mailbox.read(thread, 0)) signals.publish(answerTopic(mail.id), answer as unknown as Json)
+    } catch (thrown) {
+      this.#options.warn(`the mail of the parked thread ${thread} could not be read`, thrown)
+    }
   }
 
   #catchUp(value: Json): void {

@@ -3,6 +3,8 @@
 export interface Inbox<Item> {
   push(item: Item): void
   next(): Promise<Item | undefined>
+  /** Lets go of the signal, which may live much longer. */
+  close(): void
 }
 
 export function createInbox<Item>(signal?: AbortSignal): Inbox<Item> {
@@ -29,5 +31,6 @@ export function createInbox<Item>(signal?: AbortSignal): Inbox<Item> {
       }
       return signal?.aborted ? undefined : queue[taken++]
     },
+    close: () => signal?.removeEventListener('abort', ring),
   }
 }

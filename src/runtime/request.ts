@@ -3,6 +3,7 @@
  * reply. Everything that a definition decides about a reply is decided here, once, and recorded (RE1).
  *
  * RQ1 The request holds the thread's own transcript, not a copy.
+ * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
@@ -59,6 +60,7 @@ export interface Answered {
 }
 
 export function toLanding(app: App, brief: Brief, { step, reply, stepsBefore }: Answered): Landing {
+  checkReply(brief.model.name, reply)
   const calls = reply.calls.map((call) => recordCall(app, brief, call))
   const stop: StopReason | undefined = calls.length > 0 && stepsBefore + 1 >= (brief.agent.sideA.maxSteps ?? defaultMaxSteps) ? 'max_steps' : undefined
   return {
@@ -74,6 +76,20 @@ export function toLanding(app: App, brief: Brief, { step, reply, stepsBefore }: 
       ...(stop && { stop }),
     },
   }
+}
+
+/** By hand and not with zod: it stands in the way of every step. */
+function checkReply(model: string, reply: Partial<ModelReply> | undefined): void {
+  const { inputTokens, outputTokens, costUsd } = reply?.usage ?? {}
+  const wrong =
+    typeof reply?.text !== 'string'
+      ? 'text must be a string'
+      : !Array.isArray(reply.calls) || reply.calls.some((call?: Partial<RequestedCall>) => typeof call?.tool !== 'string')
+        ? 'calls must be a list of { tool, args }'
+        : ![inputTokens, outputTokens, costUsd].every(Number.isFinite)
+          ? 'usage must hold the numbers inputTokens, outputTokens and costUsd'
+          : undefined
+  if (wrong) throw new SkeinError('MODEL_REJECTED', `model ${model} gave a reply that is none: ${wrong}`)
 }
 
 function recordCall(app: App, brief: Brief, { tool: name, args }: RequestedCall): RecordedCall {

@@ -37,14 +37,14 @@ import { freeze } from './snapshot.js'
 import { wakeWhole } from './wake.js'
 import type { Woken } from './wake.js'
 
-const recordsPerSnapshot = 200
-
 export interface ResidentOptions {
   readonly backend: Backend
   readonly means: Means
   readonly epoch: number
   readonly maxParallelTools: number
   readonly maxWallClockMs?: number
+  /** Records after which a snapshot is written. */
+  readonly snapshotEvery: number
   readonly warn: (what: string, thrown: unknown) => void
   /** Asks the host to call `flush` at the end of this turn of the event loop. */
   readonly dirty: (resident: Resident) => void
@@ -95,7 +95,7 @@ export class Resident {
     this.#move = move
     this.#wanting = {
       state,
-      hydrated: () => (this.#hydrating ??= this.#hydrate()),
+      hydrated: () => (this.#hydrating ??= this.#hydrate().finally(() => (this.#hydrating = undefined))),
       speak: (make) => this.#speak(make),
       land: () => undefined,
     }
@@ -312,7 +312,7 @@ export class Resident {
     }
     for (const { command, answer } of what.replies) signals.publish(answerTopic(command), answer as never)
     this.#sinceSnapshot += what.records.length
-    if (this.#sinceSnapshot >= recordsPerSnapshot) this.#snapshot()
+    if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
     if (this.#records.length > 0 || this.#done.length > 0) this.#options.dirty(this)
     this.#reconciler.startReady()
     this.#settle()

@@ -21,7 +21,7 @@ import { createModels } from './models.js'
 import { post } from './post.js'
 import { createBrief } from './request.js'
 import type { Brief } from './request.js'
-import { createThread, missing } from './thread.js'
+import { createThread, missing, untilClosed } from './thread.js'
 import type { EventOptions, Thread, ThreadMeans } from './thread.js'
 
 export interface Limits {
@@ -39,6 +39,11 @@ export interface SkeinOptions {
   readonly limits?: Limits
   /** Resting threads that are kept in memory. Default 256. */
   readonly maxResident?: number
+  /**
+   * Records after which a thread's state is cached. Default 2,000: a journal up to that length is read as fast as a
+   * snapshot and its tail (a few ms), and the transcript comes with it.
+   */
+  readonly snapshotEvery?: number
   /** How long running calls may go on after `close()`. Default 5,000. */
   readonly closeGraceMs?: number
   readonly clock?: Clock
@@ -78,6 +83,7 @@ const optionsSchema = z.strictObject({
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
   limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional() }).optional(),
   maxResident: z.number().int().min(0).optional(),
+  snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
   clock: z.custom<Clock>().optional(),
   chance: z.custom<Chance>().optional(),
@@ -108,6 +114,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
+      snapshotEvery: options.snapshotEvery ?? 2_000,
       closeGraceMs: options.closeGraceMs ?? 5_000,
       warn: options.warn ?? ((what, thrown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning')),
     })
@@ -163,7 +170,7 @@ function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
         return { threads: heads, ...(next !== undefined && { next }) }
       },
     },
-    events: ({ signal, ...options }) => follow(backend, { ...options, signal: signal ? AbortSignal.any([signal, closed.signal]) : closed.signal }),
+    events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     hosted: () => backend.hosted(),
     async close() {
       closed.abort()

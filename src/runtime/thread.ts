@@ -17,6 +17,7 @@ import { post } from './post.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
 import { wake, wakeWhole } from './wake.js'
+import { skeinClosed } from './watch.js'
 
 export interface SendOptions {
   /** The message's and the run's id; sending the same id again is sending once. */
@@ -71,11 +72,11 @@ export interface ThreadMeans {
 }
 
 export function createThread(means: ThreadMeans, head: StoredHead): Thread {
-  const { backend, clock, chance } = means
+  const { backend, clock, chance, closed } = means
   const { thread: id, root } = head
   const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
-  const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options })
+  const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
   const run = (of: string): Run => createRun(means, of, () => findRun(backend, { root, thread: id, run: of }))
   return {
     id,
@@ -103,7 +104,7 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       return turn && run(turn.run)
     },
     events,
-    settled: () => settled(backend, info, root),
+    settled: () => settled(means, info, root),
   }
 }
 
@@ -116,6 +117,11 @@ async function changed(answer: Promise<unknown>): Promise<boolean> {
     if (isSkeinError(thrown) && thrown.code === 'COMMAND_REFUSED') return false
     throw thrown
   }
+}
+
+/** Iterating over events ends quietly when the one who iterates, or the skein, says so. */
+export function untilClosed(closed: AbortSignal, signal?: AbortSignal): AbortSignal {
+  return signal ? AbortSignal.any([signal, closed]) : closed
 }
 
 export function missing(id: string): never {
@@ -155,17 +161,18 @@ async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<R
   throw new SkeinError('UNKNOWN_RUN', `thread ${thread} has no run ${JSON.stringify(run)}`)
 }
 
-async function settled(backend: Backend, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
-  const bell = createInbox<'ring'>()
+async function settled({ backend, closed }: ThreadMeans, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
+  const bell = createInbox<'ring'>(closed)
   const ring = (): void => bell.push('ring')
   const stop = backend.signals.subscribe(treeTopic(root), ring, ring)
   try {
     for (;;) {
       const head = await info()
       if (head.rest) return head
-      await bell.next()
+      if (!(await bell.next())) throw skeinClosed()
     }
   } finally {
     stop()
+    bell.close()
   }
 }

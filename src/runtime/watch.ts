@@ -41,112 +41,151 @@ const batch = 1_000
 
 /** Begins to watch; returns what stops it. */
 export function watch(backend: Backend, watching: Watching, watcher: Watcher): () => void {
-  const { root, thread: only, until, closed } = watching
-  const start = parseCursor(watching.from)
-  const seqs = new Map<string, number>(only === undefined ? [] : [[only, start.seq]])
-  const paths = new Map<string, readonly string[]>()
-  const spoken = createSpoken()
+  const life = new Watch(backend, watching, watcher)
+  life.begin()
+  return () => life.stop()
+}
+
+class Watch {
+  readonly #backend: Backend
+  readonly #watching: Watching
+  readonly #watcher: Watcher
+  readonly #start: Cursor
+  /** Last record of each thread that was given. */
+  readonly #seqs = new Map<string, number>()
+  readonly #paths = new Map<string, readonly string[]>()
+  readonly #spoken = createSpoken()
   /** News that waits until the journal was read; undefined when watching live. */
-  let waiting: News[] | undefined = []
-  let after = start.position - 1
+  #waiting: News[] | undefined = []
   /** Signals were lost while the journal was being read. */
-  let again = false
-  let stopped = false
-  let stopHearing: () => void = () => undefined
+  #again = false
+  /** Last position that was given. */
+  #after: number
+  #stopped = false
+  #stopHearing: () => void = () => undefined
 
-  function stop(): void {
-    stopped = true
-    stopHearing()
-    closed?.removeEventListener('abort', end)
+  constructor(backend: Backend, watching: Watching, watcher: Watcher) {
+    this.#backend = backend
+    this.#watching = watching
+    this.#watcher = watcher
+    this.#start = parseCursor(watching.from)
+    this.#after = this.#start.position - 1
+    if (watching.thread !== undefined) this.#seqs.set(watching.thread, this.#start.seq)
   }
 
-  function end(): void {
-    if (stopped) return
-    stop()
-    watcher.ended(new SkeinError('STORE_CLOSED', 'the skein was closed; what was watched goes on when it is opened again', { retry: true }))
+  begin(): void {
+    const { root, until, closed } = this.#watching
+    const { signals } = this.#backend
+    if (until !== 'now') {
+      const heard = (value: Json): void => {
+        const news = toNews(value)
+        if (news) this.#hear(news)
+      }
+      this.#stopHearing = signals.subscribe(treeTopic(root), heard, () => this.#missed())
+      signals.publish(catchUpTopic, { root })
+    }
+    closed?.addEventListener('abort', this.#onClosed, { once: true })
+    if (closed?.aborted) queueMicrotask(this.#onClosed)
+    this.#readUp()
   }
 
-  function take(committed: Committed): void {
-    const { thread, position, records } = committed
-    if (position > after) after = position
-    const seen = Math.max(seqs.get(thread) ?? 0, position <= start.position ? start.seq : 0)
-    const last = records.at(-1)?.seq ?? 0
-    if (stopped || last <= seen) return
-    seqs.set(thread, last)
-    for (const record of records) if (record.type === 'model.replied') spoken.answered(thread, record.step)
-    if (only !== undefined && only !== thread) return
-    watcher.records(records[0] && records[0].seq <= seen ? { ...committed, records: records.filter(({ seq }) => seq > seen) } : committed)
+  /** FW3 */
+  stop(): void {
+    this.#stopped = true
+    this.#stopHearing()
+    this.#watching.closed?.removeEventListener('abort', this.#onClosed)
   }
 
-  function hear(news: News): void {
-    if (stopped) return
-    if (waiting) return void waiting.push(news)
+  readonly #onClosed = (): void => this.#end(skeinClosed())
+
+  #end(failed?: unknown): void {
+    if (this.#stopped) return
+    this.stop()
+    this.#watcher.ended(failed)
+  }
+
+  #concerns(thread: string): boolean {
+    return this.#watching.thread === undefined || this.#watching.thread === thread
+  }
+
+  #hear(news: News): void {
+    if (this.#stopped) return
+    if (this.#waiting) return void this.#waiting.push(news)
     if (news.kind === 'spoken') {
-      if ((only === undefined || only === news.event.thread) && spoken.fits(news.event)) watcher.delta?.(news.event)
-    } else if ((news.records[0]?.seq ?? 0) > (seqs.get(news.thread) ?? 0) + 1 && (only === undefined || only === news.thread)) {
-      missed() // a commit before this one was not heard of
-    } else take(news)
+      if (this.#concerns(news.event.thread) && this.#spoken.fits(news.event)) this.#watcher.delta?.(news.event)
+      return
+    }
+    const next = (this.#seqs.get(news.thread) ?? 0) + 1
+    if (this.#concerns(news.thread) && (news.records[0]?.seq ?? 0) > next) this.#missed()
+    else this.#take(news)
+  }
+
+  #take(committed: Committed): void {
+    const { thread, position, records } = committed
+    if (position > this.#after) this.#after = position
+    const seen = Math.max(this.#seqs.get(thread) ?? 0, position <= this.#start.position ? this.#start.seq : 0)
+    const last = records.at(-1)?.seq ?? 0
+    if (this.#stopped || last <= seen) return
+    this.#seqs.set(thread, last)
+    for (const record of records) if (record.type === 'model.replied') this.#spoken.answered(thread, record.step)
+    if (!this.#concerns(thread)) return
+    const fresh = (records[0]?.seq ?? 0) > seen ? records : records.filter(({ seq }) => seq > seen)
+    this.#watcher.records(fresh === records ? committed : { ...committed, records: fresh })
   }
 
   /** FW1: reads what was said meanwhile; news that comes in the meantime waits. */
-  function missed(): void {
-    if (stopped) return
-    if (waiting) again = true
+  #missed(): void {
+    if (this.#stopped) return
+    if (this.#waiting) this.#again = true
     else {
-      waiting = []
-      readUp()
+      this.#waiting = []
+      this.#readUp()
     }
   }
 
-  async function readJournal(): Promise<void> {
-    for (let more = true; more && !stopped; ) {
+  #readUp(): void {
+    this.#readJournal().then(
+      () => this.#goLive(),
+      (thrown: unknown) => this.#end(thrown),
+    )
+  }
+
+  async #readJournal(): Promise<void> {
+    const { root, thread: only } = this.#watching
+    const { journal } = this.#backend
+    for (let more = true; more && !this.#stopped; ) {
       const entries = await (only === undefined
-        ? backend.journal.readTree(root, { after, limit: batch })
-        : backend.journal.read(only, { after: seqs.get(only) ?? 0, limit: batch }))
+        ? journal.readTree(root, { after: this.#after, limit: batch })
+        : journal.read(only, { after: this.#seqs.get(only) ?? 0, limit: batch }))
       for (const entry of entries) {
         const { thread, position } = entry
-        const path = paths.get(thread) ?? (await backend.heads.get(thread))?.path ?? [thread]
-        paths.set(thread, path)
-        take({ kind: 'committed', thread, path, position, records: decode(thread, entry) })
+        this.#take({ kind: 'committed', thread, path: await this.#pathOf(thread), position, records: decode(thread, entry) })
       }
       more = entries.length === batch
     }
   }
 
-  function readUp(): void {
-    readJournal().then(goLive, (thrown: unknown) => {
-      stop()
-      watcher.ended(thrown)
-    })
+  async #pathOf(thread: string): Promise<readonly string[]> {
+    const path = this.#paths.get(thread) ?? (await this.#backend.heads.get(thread))?.path ?? [thread]
+    this.#paths.set(thread, path)
+    return path
   }
 
-  function goLive(): void {
-    if (stopped) return
-    if (again) {
-      again = false
-      return readUp()
+  #goLive(): void {
+    if (this.#stopped) return
+    if (this.#again) {
+      this.#again = false
+      return this.#readUp()
     }
-    if (until === 'now') {
-      stop()
-      return watcher.ended()
-    }
-    const heard = waiting ?? []
-    waiting = undefined
-    for (const news of heard) hear(news)
+    if (this.#watching.until === 'now') return this.#end()
+    const heard = this.#waiting ?? []
+    this.#waiting = undefined
+    for (const news of heard) this.#hear(news)
   }
+}
 
-  if (until !== 'now') {
-    const heard = (value: Json): void => {
-      const news = toNews(value)
-      if (news) hear(news)
-    }
-    stopHearing = backend.signals.subscribe(treeTopic(root), heard, missed)
-    backend.signals.publish(catchUpTopic, { root })
-  }
-  closed?.addEventListener('abort', end, { once: true })
-  if (closed?.aborted) queueMicrotask(end)
-  readUp()
-  return stop
+export function skeinClosed(): SkeinError {
+  return new SkeinError('STORE_CLOSED', 'the skein was closed; what was waited for goes on when it is opened again', { retry: true })
 }
 
 interface Cursor {

@@ -45,7 +45,7 @@ async function live(store: string, log: string, beats: number): Promise<'killed'
   createInterface({ input: child.stdout }).on('line', () => {
     if (++heard === beats) child.kill('SIGKILL')
   })
-  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) => child.on('close', (code, signal) => resolve({ code, signal })))
+  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) => child.on('close', (status, killer) => resolve({ code: status, signal: killer })))
   if (signal === 'SIGKILL') return 'killed'
   if (code !== 0) throw new Error(`the process ended with ${code}: ${errors}`)
   return 'ended'

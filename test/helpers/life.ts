@@ -2,7 +2,7 @@
  * Lives of threads for property tests: random commands and landings, decided by `obey` and `land`, folded into
  * records. Owns no assertion.
  */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
@@ -96,22 +96,22 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
   let now = 1_000
   const moment = (): Moment => ({ now, maxWallClockMs })
   const record = (fact: Fact, by?: string): void => {
-    const made: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
-    fold(state, made, move)
-    records.push(made)
+    const next: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
+    fold(state, next, move)
+    records.push(next)
   }
   const apply = (facts: readonly Fact[], by?: string): void => {
-    const all = [...facts]
+    const made = [...facts]
     for (const fact of facts) {
       record(fact, by)
       watch.folded?.(state, records.at(-1) as ThreadRecord, false)
     }
     for (let fact = due(state, moment()); fact; fact = due(state, moment())) {
-      all.push(fact)
+      made.push(fact)
       record(fact)
       watch.folded?.(state, records.at(-1) as ThreadRecord, true)
     }
-    watch.decided?.(state, all)
+    watch.decided?.(state, made)
   }
   const decide = (decision: Decision, by?: string): void => apply('refused' in decision ? [] : decision.facts, by)
 

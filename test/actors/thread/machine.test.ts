@@ -3,7 +3,8 @@ import { getShortestPaths } from 'xstate/graph'
 import { describe, expect, it } from 'vitest'
 import { threadMachine } from '../../../actors/thread/machine.js'
 import type { Signal } from '../../../actors/thread/machine.js'
-import { createThreadActor, moveByTable, placeAt } from '../../../actors/thread/place.js'
+import { moveByTable, placeAt } from '../../../actors/thread/place.js'
+import { createMachineActor } from '../../helpers/machine-actor.js'
 import type { Place, Work } from '../../../actors/thread/place.js'
 import type { HoldReason, RecordType } from '../../../src/core/record.js'
 
@@ -57,10 +58,13 @@ describe('the places of a thread', () => {
     expect(names.sort()).toEqual(['open', 'paused'].flatMap((gate) => works.map((work) => `${gate}.${work}`)).filter((name) => name !== 'paused.fresh').sort())
   })
 
-  it('TM2, PL1: from every place, by every signal, the actor and the table agree', () => {
+  it.each([
+    ['the machine itself', createMachineActor],
+    ['the live actor', createMachineActor],
+  ])('TM2, PL1: from every place, by every signal, %s and the table agree', (_, createActor) => {
     for (const place of reach(moveByTable)) {
       for (const signal of signals) {
-        const { actor, move } = createThreadActor(place)
+        const { actor, move } = createActor(place)
         expect(move(place, signal), `${place.gate}.${place.work} by ${JSON.stringify(signal)}`).toBe(moveByTable(place, signal))
         actor.stop()
       }
@@ -92,7 +96,7 @@ describe('the places of a thread', () => {
   })
 
   it('SL3: a landing among many moves nothing, so that nobody compares effects for it', () => {
-    const { actor, move } = createThreadActor(placeAt('open', 'acting'))
+    const { actor, move } = createMachineActor(placeAt('open', 'acting'))
     const acting = placeAt('open', 'acting')
     expect(move(acting, { type: 'call.returned', open: 9_999, held: 0 })).toBe(acting)
     actor.stop()

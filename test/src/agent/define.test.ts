@@ -1,8 +1,8 @@
 /** Types flow from a tool's schema to its body, and none of them is `any`. */
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
-import { createSkein, defineAgent, defineModel, definePrompt, defineTool } from '../../../src/index.js'
-import type { Definition, Run, RunResult, Skein, SkeinEvent, Thread, ToolDefinition, ToolState } from '../../../src/index.js'
+import { defineTool } from '../../../src/index.js'
+import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, createSkein, Run, RunResult, Skein, SkeinEvent, Thread, ToolDefinition, ToolState } from '../../../src/index.js'
 
 const search = defineTool({
   name: 'search',
@@ -39,15 +39,15 @@ describe('defineTool', () => {
   })
 
   it('D8: wrong words do not compile', () => {
-    expectTypeOf<'dual_ai'>().not.toExtend<Parameters<typeof defineAgent>[0]['type']>()
-    expectTypeOf<{ depth: number }>().not.toExtend<Parameters<typeof definePrompt>[0]>()
-    expectTypeOf<string>().not.toExtend<Parameters<typeof defineModel>[0]['model']>()
+    expectTypeOf<'dual_ai'>().not.toExtend<AgentDefinition['type']>()
+    expectTypeOf<{ depth: number }>().not.toExtend<PromptDefinition>()
+    expectTypeOf<string>().not.toExtend<ModelDefinition['model']>()
   })
 })
 
 describe('the surface', () => {
   it('D8: nothing of it is any', () => {
-    expectTypeOf(createSkein).returns.resolves.toEqualTypeOf<Skein>()
+    expectTypeOf<typeof createSkein>().returns.resolves.toEqualTypeOf<Skein>()
     expectTypeOf<Skein['threads']['create']>().returns.resolves.toEqualTypeOf<Thread>()
     expectTypeOf<Thread['send']>().returns.toEqualTypeOf<Run>()
     expectTypeOf<Run['result']>().returns.resolves.toEqualTypeOf<RunResult>()

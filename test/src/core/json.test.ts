@@ -1,7 +1,8 @@
 /** Plain values and failures: what crosses a journal keeps its meaning. */
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SkeinError, failure, fromFailure, isSkeinError, toFailure } from '../../../src/core/failure.js'
+import { SkeinError, fromFailure, isSkeinError, toFailure } from '../../../src/core/failure.js'
+import type { Failure } from '../../../src/core/failure.js'
 import { canonical, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 
@@ -38,7 +39,7 @@ describe('json', () => {
 describe('failure', () => {
   it('E1, E2: a failure goes out and comes back with code, data and cause', () => {
     const thrown = new SkeinError('TOOL_THREW', 'outer', { retry: true, data: { n: 1 }, cause: new SkeinError('TOOL_TIMED_OUT', 'inner') })
-    const travelled = JSON.parse(JSON.stringify(toFailure(thrown, 'INVARIANT'))) as ReturnType<typeof failure>
+    const travelled = JSON.parse(JSON.stringify(toFailure(thrown, 'INVARIANT'))) as Failure
     const back = fromFailure(travelled)
     expect(isSkeinError(back)).toBe(true)
     expect(toFailure(back, 'INVARIANT')).toEqual(toFailure(thrown, 'INVARIANT'))

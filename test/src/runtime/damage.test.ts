@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from '../../../src/backend/local/driver.js'
-import type { StoredEntry } from '../../../src/backend/port.js'
+import type { BackendSource, StoredEntry } from '../../../src/backend/port.js'
 import { tinyApp } from '../../helpers/app.js'
 import { until } from '../../helpers/deferred.js'
+import { tapped } from '../../helpers/tap.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { World } from '../../helpers/world.js'
 
@@ -36,15 +37,16 @@ async function dreamed({ store }: World, thread: string): Promise<number> {
   return seq
 }
 
-const damages: readonly (readonly [string, string, (entry: StoredEntry) => StoredEntry, RegExp])[] = [
-  ['JOURNAL_CORRUPT', 'changed text', (entry) => ({ ...entry, body: entry.body.replace('fine', 'fake') }), /damaged at record/],
-  ['JOURNAL_CORRUPT', 'text that is no JSON', (entry) => ({ ...entry, body: entry.body.slice(0, -5) }), /damaged at record/],
-  ['JOURNAL_CORRUPT', 'another hash', (entry) => ({ ...entry, hash: 'x'.repeat(22) }), /hash chain/],
-  ['JOURNAL_CORRUPT', 'a record that is missing', (entry) => ({ ...entry, first: entry.first + 1 }), /is missing/],
+const damages: readonly { readonly what: string; readonly says: RegExp; damage(entry: StoredEntry): StoredEntry }[] = [
+  { what: 'changed text', says: /damaged at record/, damage: (entry) => ({ ...entry, body: entry.body.replace('fine', 'fake') }) },
+  { what: 'text that is no JSON', says: /damaged at record/, damage: (entry) => ({ ...entry, body: entry.body.slice(0, -5) }) },
+  { what: 'another hash', says: /hash chain/, damage: (entry) => ({ ...entry, hash: 'x'.repeat(22) }) },
+  { what: 'a record that is missing', says: /is missing/, damage: (entry) => ({ ...entry, first: entry.first + 1 }) },
 ]
 
 onEveryStore('a damaged journal', (world) => {
-  it.each(damages)('P2, HO3: %s: %s parks the thread with its place; others go on', async (code, _, damage, says) => {
+  it.each(damages)('P2, HO3: $what parks the thread with its place; others go on', async ({ damage, says }) => {
+    const code = 'JOURNAL_CORRUPT'
     const [bad, good] = await twoThreads(world)
     world.tap.entry = (entry) => (entry.thread === bad && entry.first > 2 ? damage(entry) : entry)
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
@@ -71,6 +73,31 @@ onEveryStore('a damaged journal', (world) => {
     await expect(thread.messages()).rejects.toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringContaining('upgrade Skein') })
     await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: 2 } } })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
+  })
+})
+
+onEveryStore('a mailbox that cannot be read', (world) => {
+  it('HO3: of a parked thread is a warning, and harms nobody', async () => {
+    const [bad, good] = await twoThreads(world)
+    world.tap.entry = (entry) => (entry.thread === bad ? { ...entry, hash: 'x'.repeat(22) } : entry)
+    const { source } = world.store
+    const deaf: BackendSource = {
+      async open(role) {
+        const backend = tapped({ open: async () => source.open(role) }, world.tap)
+        const opened = await backend.open(role)
+        const read: typeof opened.mailbox.read = async (thread, after) => {
+          if (thread === bad) throw new Error('disk error')
+          return opened.mailbox.read(thread, after)
+        }
+        return { ...opened, mailbox: { ...opened.mailbox, read } }
+      },
+    }
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app, { backend: deaf })
+    const sent = (await skein.threads.get(bad)).send('hello?')
+    await until('the warning', () => world.warnings.some((warning) => warning.includes('mail')))
+    expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
+    world.clock.advance(30_000)
+    await expect(sent.accepted()).rejects.toMatchObject({ code: 'COMMAND_UNANSWERED' })
   })
 })
 

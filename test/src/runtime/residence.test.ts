@@ -65,7 +65,7 @@ onEveryStore('passivation', (world) => {
 onEveryStore('snapshots', (world) => {
   it('SN2, P1: a long thread is woken from its snapshot and knows all it knew', async () => {
     const { app, model } = tinyApp({ script: ({ step }) => (step < 5 ? calls('look') : 'done'), tools: [looseTool('look', (_, args) => args)] })
-    const skein = await world.open(app, { maxResident: 0 })
+    const skein = await world.open(app, { maxResident: 0, snapshotEvery: 200 })
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 20; turn++) {
       await thread.send(`turn ${turn}`, { id: `m${turn}` }).result()
@@ -95,9 +95,23 @@ onEveryStore('snapshots', (world) => {
     expect((await same.messages()).length).toBe(before.length + 12)
   })
 
+  it('P2, SN2: damage before the snapshot fails the turn that needs the history; mended, it goes on', async () => {
+    const { app } = tinyApp({ script: ({ step }) => (step < 20 ? calls('look') : 'done'), tools: [looseTool('look', () => 1)] })
+    const skein = await world.open(app, { snapshotEvery: 200 })
+    const thread = await skein.threads.create({ agent: 'helper' })
+    for (let turn = 0; turn < 7; turn++) await thread.send('go').result()
+    await world.close(skein)
+    world.tap.entry = (entry) => (entry.first < 20 ? { ...entry, hash: 'x'.repeat(22) } : entry)
+    const again = await world.open(app)
+    const same = await again.threads.get(thread.id)
+    expect(await same.send('more').result()).toMatchObject({ stopReason: 'failed', failure: { code: 'JOURNAL_CORRUPT' } })
+    delete world.tap.entry
+    expect(await same.send('once more').text()).toBe('done')
+  })
+
   it('J6, SN1: without its snapshot, or with one that cannot be read, it is the same thread', async () => {
     const { app } = tinyApp({ script: ({ step }) => (step < 20 ? calls('look') : 'done'), tools: [looseTool('look', () => 1)] })
-    const skein = await world.open(app)
+    const skein = await world.open(app, { snapshotEvery: 200 })
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 7; turn++) await thread.send('go').result()
     const before = await thread.messages()

@@ -175,7 +175,7 @@ onEveryStore('close', (world) => {
     await quiet()
     await world.close(skein)
     await until('the end of every waiter', () => told.length === 5)
-    expect(told.sort()).toEqual(['events ended', 'result UNKNOWN_RUN', 'settled STORE_CLOSED', 'text ended', 'tree ended'])
+    expect(told.sort()).toEqual(['events ended', 'result STORE_CLOSED', 'settled STORE_CLOSED', 'text STORE_CLOSED', 'tree ended'])
   })
 
   it('PO2: a command after close is an error', async () => {

@@ -69,7 +69,8 @@ onEveryStore('consumers of a run', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     thread.send('go')
     await until('both steps', () => model.requests.length === 2)
-    await until('the end', async () => (await thread.messages()).length === 5)
+    expect((await thread.settled()).status).toBe('idle')
+    expect(await thread.messages()).toHaveLength(5)
   })
 
   it('R1: every consumer of a refused message is told', async () => {

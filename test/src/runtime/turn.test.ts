@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Deferred } from '../../helpers/deferred.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
-import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { onEveryStore } from '../../helpers/world.js'
 import { SkeinError } from '../../../src/core/failure.js'
 
@@ -176,6 +176,25 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
     late.resolve('late')
     await quiet()
     expect(await run.toolCalls()).toMatchObject([{ outcome: { ok: false, failure: { code: 'TOOL_TIMED_OUT' } } }])
+  })
+})
+
+onEveryStore('a model that breaks its word', (world) => {
+  const usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
+  it.each([
+    ['nothing', undefined],
+    ['no usage', { text: 'hi', calls: [], finish: 'stop' }],
+    ['usage that is no number', { text: 'hi', calls: [], finish: 'stop', usage: { ...usage, inputTokens: Number.NaN } }],
+    ['no calls', { text: 'hi', finish: 'stop', usage }],
+    ['no text', { calls: [], finish: 'stop', usage }],
+    ['a call of nothing', { text: '', calls: [{ args: {} }], finish: 'stop', usage }],
+  ])('EX1: %s in its reply fails the turn, and the thread goes on', async (_, broken) => {
+    let asked = 0
+    const model = { name: 'mine', call: async () => (asked++ === 0 ? broken : { text: 'better', calls: [], finish: 'stop', usage }) as never }
+    const skein = await world.open(appOn(model))
+    const thread = await skein.threads.create({ agent: 'helper' })
+    expect(await thread.send('go').result()).toMatchObject({ stopReason: 'failed', failure: { code: 'MODEL_REJECTED', message: expect.stringContaining('gave a reply that is none') } })
+    expect(await thread.send('again').text()).toBe('better')
   })
 })
 

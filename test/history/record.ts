@@ -1,0 +1,54 @@
+/**
+ * Records a golden journal of the present format: `npx tsx test/history/record.ts > test/history/<version>.json`.
+ * Run it once per record version, before the version after it is begun; the files are kept for ever.
+ */
+import { z } from 'zod'
+import { defineAgent, defineModel, definePrompt, defineTool } from '../../src/agent/define.js'
+import { memory } from '../../src/backend/memory.js'
+import { recordVersion } from '../../src/core/record.js'
+import { manualClock } from '../../src/core/manual-clock.js'
+import { scriptedModel } from '../../src/models/scripted.js'
+import { createSkein } from '../../src/runtime/skein.js'
+
+const look = (x: unknown) => ({ tool: 'look', args: { x } })
+const model = scriptedModel([
+  { text: 'Looking.', reasoning: 'I should look.', calls: [look(1), look('two'), { tool: 'nowhere', args: '{' }], usage: { inputTokens: 10, outputTokens: 5 } },
+  { text: 'Found it.' },
+  { error: 'the provider refused' },
+  { text: 'Better now.' },
+  { text: '', calls: [look(3)] },
+  { text: '' },
+])
+const app = [
+  defineModel({ name: 'm', model, maxRetries: 0 }),
+  definePrompt({ name: 'p', prompt: 'You look.', model: 'm', tools: ['look'] }),
+  defineAgent({ name: 'looker', type: 'ai_human', sideA: { prompt: 'p' } }),
+  defineTool({
+    name: 'look',
+    description: 'looks',
+    args: z.object({ x: z.union([z.number(), z.string()]) }),
+    execute: (_, { x }) => {
+      if (x === 3) throw new Error('it is dark')
+      return { seen: x }
+    },
+  }),
+]
+
+const source = memory()
+const skein = await createSkein({ app, backend: source, clock: manualClock(1_700_000_000_000), limits: { maxWallClockMs: 60_000 } })
+const thread = await skein.threads.create({ agent: 'looker', id: 'golden', tags: ['kept'] })
+await thread.inject('Remember: it is late.', { id: 'note', role: 'system', silent: true })
+await thread.send('Look around.', { id: 'first' }).result()
+await thread.send('Again.', { id: 'second' }).result()
+await thread.resume()
+await thread.settled()
+await thread.pause('lunch')
+await thread.resume()
+await thread.send('Once more.', { id: 'third' }).result()
+await thread.terminate('enough')
+const messages = await thread.messages({ silent: 'show' })
+const { status } = await thread.info()
+const backend = await source.open('client')
+const entries = await backend.journal.read('golden')
+process.stdout.write(`${JSON.stringify({ version: recordVersion, thread: 'golden', status, messages, entries }, undefined, 1)}\n`)
+await skein.close()

@@ -1,0 +1,77 @@
+/** Apps from files and from what is at hand. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { loadApp } from '../../../src/runtime/load-app.js'
+import { createBrief, toLanding } from '../../../src/runtime/request.js'
+import { tinyApp } from '../../helpers/app.js'
+
+const source = `
+  export const model = { kind: 'model', name: 'fast', model: () => { throw new Error('not now') } }
+  export const prompt = { kind: 'prompt', name: 'lead', prompt: 'You lead.', model: 'fast' }
+  export const agent = { kind: 'agent', name: 'team', type: 'ai_human', sideA: { prompt: 'lead' } }
+  export const version = 5
+  export default 'not a definition'
+`
+
+describe('loadApp', () => {
+  let dir: string
+  beforeEach(async () => {
+    dir = await mkdtemp(join(tmpdir(), 'skein-app-'))
+  })
+  afterEach(() => rm(dir, { recursive: true, force: true }))
+  const file = async (name: string, text: string): Promise<string> => {
+    await writeFile(join(dir, name), text)
+    return join(dir, name)
+  }
+
+  it('D2: a module by path or URL; nothing of it runs but the module itself', async () => {
+    const path = await file('app.mjs', source)
+    expect([...(await loadApp(path)).agents.keys()]).toEqual(['team'])
+    expect([...(await loadApp(pathToFileURL(path))).prompts.keys()]).toEqual(['lead'])
+  })
+
+  it('D2: TypeScript too', async () => {
+    const path = await file('app.ts', `${source}\nconst typed: number = 1\nexport const list: unknown[] = [{ kind: 'prompt', name: 'other', prompt: String(typed), model: 'fast' }]`)
+    expect([...(await loadApp(path)).prompts.keys()].sort()).toEqual(['lead', 'other'])
+  })
+
+  it('D2: definitions at hand, as a list or as an imported module', async () => {
+    const { app } = tinyApp({ script: [] })
+    expect([...(await loadApp(app)).agents.keys()]).toEqual(['helper'])
+    expect([...(await loadApp({ all: app, other: 5 })).agents.keys()]).toEqual(['helper'])
+  })
+
+  it('D2: what cannot be loaded says so, with its path', async () => {
+    const empty = await file('empty.mjs', 'export const nothing = 1')
+    const broken = await file('broken.mjs', 'export const = 1')
+    const thrower = await file('thrower.ts', 'throw new Error("no luck")')
+    for (const path of [join(dir, 'missing.ts'), empty, broken, thrower]) {
+      await expect(loadApp(path)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining(path) })
+    }
+  })
+
+  it('D1: a mistake in the app names the file', async () => {
+    const path = await file('bad.mjs', `${source}\nexport const bad = { kind: 'prompt', name: 'shared', prompt: '', model: 'fast' }`)
+    await expect(loadApp(path)).rejects.toMatchObject({ code: 'RESERVED_NAME', message: expect.stringContaining(path) })
+  })
+})
+
+describe('briefs', () => {
+  it('an unknown agent is told with those there are', async () => {
+    const app = await loadApp(tinyApp({ script: [] }).app)
+    expect(() => createBrief(app, 'nobody')).toThrow(expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('it has: helper') }))
+  })
+
+  it('O2: what the provider does not price is priced by the definition', async () => {
+    const { app: definitions } = tinyApp({ script: [] })
+    const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
+    const brief = createBrief(app, 'helper')
+    const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
+    const landed = (own: typeof usage) => toLanding(app, brief, { step: 1, stepsBefore: 0, reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
+    expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
+  })
+})

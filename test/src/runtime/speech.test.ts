@@ -1,0 +1,116 @@
+/** Spoken text as strings, and which deltas a watcher hears. */
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { DeltaEvent, SkeinEvent } from '../../../src/core/event.js'
+import { createInbox } from '../../../src/runtime/inbox.js'
+import { spokenText } from '../../../src/runtime/speech.js'
+import { createSpoken } from '../../../src/runtime/spoken.js'
+import { collect } from '../../helpers/deferred.js'
+
+const place = { thread: 't', path: ['t'], run: 'r', step: 1 }
+
+function delta(text: string, offset: number, attempt = 1): DeltaEvent {
+  return { ...place, type: 'text.delta', attempt, offset, text }
+}
+
+function reset(text: string, attempt: number): DeltaEvent {
+  return { ...place, type: 'stream.reset', attempt, text }
+}
+
+function replied(text: string, step = 1): SkeinEvent {
+  return { type: 'model.replied', step, model: 'm', text, calls: [], callIds: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop', seq: 1, at: 0, thread: 't', path: ['t'], cursor: '1.1' }
+}
+
+async function* from(events: readonly SkeinEvent[]): AsyncGenerator<SkeinEvent> {
+  yield* events
+}
+
+const spoken = (events: readonly SkeinEvent[]): Promise<string[]> => collect(spokenText(from(events), 'text'))
+
+describe('textStream', () => {
+  it('R1: deltas as they come, then what is left of the reply', async () => {
+    expect(await spoken([delta('One ', 0), delta('two ', 4), replied('One two three')])).toEqual(['One ', 'two ', 'three'])
+  })
+
+  it('R1: without any delta the whole reply', async () => {
+    expect(await spoken([replied('One'), replied('Two', 2)])).toEqual(['One', 'Two'])
+  })
+
+  it('EV2: after a reset only what differs is given again', async () => {
+    expect(await spoken([delta('The cat', 0), reset('', 2), delta('The ', 0, 2), delta('cat sat', 4, 2), replied('The cat sat')])).toEqual(['The cat', ' sat'])
+    expect(await spoken([delta('The cat', 0), reset('', 2), delta('The dog', 0, 2), replied('The dog')])).toEqual(['The cat', 'dog'])
+  })
+
+  it('FW2: a delta after a gap waits for the reply', async () => {
+    expect(await spoken([delta('One ', 0), delta('three', 8), replied('One two three')])).toEqual(['One ', 'two three'])
+  })
+
+  it('R1: however a text is cut and whatever is lost of it, the whole is heard in the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.record({ text: fc.string({ minLength: 1, maxLength: 4 }), lost: fc.boolean() }), { maxLength: 12 }), async (pieces) => {
+        const events: SkeinEvent[] = []
+        let whole = ''
+        for (const { text, lost } of pieces) {
+          if (!lost) events.push(delta(text, whole.length))
+          whole += text
+        }
+        expect((await spoken([...events, replied(whole)])).join('')).toBe(whole)
+      }),
+    )
+  })
+})
+
+describe('what fits', () => {
+  it('FW2: text in its place, once, and none of an older attempt or an answered step', () => {
+    const { fits, answered } = createSpoken()
+    expect(fits(delta('a', 0))).toBe(true)
+    expect(fits(delta('a', 0))).toBe(false)
+    expect(fits(delta('c', 2))).toBe(false)
+    expect(fits(delta('b', 1))).toBe(true)
+    expect(fits(reset('', 2))).toBe(true)
+    expect(fits(delta('c', 2, 1))).toBe(false)
+    expect(fits(delta('x', 0, 2))).toBe(true)
+    answered('t', 1)
+    expect(fits(delta('y', 1, 2))).toBe(false)
+    expect(fits({ ...delta('z', 0), step: 2 })).toBe(true)
+  })
+
+  it('FW2: what another watcher asked to be repeated is not heard twice', () => {
+    const { fits } = createSpoken()
+    expect(fits(delta('abc', 0))).toBe(true)
+    expect(fits(reset('abc', 1))).toBe(false)
+    expect(fits(delta('d', 3))).toBe(true)
+  })
+
+  it('FW2: a newcomer takes the text so far and goes on from there', () => {
+    const { fits } = createSpoken()
+    expect(fits(delta('d', 3))).toBe(false)
+    expect(fits(reset('abcd', 1))).toBe(true)
+    expect(fits(delta('e', 4))).toBe(true)
+  })
+
+  it('FW2: threads of a tree speak independently', () => {
+    const { fits } = createSpoken()
+    expect(fits(delta('a', 0))).toBe(true)
+    expect(fits({ ...delta('b', 0), thread: 'u' })).toBe(true)
+    expect(fits(delta('b', 1))).toBe(true)
+  })
+})
+
+describe('an inbox', () => {
+  it('gives what was pushed in order, waits for more, and ends with its signal', async () => {
+    const controller = new AbortController()
+    const inbox = createInbox<number>(controller.signal)
+    inbox.push(1)
+    inbox.push(2)
+    expect([await inbox.next(), await inbox.next()]).toEqual([1, 2])
+    const waiting = inbox.next()
+    inbox.push(3)
+    expect(await waiting).toBe(3)
+    const last = inbox.next()
+    controller.abort()
+    expect(await last).toBeUndefined()
+    inbox.push(4)
+    expect(await inbox.next()).toBeUndefined()
+  })
+})
