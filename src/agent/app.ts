@@ -128,6 +128,9 @@ function admit(app: Filling, definition: Definition, mistakes: Mistake[]): void 
 function describeArgs(app: Filling, tool: ToolDefinition, mistakes: Mistake[]): void {
   try {
     const { $schema: _, ...parameters } = z.toJSONSchema(tool.args, { io: 'input' }) as { [key: string]: Json }
+    if (parameters['type'] !== undefined && parameters['type'] !== 'object') {
+      mistakes.push({ code: 'BAD_OPTION', text: `tool "${tool.name}": its args must be an object (z.object({ … })), not ${JSON.stringify(parameters['type'])}` })
+    }
     app.parameters.set(tool.name, parameters)
   } catch (thrown) {
     const { message } = toFailure(thrown, 'BAD_OPTION')

@@ -87,11 +87,13 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     messages: (page) => readMessages(backend, id, page),
     usage: async () => (await wake(backend, id)).state.usage,
     send(text, { id: message = chance.id(), delivery = 'steer', silent } = {}) {
+      checkId(message)
       const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, message)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
       return createRun(means, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
     },
     async inject(text, { id: message = chance.id(), role = 'user', silent } = {}) {
+      checkId(message)
       await ask({ kind: 'message', role, text, delivery: 'store', ...(silent && { silent }) }, message)
     },
     run,
@@ -106,6 +108,12 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     events,
     settled: () => settled(means, info, root),
   }
+}
+
+/** Replies and results have ids of this kind themselves: `step_3`, `result_3_0`. */
+function checkId(id: string): void {
+  if (/^[\w.:-]{1,128}$/.test(id) && !/^(step|result)_\d/.test(id)) return
+  throw new SkeinError('BAD_OPTION', `a message id is 1 to 128 letters, digits or any of "_-.:", and does not begin like step_1 or result_1; this one is ${JSON.stringify(id.slice(0, 140))}`)
 }
 
 /** A command that found nothing to do is no error for the caller. */

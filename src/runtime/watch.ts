@@ -53,6 +53,8 @@ class Watch {
   readonly #start: Cursor
   /** Last record of each thread that was given. */
   readonly #seqs = new Map<string, number>()
+  /** Where the last commit of each thread lies that was given. */
+  readonly #positions = new Map<string, number>()
   readonly #paths = new Map<string, readonly string[]>()
   readonly #spoken = createSpoken()
   /** News that waits until the journal was read; undefined when watching live. */
@@ -116,8 +118,11 @@ class Watch {
       return
     }
     const next = (this.#seqs.get(news.thread) ?? 0) + 1
-    if (this.#concerns(news.thread) && (news.records[0]?.seq ?? 0) > next) this.#missed()
-    else this.#take(news)
+    if (this.#concerns(news.thread) && (news.records[0]?.seq ?? 0) > next) {
+      // Other threads may have gone on since: what this one lost lies before them.
+      this.#after = Math.min(this.#after, this.#positions.get(news.thread) ?? this.#start.position - 1)
+      this.#missed()
+    } else this.#take(news)
   }
 
   #take(committed: Committed): void {
@@ -127,6 +132,7 @@ class Watch {
     const last = records.at(-1)?.seq ?? 0
     if (this.#stopped || last <= seen) return
     this.#seqs.set(thread, last)
+    this.#positions.set(thread, position)
     for (const record of records) if (record.type === 'model.replied') this.#spoken.answered(thread, record.step)
     if (!this.#concerns(thread)) return
     const fresh = (records[0]?.seq ?? 0) > seen ? records : records.filter(({ seq }) => seq > seen)

@@ -19,7 +19,7 @@ export function checkArgs(tool: string, schema: z.ZodType, sent: unknown): Check
   }
   const issues = issuesOf(schema, parsed.value)
   if (issues.length === 0) return { ok: true, args: toJson(parsed.value) }
-  const mended = repair(parsed.value, issues)
+  const mended = repair(schema, parsed.value)
   if (issuesOf(schema, mended).length === 0) return { ok: true, args: toJson(mended) }
   const fields = issues.map(({ path, message }) => ({ path: path.join('.') || '(args)', message }))
   const text = fields.map(({ path, message }) => `${path}: ${message}`).join('; ')
@@ -50,11 +50,9 @@ function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
 }
 
 /** One pass over what validation complained of; an envelope or a stringified whole is opened first. */
-function repair(value: unknown, issues: readonly Issue[]): unknown {
-  const whole = unwrap(value)
-  if (whole !== value) return whole
-  let mended = value
-  for (const issue of issues) mended = replaceAt(mended, issue.path, (found) => mend(found, issue))
+function repair(schema: z.ZodType, value: unknown): unknown {
+  let mended = unwrap(value)
+  for (const issue of issuesOf(schema, mended)) mended = replaceAt(mended, issue.path, (found) => mend(found, issue))
   return mended
 }
 

@@ -105,7 +105,7 @@ describe('IV2: a body that was ended has lost its result', () => {
     expect(outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
   })
 
-  it('RY4: a body that finished leaves no timer behind', async () => {
+  it('IV2: a body that finished leaves no timer behind', async () => {
     const { clock, outcome } = start(looseTool('look', async () => 'quick', { timeoutMs: 100 }))
     await outcome
     expect(clock.pending).toBe(0)

@@ -190,7 +190,7 @@ describe('the transcript', () => {
     )
   })
 
-  it('T3, SL2: any order in which the calls of a step land gives one transcript', () => {
+  it('SL2: any order in which the calls of a step land gives one transcript', () => {
     const count = 5
     const order = fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: count, maxLength: count })
     fc.assert(

@@ -80,6 +80,7 @@ describe('mistakes', () => {
   it.each([
     ['a bad name', looseTool('1 bad', () => 1), /name: a name is a letter/],
     ['args that are no schema', { ...look, name: 'b', args: { query: 'string' } }, /args: must be a zod 4 schema/],
+    ['args that are no object', { ...look, name: 'b', args: z.string() }, /its args must be an object/],
     ['no body', { ...look, name: 'b', execute: undefined }, /execute: must be a function/],
     ['a word that is not one', { ...look, name: 'b', timeout: 5 }, /timeout/],
     ['a time of nothing', looseTool('b', () => 1, { timeoutMs: 0 }), /timeoutMs/],

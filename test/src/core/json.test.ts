@@ -53,6 +53,15 @@ describe('failure', () => {
     expect(toFailure(Symbol('x'), 'TOOL_THREW').message).toContain('Symbol(x)')
   })
 
+  it('V2: what a value says of itself is taken, and its refusal is told', () => {
+    const refuses = {
+      toJSON() {
+        throw new Error('never')
+      },
+    }
+    expect(toJson({ at: new URL('http://localhost/x'), refuses })).toEqual({ at: 'http://localhost/x', refuses: '[not readable: Error: never]' })
+  })
+
   it('E1: also a thing that has no text of its own', () => {
     expect(toFailure(Object.create(null), 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW', retry: false })
     const angry = {

@@ -8,7 +8,7 @@ import { connectSkein } from '../../../src/runtime/skein.js'
 onEveryStore('a client', (world) => {
   const connect = () => connectSkein({ backend: world.store.source, clock: world.clock })
 
-  it('N4, R1: beside a host it creates, sends, streams and reads like the host itself', async () => {
+  it('R1: beside a host it creates, sends, streams and reads like the host itself', async () => {
     const skein = await world.open(tinyApp({ script: ({ messages }) => `re ${messages.at(-1)?.text}` }).app)
     const client = await connect()
     expect(await client.hosted()).toBe(true)

@@ -50,7 +50,7 @@ onEveryStore('create', (world) => {
 })
 
 onEveryStore('cancel', (world) => {
-  it('F7, T14: the signal reaches the body, the open call is answered, and a late result is dropped', async () => {
+  it('F7: the signal reaches the body, the open call is answered, and a late result is dropped', async () => {
     const { app, model, end, began } = slowApp([calls('slow', 'look'), 'done'])
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })

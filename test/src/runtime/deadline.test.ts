@@ -77,6 +77,24 @@ onEveryStore('maxWallClockMs', (world) => {
     expect((await (await second.threads.get(id)).run(run).result()).stopReason).toBe('deadline')
   })
 
+  it('L1, P1: a host that takes over a paused turn keeps its deadline, though it wakes nobody', async () => {
+    const { app } = tinyApp({ script: async () => (await deferred().promise, 'never') })
+    const first = await world.open(app, { limits })
+    const { id } = await first.threads.create({ agent: 'helper' })
+    const paused = await first.threads.get(id)
+    await paused.pause()
+    const run = paused.send('go')
+    await run.accepted()
+    await world.close(first)
+    const second = await world.open(app)
+    await quiet()
+    expect(second.resident).toBe(0)
+    const thread = await second.threads.get(id)
+    world.clock.advance(10_000)
+    await until('the end', async () => (world.clock.advance(0), (await thread.info()).wakeAt === undefined))
+    expect((await thread.run(run.id).result()).stopReason).toBe('deadline')
+  })
+
   it('L1, F8: it ends a paused turn too, also one that nobody holds in memory', async () => {
     const { app } = tinyApp({ script: async () => (await deferred().promise, 'never') })
     const skein = await world.open(app, { limits, maxResident: 0 })

@@ -63,7 +63,7 @@ onEveryStore('the journal comes first', (world) => {
     await run.result()
   })
 
-  it('T10, TH2: a body with a side effect starts only after the request for it is durable', async () => {
+  it('TH2: a body with a side effect starts only after the request for it is durable', async () => {
     let pushed = 0
     let looked = 0
     const tools = [looseTool('look', () => void looked++), looseTool('push', () => void pushed++, { sideEffect: true })]
@@ -106,7 +106,7 @@ onEveryStore('the journal comes first', (world) => {
 })
 
 onEveryStore('the journal refuses', (world) => {
-  it('TH5, N1: after a commit that another owner forestalled the thread starts over from the journal', async () => {
+  it('TH5: after a commit that another owner forestalled the thread starts over from the journal', async () => {
     const { app } = tinyApp({ script: ['one', 'two'] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })

@@ -27,24 +27,24 @@ describe('loadApp', () => {
     return join(dir, name)
   }
 
-  it('D2: a module by path or URL; nothing of it runs but the module itself', async () => {
+  it('a module by path or URL; nothing of it runs but the module itself', async () => {
     const path = await file('app.mjs', source)
     expect([...(await loadApp(path)).agents.keys()]).toEqual(['team'])
     expect([...(await loadApp(pathToFileURL(path))).prompts.keys()]).toEqual(['lead'])
   })
 
-  it('D2: TypeScript too', async () => {
+  it('TypeScript too', async () => {
     const path = await file('app.ts', `${source}\nconst typed: number = 1\nexport const list: unknown[] = [{ kind: 'prompt', name: 'other', prompt: String(typed), model: 'fast' }]`)
     expect([...(await loadApp(path)).prompts.keys()].sort()).toEqual(['lead', 'other'])
   })
 
-  it('D2: definitions at hand, as a list or as an imported module', async () => {
+  it('definitions at hand, as a list or as an imported module', async () => {
     const { app } = tinyApp({ script: [] })
     expect([...(await loadApp(app)).agents.keys()]).toEqual(['helper'])
     expect([...(await loadApp({ all: app, other: 5 })).agents.keys()]).toEqual(['helper'])
   })
 
-  it('D2: what cannot be loaded says so, with its path', async () => {
+  it('what cannot be loaded says so, with its path', async () => {
     const empty = await file('empty.mjs', 'export const nothing = 1')
     const broken = await file('broken.mjs', 'export const = 1')
     const thrower = await file('thrower.ts', 'throw new Error("no luck")')
@@ -65,7 +65,7 @@ describe('briefs', () => {
     expect(() => createBrief(app, 'nobody')).toThrow(expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('it has: helper') }))
   })
 
-  it('O2: what the provider does not price is priced by the definition', async () => {
+  it('what the provider does not price is priced by the definition', async () => {
     const { app: definitions } = tinyApp({ script: [] })
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')

@@ -133,6 +133,15 @@ onEveryStore('one message, one turn', (world) => {
 })
 
 onEveryStore('who is not there', (world) => {
+  it.each(['', 'a b', 'x'.repeat(129), 'step_1', 'result_2_0'])('F4: %j is no id for a message', async (id) => {
+    const { app } = tinyApp({ script: [] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    expect(() => thread.send('hello', { id })).toThrow(/a message id is/)
+    await expect(thread.inject('hello', { id })).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    expect(await thread.messages()).toEqual([])
+  })
+
   it('F8: unknown threads, agents and runs, and bad options are told before anything happens', async () => {
     const { app } = tinyApp({ script: [] })
     const skein = await world.open(app)

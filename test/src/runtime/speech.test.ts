@@ -71,7 +71,9 @@ describe('what fits', () => {
     expect(fits(delta('c', 2, 1))).toBe(false)
     expect(fits(delta('x', 0, 2))).toBe(true)
     answered('t', 1)
-    expect(fits(delta('y', 1, 2))).toBe(false)
+    expect(fits(delta('y', 0, 2))).toBe(false)
+    expect(fits(delta('y', 0, 3))).toBe(false)
+    expect(fits(reset('xy', 2))).toBe(false)
     expect(fits({ ...delta('z', 0), step: 2 })).toBe(true)
   })
 

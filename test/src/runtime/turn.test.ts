@@ -31,7 +31,7 @@ onEveryStore('a turn', (world) => {
     expect(await thread.info()).toMatchObject({ status: 'idle', rest: true, agent: 'helper', tags: ['x'], root: thread.id, path: [thread.id] })
   })
 
-  it('T3: at most maxParallelTools bodies run, and results are read in call order whatever finishes first', async () => {
+  it('RC2, SL2: at most maxParallelTools bodies run, and results are read in call order whatever finishes first', async () => {
     const bodies: { at: unknown; end: Deferred<string> }[] = []
     const look = looseTool('look', (_, { at }) => {
       const end = deferred<string>()
@@ -59,7 +59,7 @@ onEveryStore('a turn', (world) => {
     expect(results.map(({ call, text }) => `${call} ${text}`)).toEqual(['call_1_0 a', 'call_1_1 b', 'call_1_2 c', 'call_1_3 d', 'call_1_4 e'])
   })
 
-  it('T3: maxParallelTools 1 is plain sequence', async () => {
+  it('RC2: maxParallelTools 1 is plain sequence', async () => {
     const log: string[] = []
     const look = looseTool('look', async (_, { at }) => {
       log.push(`begin ${at}`)
@@ -72,7 +72,7 @@ onEveryStore('a turn', (world) => {
     expect(log).toEqual(['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
   })
 
-  it('T3: two hundred calls in one step', async () => {
+  it('RC2, SL2: two hundred calls in one step', async () => {
     let running = 0
     let most = 0
     const look = looseTool('look', async (_, { at }) => {
@@ -91,7 +91,7 @@ onEveryStore('a turn', (world) => {
     expect(results.map(({ text }) => Number(text))).toEqual(asked.map(({ args }) => args.at))
   })
 
-  it('M1, T3: the same call twice is two calls with ids and keys of their own', async () => {
+  it('M1: the same call twice is two calls with ids and keys of their own', async () => {
     const keys: string[] = []
     const { app } = tinyApp({
       script: [calls({ tool: 'look', args: { at: 1 } }, { tool: 'look', args: { at: 1 } }), 'done'],

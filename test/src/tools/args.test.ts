@@ -56,6 +56,7 @@ describe('repair', () => {
     ['the whole in a text, twice', JSON.stringify('{"name":"a"}'), { name: 'a' }],
     ['an envelope `input`', { input: { name: 'a' } }, { name: 'a' }],
     ['an envelope `args`', { args: { name: 'a' } }, { name: 'a' }],
+    ['what is wrong inside an envelope', { input: { name: 'a', count: '60' } }, { name: 'a', count: 60 }],
     ['an envelope with a text', { input: '{"name":"a"}' }, { name: 'a' }],
   ]
   it.each(table)('T1: %s', (_, sent, wanted) => {
