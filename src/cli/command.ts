@@ -4,8 +4,9 @@ import type { SkeinClient, Thread } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { kept, keptNote } from './kept.js'
-import { perform, withClient } from './perform.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { withClient } from './store.js'
 
 export interface Asking {
   /** False when there was nothing to change. */

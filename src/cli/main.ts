@@ -67,7 +67,7 @@ function misused(error: CommanderError): number {
   if (error.exitCode === 0) return 0
   // Without a command commander prints the help itself.
   if (error.code === 'commander.help') return 4
-  const message = error.message.replace(/^error: /, '')
+  const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
   const json = process.argv.includes('--json')
   const line = json ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } }) : `skein: ${message} (see skein --help)`
   process.stderr.write(`${line}\n`)

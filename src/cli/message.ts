@@ -2,16 +2,23 @@
 import { fstatSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 
-/** Undefined when none was given and stdin is a terminal or /dev/null. An empty stdin is no message either. */
-export async function messageFrom(given: string | undefined): Promise<string | undefined> {
-  if (given !== undefined && given !== '-') return given
-  if (given === undefined && !piped()) return undefined
-  const read = (await text(process.stdin)).replace(/\r?\n$/, '')
-  return read.trim() === '' ? undefined : read
+/** A message that must be there; `-` reads it from stdin. */
+export async function givenMessage(given: string): Promise<string> {
+  const message = given === '-' ? await piped() : given
+  if (message.trim() !== '') return message
+  const { SkeinError } = await import('../index.js')
+  throw new SkeinError('BAD_OPTION', 'the message is empty')
 }
 
-/** "Not a terminal" would be too much: under cron and systemd stdin is /dev/null. */
-function piped(): boolean {
+/** A message that was not given: undefined when stdin is a terminal, /dev/null or empty. */
+export async function pipedMessage(): Promise<string | undefined> {
+  // "Not a terminal" would be too much: under cron and systemd stdin is /dev/null.
   const stdin = fstatSync(0)
-  return stdin.isFIFO() || stdin.isFile() || stdin.isSocket()
+  if (!stdin.isFIFO() && !stdin.isFile() && !stdin.isSocket()) return undefined
+  const message = await piped()
+  return message.trim() === '' ? undefined : message
+}
+
+async function piped(): Promise<string> {
+  return (await text(process.stdin)).replace(/\r?\n$/, '')
 }

@@ -1,12 +1,13 @@
 /** `skein ps`: the threads of a store, newest last. Reads the store itself, so it needs no host. */
-import { InvalidArgumentError } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import type { HeadFilter, SkeinClient, StoredHead } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { dateTime, table } from './format.js'
-import { perform, withClient } from './perform.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { withClient } from './store.js'
 
 interface Options {
   readonly status?: string
@@ -16,11 +17,12 @@ interface Options {
   readonly limit: number
 }
 
+const statuses = ['created', 'idle', 'thinking', 'acting', 'waiting', 'paused', 'failed', 'done', 'terminated']
 const over = new Set(['done', 'terminated'])
 
 export function register(command: Command): void {
   command
-    .option('--status <status>', 'only threads that are created, idle, thinking, acting, waiting, paused, failed, done or terminated')
+    .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
     .option('--agent <name>', 'only threads of this agent')
     .option('--tag <tag>', 'only threads with this tag')
     .option('--all', 'done and terminated threads too')

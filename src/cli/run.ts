@@ -9,9 +9,10 @@ import type { Skein, SkeinClient, Thread } from '../index.js'
 import { exitOfStatus } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { shellWord } from './format.js'
-import { messageFrom } from './message.js'
-import { perform, withClient } from './perform.js'
+import { givenMessage, pipedMessage } from './message.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { openStore, withClient } from './store.js'
 import { exitOfTally } from './tally.js'
 import { createView } from './view.js'
 import { standingOf, turnsSince, watchTurn } from './watch.js'
@@ -45,7 +46,7 @@ export function register(command: Command): void {
 }
 
 async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
-  const message = await messageFrom(given)
+  const message = await (given === undefined ? pipedMessage() : givenMessage(given))
   const asked: Asked = { ...options, ...(message !== undefined && { message }) }
   await check(asked)
   const before = await look(around, asked)
@@ -61,22 +62,21 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
 
 async function check({ message, thread, agent }: Asked): Promise<void> {
   const { SkeinError } = await import('../index.js')
-  if (message === '') throw new SkeinError('BAD_OPTION', 'the message is empty')
   if (thread === undefined && agent === undefined) throw new SkeinError('BAD_OPTION', 'name the agent with --agent <name>, or a thread to continue with --thread <id>')
   if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }
 
 async function open({ out, store }: Around, { app }: Asked): Promise<Opened> {
-  const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
+  const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
-    const skein: Skein = await createSkein({ app, backend: local(store), warn })
+    const skein: Skein = await openStore(store, (backend) => createSkein({ app, backend, warn }))
     return { client: skein, runs: 'here' }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
     out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app of that host`)
-    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere' }
+    return { client: await openStore(store, (backend) => connectSkein({ backend })), runs: 'elsewhere' }
   }
 }
 

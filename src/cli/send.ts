@@ -4,9 +4,10 @@ import type { SkeinClient } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { kept, keptNote } from './kept.js'
-import { messageFrom } from './message.js'
-import { perform, withClient } from './perform.js'
+import { givenMessage } from './message.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { withClient } from './store.js'
 import { exitOfTally } from './tally.js'
 import { createView } from './view.js'
 import { watchTurn } from './watch.js'
@@ -31,9 +32,7 @@ export function register(command: Command): void {
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
     .action((thread: string, given: string, options: Options) =>
       perform(command, async (around) => {
-        const { SkeinError } = await import('../index.js')
-        const message = await messageFrom(given)
-        if (!message) throw new SkeinError('BAD_OPTION', 'the message is empty')
+        const message = await givenMessage(given)
         return withClient(around.store, (client) => send(around, client, { ...options, thread, message }))
       }),
     )

@@ -5,9 +5,10 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { clockTime, dateTime, harmless, preview, spent } from './format.js'
 import type { Output } from './output.js'
-import { perform, withClient } from './perform.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { atLeastOne } from './ps.js'
+import { withClient } from './store.js'
 
 interface Options {
   readonly limit: number

@@ -7,8 +7,9 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { clockTime, failureLine, preview } from './format.js'
 import type { Output } from './output.js'
-import { perform, withClient } from './perform.js'
+import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { withClient } from './store.js'
 
 interface Options {
   readonly from?: string

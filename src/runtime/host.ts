@@ -10,7 +10,7 @@
  */
 import type { Backend, Lease } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
-import { SkeinError, failure, isSkeinError, toFailure } from '../core/failure.js'
+import { SkeinError, failure, fromFailure, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
@@ -145,18 +145,18 @@ export class Host {
       this.#residents.set(thread, resident)
       resident.begin()
     } catch (thrown) {
-      this.#cannotWake(thread, thrown)
+      this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
     }
   }
 
-  #cannotWake(thread: string, thrown: unknown): void {
-    if (!isSkeinError(thrown) || !parking.has(thrown.code)) {
-      this.#options.warn(`thread ${thread} could not be woken`, thrown)
+  /** HO3, or another try: from its journal, after a pause. */
+  #cannotGoOn(thread: string, why: Failure): void {
+    if (!parking.has(why.code)) {
+      this.#options.warn(`thread ${thread} starts over from its journal`, fromFailure(why))
       return this.#retry(thread)
     }
-    const why = toFailure(thrown, 'THREAD_PARKED')
     this.#parked.set(thread, why)
-    this.#options.warn(`thread ${thread} is parked`, thrown)
+    this.#options.warn(`thread ${thread} is parked`, fromFailure(why))
     void this.#holdMail(thread, why)
   }
 
@@ -227,8 +227,7 @@ export class Host {
     this.#residents.delete(resident.id)
     this.#resting.delete(resident.id)
     if (this.#closing) return this.#closing()
-    this.#options.warn(`thread ${resident.id} starts over from its journal: ${why.message}`, why)
-    this.#retry(resident.id)
+    this.#cannotGoOn(resident.id, why)
   }
 
   #retry(thread: string): void {

@@ -244,11 +244,17 @@ export class Resident {
     if (!this.#stopped && signals.heard(topic)) signals.publish(topic, asSignal({ kind: 'spoken', event: make() }))
   }
 
+  /** What cannot be read ends the residence, not the turn: the history is still to be had from a back-up (TH5). */
   async #hydrate(): Promise<void> {
-    const { state } = await wakeWhole(this.#options.backend, this.id)
-    const { transcript } = this.state
-    transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
-    transcript.skipped = 0
+    try {
+      const { state } = await wakeWhole(this.#options.backend, this.id)
+      const { transcript } = this.state
+      transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+      transcript.skipped = 0
+    } catch (thrown) {
+      this.stop(toFailure(thrown, 'STORE_FAILED'))
+      throw thrown
+    }
   }
 
   /** Commits what was decided since the last commit. */
