@@ -16,13 +16,13 @@ interface Door {
 const doors: readonly Door[] = [
   {
     path: 'src/index.ts',
-    values: [],
-    types: [],
+    values: ['SkeinError', 'connectSkein', 'createSkein', 'defineAgent', 'defineModel', 'definePrompt', 'defineTool', 'failureGroup', 'fromAiSdk', 'isSkeinError', 'local', 'memory'],
+    types: ['AgentDefinition', 'AppSource', 'BackendSource', 'Call', 'Chance', 'Clock', 'CreateThread', 'Definition', 'DeltaEvent', 'DurableEvent', 'EventOptions', 'Failure', 'FailureCode', 'FailureGroup', 'HeadFilter', 'Json', 'Limits', 'Message', 'Model', 'ModelDefinition', 'ModelReply', 'ModelRequest', 'Outcome', 'PromptDefinition', 'Run', 'RunCall', 'RunResult', 'SendOptions', 'Skein', 'SkeinClient', 'SkeinEvent', 'SkeinOptions', 'StopReason', 'StoredHead', 'Thread', 'ToolDefinition', 'ToolState', 'Usage'],
   },
   {
     path: 'src/testing.ts',
-    values: [],
-    types: [],
+    values: ['manualClock', 'scriptedModel'],
+    types: ['ManualClock'],
   },
 ]
 

@@ -37,9 +37,10 @@ export function createLiveView(out: Output): View {
     if (news.state !== 'answered') return void running.set(call.id, news.state === 'held' ? { ...call, held: news.why } : call)
     running.delete(call.id)
     const { outcome, tookMs } = news
-    const took = paint('dim', duration(tookMs))
-    if (outcome.ok) words.line(`${paint('green', '✓')} ${call.tool} ${paint('dim', preview(call.args, 60))} ${took}`)
-    else words.line(`${paint('red', '✗')} ${call.tool} ${paint('dim', preview(call.args, 60))} ${took} ${paint('red', failureLine(outcome.failure, 200))}`)
+    // The time before the args: these may be cut or wrapped, that must be seen.
+    const what = `${call.tool} ${paint('dim', `${duration(tookMs)} ${preview(call.args, 60)}`)}`
+    if (outcome.ok) words.line(`${paint('green', '✓')} ${what}`)
+    else words.line(`${paint('red', '✗')} ${what} ${paint('red', failureLine(outcome.failure, 200))}`)
   }
 
   return {

@@ -70,7 +70,7 @@ export function toLanding(app: App, brief: Brief, { step, reply, stepsBefore }: 
       model: reply.model ?? brief.model.name,
       text: reply.text,
       calls,
-      usage: priced(reply.usage, brief.model),
+      usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? brief.model),
       finish: reply.finish,
       ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
       ...(stop && { stop }),

@@ -1,6 +1,7 @@
 /**
  * The real binary, as a process: started, fed, listened to. Owns the processes it starts and the folders of their
- * stores; waiting is always for a line or for the end, never for time.
+ * stores; waiting is always for a line or for the end, never for time. What is only preparation is done by a skein
+ * in this process, because starting one costs as much as all the rest of a test.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -9,10 +10,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { onTestFinished } from 'vitest'
+import { createSkein, local } from '../../../src/index.js'
+import type { CreateThread, Skein } from '../../../src/index.js'
 
 export const binary = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url))
-export const app = fileURLToPath(new URL('fixtures/app.ts', import.meta.url))
-export const emptyApp = fileURLToPath(new URL('fixtures/empty.ts', import.meta.url))
+export const app = fixture('app')
+
+export function fixture(name: string): string {
+  return fileURLToPath(new URL(`fixtures/${name}.ts`, import.meta.url))
+}
 
 export interface Ended {
   readonly code: number | null
@@ -25,6 +31,10 @@ interface Settings {
   readonly env?: Readonly<Record<string, string>>
 }
 
+interface Seed extends CreateThread {
+  readonly say?: string
+}
+
 export interface Started {
   readonly child: ChildProcess
   readonly ended: Promise<Ended>
@@ -32,14 +42,22 @@ export interface Started {
   says(text: string): Promise<void>
 }
 
-/** A folder for one test, with the store in it. */
-export function place() {
+/** A folder for one test, or for those that `over` ends, with the store in it. */
+export function place(over: (remove: () => void) => void = onTestFinished) {
   const folder = mkdtempSync(join(tmpdir(), 'skein-cli-'))
   const store = join(folder, 'store')
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  over(() => rmSync(folder, { recursive: true, force: true }))
   const env = { SKEIN_STORE: store }
   const start = (args: readonly string[], settings: Settings = {}): Started => launch(process.execPath, [binary, ...args], { ...settings, env: { ...env, ...settings.env } })
-  return { folder, store, env, start, skein: (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended }
+  /** A host in this process: another one to the binary. */
+  const host = (): Promise<Skein> => createSkein({ app, backend: local(store) })
+  /** Idle threads, each after a turn of its own. */
+  const seed = async (...threads: readonly Seed[]): Promise<void> => {
+    const here = await host()
+    for (const { say = 'one', ...thread } of threads) await (await here.threads.create(thread)).send(say).result()
+    await here.close()
+  }
+  return { folder, store, env, start, host, seed, skein: (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended }
 }
 
 export function launch(command: string, args: readonly string[], { input, env }: Settings): Started {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { app, binary, emptyApp, launch, objects, place } from './binary.js'
+import { app, binary, fixture, launch, objects, place } from './binary.js'
 
 const escapeChar = '\u001B'
 
@@ -34,27 +34,22 @@ describe('a turn', () => {
     expect(again.stderr).toContain('✗ failed (MODEL_REJECTED')
   })
 
-  it('C1: continues a thread', async () => {
-    const { skein } = place()
-    await skein(['run', app, '--agent', 'echo', '--thread', 't1', '--tag', 'a', '--tag', 'b', 'one'])
-    const { code, stdout } = await skein(['run', app, '--thread', 't1', 'two'])
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'you said: two\n' })
-    const [shown] = objects((await skein(['show', 't1', '--json'])).stdout)
-    expect(shown).toMatchObject({ thread: 't1', tags: ['a', 'b'], messages: [{ text: 'one' }, { text: 'you said: one' }, { text: 'two' }, { text: 'you said: two' }] })
-  })
-
-  it('C1: with nothing outstanding it says so and exits 0', async () => {
-    const { skein } = place()
-    await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'one'])
+  it('C1: continues a thread, or says that nothing is outstanding', async () => {
+    const { skein, seed } = place()
+    await seed({ agent: 'echo', id: 't1' })
+    expect(await skein(['run', app, '--thread', 't1', 'two'])).toMatchObject({ code: 0, stdout: 'you said: two\n' })
     const { code, stdout, stderr } = await skein(['run', app, '--thread', 't1'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('nothing is outstanding: thread t1 is idle')
+    const [shown] = objects((await skein(['show', 't1', '--json'])).stdout)
+    expect(shown).toMatchObject({ thread: 't1', messages: [{ text: 'one' }, { text: 'you said: one' }, { text: 'two' }, { text: 'you said: two' }] })
   })
 
-  it.each([['-'], []])('C1: reads the message from stdin (%s)', async (...dash) => {
+  it.each([['-', 'two\nlines'], [undefined, 'x'.repeat(1_000_000)]])('C1: reads the message from stdin (%s)', async (dash, message) => {
     const { skein } = place()
-    const { code, stdout } = await skein(['run', app, '--agent', 'echo', ...dash], { input: 'two\nlines\n' })
-    expect({ code, stdout }).toEqual({ code: 0, stdout: 'you said: two\nlines\n' })
+    const { code, stdout } = await skein(['run', app, '--agent', 'echo', ...(dash ? [dash] : [])], { input: `${message}\n` })
+    expect(code).toBe(0)
+    expect(stdout === `you said: ${message}\n`).toBe(true)
   })
 
   it('C1: --store beats SKEIN_STORE', async () => {
@@ -65,11 +60,11 @@ describe('a turn', () => {
 
   it('C1: a reader that goes away is no error, and the turn goes on to its end', async () => {
     const { start, skein } = place()
-    const run = start(['run', app, '--agent', 'helper', '--thread', 't1', 'go'])
+    const run = start(['run', app, '--agent', 'helper', '--thread', 't1', '--tag', 'a', '--tag', 'b', 'go'])
     run.child.stdout?.destroy()
     run.child.stderr?.destroy()
     expect((await run.ended).code).toBe(0)
-    expect(objects((await skein(['show', 't1', '--json'])).stdout)[0]).toMatchObject({ status: 'idle' })
+    expect(objects((await skein(['show', 't1', '--json'])).stdout)[0]).toMatchObject({ status: 'idle', tags: ['a', 'b'] })
   })
 })
 
@@ -105,15 +100,19 @@ describe('bad input', () => {
     ['an unknown agent', ['run', app, '--agent', 'nobody', 'hi'], 'the app has no agent "nobody"; it has: echo'],
     ['an unknown thread', ['run', app, '--thread', 'nothing', 'hi'], 'there is no thread "nothing"'],
     ['a missing app', ['run', 'nowhere.ts', '--agent', 'echo', 'hi'], 'there is no app at'],
-    ['an app without definitions', ['run', emptyApp, '--agent', 'echo', 'hi'], 'exports no definitions'],
+    ['an app without definitions', ['run', fixture('empty'), '--agent', 'echo', 'hi'], 'exports no definitions'],
+    ['an app that throws', ['run', fixture('throws'), '--agent', 'echo', 'hi'], 'throws.ts could not be loaded: no database'],
+    ['a store that is a file', ['run', app, '--store', app, '--agent', 'echo', 'hi'], 'app.ts is a file'],
+    ['a store that is not there', ['ps'], 'there is no Skein store in'],
     ['no message', ['run', app, '--agent', 'echo'], 'there is no message'],
     ['an empty message', ['run', app, '--agent', 'echo', ''], 'the message is empty'],
     ['no agent', ['run', app, 'hi'], '--agent <name>'],
     ['a bad thread id', ['run', app, '--agent', 'echo', '--thread', 'a b', 'hi'], 'letters, digits'],
     ['no app', ['run'], "missing required argument 'app'"],
-    ['an unknown option', ['run', app, '--colour'], "unknown option '--colour'"],
+    ['an unknown option', ['run', app, '--agnet', 'echo'], "unknown option '--agnet' (Did you mean --agent?)"],
     ['an unknown command', ['walk'], "unknown command 'walk'"],
     ['a bad number', ['ps', '--limit', 'many'], 'a whole number'],
+    ['a bad status', ['ps', '--status', 'sleepy'], 'Allowed choices are created'],
   ])('C1: %s exits 4 with one line', async (_, args, says) => {
     const { skein } = place()
     const { code, stdout, stderr } = await skein(args)
@@ -122,19 +121,28 @@ describe('bad input', () => {
     expect(stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  it('C1: another agent than the one of the thread is refused', async () => {
+  it('C1: all mistakes of an app are shown, and a stack only with SKEIN_DEBUG=1', async () => {
     const { skein } = place()
-    await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'hi'])
+    const command = ['run', fixture('mistakes'), '--agent', 'a', 'hi']
+    const { code, stderr } = await skein(command)
+    expect(code).toBe(4)
+    expect(stderr).toMatch(/^skein: .* has 2 mistakes:\n- .*"absent".*\n- .*"missing".*\n$/)
+    expect((await skein(command, { env: { SKEIN_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
+  })
+
+  it('C1: another agent than the one of the thread is refused', async () => {
+    const { skein, seed } = place()
+    await seed({ agent: 'echo', id: 't1' })
     const { code, stderr } = await skein(['run', app, '--agent', 'helper', '--thread', 't1', 'hi'])
     expect(code).toBe(4)
     expect(stderr).toContain('thread t1 exists already with agent echo, not helper')
   })
 
-  it('C1: a stack is shown only with SKEIN_DEBUG=1', async () => {
+  it('C1: a store that cannot be opened exits 1 and names it', async () => {
     const { skein } = place()
-    const stack = /\n\s+at /
-    expect((await skein(['run', app, '--agent', 'nobody', 'hi'])).stderr).not.toMatch(stack)
-    expect((await skein(['run', app, '--agent', 'nobody', 'hi'], { env: { SKEIN_DEBUG: '1' } })).stderr).toMatch(stack)
+    const { code, stderr } = await skein(['run', app, '--store', join(app, 'store'), '--agent', 'echo', 'hi'])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^skein: the store .*store cannot be opened: ENOTDIR.*\n$/)
   })
 
   it('C1: no command prints the help and exits 4; --help and --version exit 0', async () => {
@@ -156,6 +164,7 @@ describe('signals', () => {
     run.child.kill('SIGINT')
     const { code, stderr } = await run.ended
     expect(code).toBe(130)
+    expect(stderr).not.toContain('skein: ')
     const command = /the turn is kept; go on with: (.*)\n$/.exec(stderr)?.[1] ?? ''
     expect(command).toContain('--thread t1 --store ')
 
@@ -174,6 +183,19 @@ describe('signals', () => {
     const { code, stderr } = await run.ended
     expect(code).toBe(143)
     expect(objects(stderr).at(-1)).toMatchObject({ thread: 't1', command: expect.stringContaining('--thread t1') })
+  })
+
+  it('C1: after kill -9 the same command without a message goes on', async () => {
+    const { folder, start, skein } = place()
+    const files = { COUNT_FILE: join(folder, 'count'), GATE_FILE: join(folder, 'gate') }
+    const command = ['run', app, '--agent', 'gated', '--thread', 't1']
+    const run = start([...command, 'go'], { env: files })
+    await run.says('✓ add')
+    run.child.kill('SIGKILL')
+    await run.ended
+    writeFileSync(files.GATE_FILE, '')
+    expect(await skein(command, { env: files })).toMatchObject({ code: 0, stdout: 'through the gate\n' })
+    expect(readFileSync(files.COUNT_FILE, 'utf8')).toBe('x')
   })
 
   it('C1: a second Ctrl-C exits at once, although a call does not stop', async () => {
