@@ -59,12 +59,12 @@ const works = {
   async step() {
     const { contender, importMs } = await load()
     const start = clock()
-    const { seen, close } = await contender.w4step({ thread: job.thread })
+    const { seen, openedAt, close } = await contender.w4step({ thread: job.thread, clock })
     const end = clock()
     work.assertEqual('messages that the model saw', seen, job.messages + 1)
     work.assertEqual('model calls', work.counts.model, 1)
     await close?.()
-    return { importMs, loadMs: end - start, sinceStartMs: end }
+    return { importMs, loadMs: end - start, sinceStartMs: end, ...(openedAt !== undefined && { openMs: openedAt - start }) }
   },
   async inject() {
     const { contender, importMs } = await load()

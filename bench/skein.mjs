@@ -40,16 +40,17 @@ export function adapter(work, { skein, mode, folder }) {
       return { messages: kept.length, thread: thread.id }
     },
     /** One step; the model says how many messages it was given. */
-    async w4step({ thread: id }) {
+    async w4step({ thread: id, clock }) {
       let seen = 0
       const own = await open(({ messages }) => {
         work.counts.model++
         seen = messages.length
         return 'resumed'
       })
+      const openedAt = clock()
       const thread = await own.threads.get(id)
       await thread.send('continue').result()
-      return { seen, close: () => own.close() }
+      return { seen, openedAt, close: () => own.close() }
     },
     /** No step: the thread is woken by mail, answers, and rests again. */
     async w4inject({ thread: id }) {

@@ -57,7 +57,8 @@ function w4Goals(figures: Figures): Goal[] {
   const bytes = quotient(at(messages.short, 'bytes'), at(messages.short, 'bytes', 'loop (floor)'))
   if (bytes === undefined) return []
   return [
-    { text: 'W4 load + step of 1,000 messages', limit: 10, got: at(messages.short, 'load + step'), unit: 'ms' },
+    { text: 'W4 load + step of 1,000 messages, opening the store included', limit: 10, got: at(messages.short, 'load + step'), unit: 'ms' },
+    { text: 'W4 load + step of 1,000 messages, store open', limit: 10, got: at(messages.short, 'load + step, store open'), unit: 'ms' },
     { text: 'W4 bytes on disk ÷ the JSONL floor', limit: 2, got: bytes, unit: '×' },
   ]
 }

@@ -11,7 +11,7 @@ import type { Figures } from './figures.js'
 import type { Settings } from './settings.js'
 
 const prepared = z.object({ ms: z.number(), thread: z.string().optional() })
-const resumed = z.object({ importMs: z.number(), loadMs: z.number(), sinceStartMs: z.number() })
+const resumed = z.object({ importMs: z.number(), loadMs: z.number(), sinceStartMs: z.number(), openMs: z.number().optional() })
 type Resumed = z.infer<typeof resumed>
 
 export const messages = { short: 1_000, long: 20_000 }
@@ -77,6 +77,8 @@ async function measureSteps(stores: readonly Stored[], { settings, figures, work
       figures.add({ w: 'w4', contender: contender.name, kind: contender.kind, what: `${length} ${what}`, unit: 'ms' }, values)
     if (work === 'step') add('import', own.map(({ importMs }) => importMs))
     add(`load + ${work}`, own.map(({ loadMs }) => loadMs))
+    const opened = own.flatMap(({ loadMs, openMs }) => (openMs === undefined ? [] : [loadMs - openMs]))
+    if (opened.length > 0) add(`load + ${work}, store open`, opened)
     add(`${work} since start`, own.map(({ sinceStartMs }) => sinceStartMs))
   }
 }

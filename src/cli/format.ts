@@ -13,6 +13,11 @@ export function oneLine(text: string, most: number): string {
   return points.length > most ? `${points.slice(0, most - 1).join('')}…` : flat
 }
 
+/** One line, and one more for every item of a list that is in it. */
+export function listed(text: string): string {
+  return harmless(text).trim().replace(/\s*\n(?!- )\s*/g, ' ')
+}
+
 export function preview(value: unknown, most: number): string {
   return oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), most)
 }

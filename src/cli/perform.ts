@@ -2,7 +2,7 @@
  * The life of one command: its streams, its signals, its end. A command gives an exit code or throws; all the rest
  * (words for errors, Ctrl-C, leaving) happens here, once.
  *
- * PF1 What is thrown becomes its message (a line of JSON with --json) on stderr; a stack only with SKEIN_DEBUG=1.
+ * PF1 What is thrown becomes one line, or a list, on stderr (JSON with --json); a stack only with SKEIN_DEBUG=1.
  * PF2 The first signal lets the command close what it has open; the second ends the process at once.
  * PF3 The process lives until its command is done, whatever else keeps the event loop alive or does not.
  */
@@ -11,7 +11,7 @@ import type { Command } from 'commander'
 import type { Failure } from '../index.js'
 import { exitCode, exitOfFailure } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { harmless } from './format.js'
+import { listed } from './format.js'
 import { createOutput } from './output.js'
 import type { Output } from './output.js'
 
@@ -54,7 +54,7 @@ async function attempt(out: Output, stops: Stops, body: () => Promise<ExitCode>)
     // That is us: the signal closed it under the command.
     if (stops.begun() && failure.code === 'STORE_CLOSED') return code
     const stack = process.env['SKEIN_DEBUG'] === '1' && thrown instanceof Error ? `\n${thrown.stack}` : ''
-    out.complain(`skein: ${out.paint('red', harmless(failure.message).trim())}${stack}`, { error: failure })
+    out.complain(`skein: ${out.paint('red', listed(failure.message))}${stack}`, { error: failure })
     return code
   }
 }

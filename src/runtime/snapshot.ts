@@ -6,7 +6,7 @@
  * SN1 A snapshot of another fold version, or one that cannot be read, is as good as none.
  * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
  */
-import { Packr } from 'msgpackr'
+import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { placeAt } from '../../actors/thread/place.js'
 import type { ThreadState } from '../../actors/thread/state.js'

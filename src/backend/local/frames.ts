@@ -6,7 +6,7 @@
  *     that what arrives is JSON by construction.
  * FR2 A frame that is too long or not of the format ends the connection.
  */
-import { Packr } from 'msgpackr'
+import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import type { Json } from '../../core/json.js'
 

@@ -126,7 +126,7 @@ describe('bad input', () => {
     const command = ['run', fixture('mistakes'), '--agent', 'a', 'hi']
     const { code, stderr } = await skein(command)
     expect(code).toBe(4)
-    expect(stderr).toMatch(/^skein: .* has 2 mistakes:\n- .*"absent".*\n- .*"missing".*\n$/)
+    expect(stderr).toMatch(/^skein: .* has 2 mistakes:\n- .*"missing".*\n- .*"absent".*\n$/)
     expect((await skein(command, { env: { SKEIN_DEBUG: '1' } })).stderr).toMatch(/\n\s+at /)
   })
 
