@@ -74,6 +74,11 @@ function misused(error: CommanderError): number {
   return 4
 }
 
+// `skein --help | head` closes the pipe early; without a listener that is a stack trace.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+})
+
 try {
   await createProgram().parseAsync(asked(process.argv.slice(2)), { from: 'user' })
 } catch (thrown) {

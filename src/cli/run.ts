@@ -12,7 +12,7 @@ import { shellWord } from './format.js'
 import { givenMessage, pipedMessage } from './message.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
-import { openStore, withClient } from './store.js'
+import { withClient } from './store.js'
 import { exitOfTally } from './tally.js'
 import { createView } from './view.js'
 import { standingOf, turnsSince, watchTurn } from './watch.js'
@@ -53,11 +53,13 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
   const opened = await open(around, asked)
   const finding = findThread(around, opened.client, asked)
   around.onStop(() => leave(around, { asked, opened, finding }))
-  const found = await finding
-  if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
-  const code = asked.message === undefined ? await goOn(around, found, before) : await say(around, found, asked.message)
-  await opened.client.close()
-  return code
+  try {
+    const found = await finding
+    if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
+    return asked.message === undefined ? await goOn(around, found, before) : await say(around, found, asked.message)
+  } finally {
+    await opened.client.close()
+  }
 }
 
 async function check({ message, thread, agent }: Asked): Promise<void> {
@@ -67,16 +69,16 @@ async function check({ message, thread, agent }: Asked): Promise<void> {
 }
 
 async function open({ out, store }: Around, { app }: Asked): Promise<Opened> {
-  const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
+  const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
-    const skein: Skein = await openStore(store, (backend) => createSkein({ app, backend, warn }))
+    const skein: Skein = await createSkein({ app, backend: local(store), warn })
     return { client: skein, runs: 'here' }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
     out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app of that host`)
-    return { client: await openStore(store, (backend) => connectSkein({ backend })), runs: 'elsewhere' }
+    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere' }
   }
 }
 

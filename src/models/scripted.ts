@@ -5,7 +5,8 @@
  * SC1 A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
  * SC2 A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices
  *     when it is read. The transcript is append-only, so the slice is what the model saw.
- * SC3 An abort rejects with the signal's reason, also while a script is still thinking.
+ * SC3 An abort rejects with the signal's reason while a script is still thinking. A script that answers at once has
+ *     nothing to be aborted, and does not look at the signal: looking is what makes it.
  * SC4 With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
@@ -63,7 +64,6 @@ export function scriptedModel(script: Script | readonly ScriptedReply[], options
     name,
     requests,
     call(request, call) {
-      if (call.signal.aborted) return Promise.reject(call.signal.reason)
       if (record) requests.push(recorded(request))
       // Not an async function: that would be a second promise (SC1).
       try {

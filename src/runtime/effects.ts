@@ -86,6 +86,8 @@ function createVoice({ state, speak }: Wanting, step: number) {
       muted = true
     },
     emit(delta: ModelDelta): void {
+      // An adapter's mistake ends its step here, not the process of whoever listens.
+      if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
       if (muted) return
       if (delta.type === 'text') {
         const offset = text.length

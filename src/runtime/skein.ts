@@ -124,10 +124,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       get resident() {
         return host.resident
       },
-      async close() {
+      close: once(async () => {
         await host.close()
         await client.close()
-      },
+      }),
     }
   } catch (thrown) {
     await backend.close()
@@ -172,11 +172,17 @@ function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     },
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     hosted: () => backend.hosted(),
-    async close() {
+    close: once(async () => {
       closed.abort()
       await backend.close()
-    },
+    }),
   }
+}
+
+/** Closing twice is closing once: the second waits for the first. */
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => (closing ??= close())
 }
 
 async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags }: Required<CreateThread>): Promise<void> {

@@ -3,9 +3,10 @@
  * and snapshots; `blobs/` the blobs; `owner.db` the lock of the one host; `skein.sock` is how other processes
  * speak to that host. This file is the door; host.ts and client.ts are the two sides of it.
  */
+import { statSync } from 'node:fs'
 import { z } from 'zod'
-import { SkeinError } from '../../core/failure.js'
-import type { BackendSource } from '../port.js'
+import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
+import type { Backend, BackendSource } from '../port.js'
 import { openClient } from './client.js'
 import { openHost } from './host.js'
 import type { Durability } from './schema.js'
@@ -27,5 +28,16 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
     throw new SkeinError('BAD_OPTION', `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`)
   }
   const { durability = 'process' } = options
-  return { open: (role) => (role === 'host' ? openHost(dir, durability) : openClient(dir, durability)) }
+  return { open: (role) => openFolder(dir, () => (role === 'host' ? openHost(dir, durability) : openClient(dir, durability))) }
+}
+
+/** Whatever the system has against the folder is told with its name. */
+async function openFolder(dir: string, open: () => Promise<Backend>): Promise<Backend> {
+  try {
+    if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false) throw new SkeinError('BAD_OPTION', `the store ${dir} is a file; give a folder`)
+    return await open()
+  } catch (thrown) {
+    if (isSkeinError(thrown)) throw thrown
+    throw new SkeinError('STORE_FAILED', `the store ${dir} cannot be opened: ${toFailure(thrown, 'STORE_FAILED').message}`, { cause: thrown })
+  }
 }

@@ -1,8 +1,8 @@
 /** Apps from files and from what is at hand. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
@@ -36,6 +36,26 @@ describe('loadApp', () => {
   it('TypeScript too', async () => {
     const path = await file('app.ts', `${source}\nconst typed: number = 1\nexport const list: unknown[] = [{ kind: 'prompt', name: 'other', prompt: String(typed), model: 'fast' }]`)
     expect([...(await loadApp(path)).prompts.keys()].sort()).toEqual(['lead', 'other'])
+  })
+
+  it('LA1: TypeScript that imports packages, also where nothing can be written beside them', async () => {
+    await mkdir(join(dir, 'node_modules'))
+    await symlink(fileURLToPath(new URL('../../../node_modules/zod', import.meta.url)), join(dir, 'node_modules', 'zod'))
+    const text = `${source}
+      import { basename } from 'node:path'
+      import { defineTool } from 'skein'
+      import { scriptedModel } from 'skein/testing'
+      import { z } from 'zod'
+      export const spoken = { kind: 'model', name: 'spoken', model: scriptedModel(['hello']) }
+      export const look = defineTool({ name: 'look', description: basename('a/look'), args: z.object({ at: z.string() }), execute: () => 1 })`
+    const cached = await loadApp(await file('app.ts', text))
+    expect(cached.parameters.get('look')).toMatchObject({ required: ['at'] })
+    expect(await readdir(join(dir, 'node_modules', '.cache', 'skein'))).toHaveLength(1)
+
+    await rm(join(dir, 'node_modules', '.cache'), { recursive: true })
+    await writeFile(join(dir, 'node_modules', '.cache'), 'in the way')
+    expect([...(await loadApp(await file('other.ts', text))).models.keys()].sort()).toEqual(['fast', 'spoken'])
+    await expect(loadApp(await file('missing.ts', `import 'no-such-package'`))).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('no-such-package') })
   })
 
   it('definitions at hand, as a list or as an imported module', async () => {
