@@ -15,7 +15,7 @@ import type { Failure, FailureCode } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import type { Means } from './effects.js'
-import { answerTopic, catchUpTopic } from './news.js'
+import { answerTopic, asSignal, catchUpTopic } from './news.js'
 import { Resident } from './resident.js'
 import type { ResidentOptions } from './resident.js'
 import { wake } from './wake.js'
@@ -91,11 +91,6 @@ export class Host {
     return this.#residents.size
   }
 
-  /** The live actor of a thread that is awake here, for inspection. */
-  actorOf(thread: string): Resident['actor'] | undefined {
-    return this.#residents.get(thread)?.actor
-  }
-
   async #takeOver(): Promise<void> {
     const { backend } = this.#options
     this.#stops.push(backend.mailbox.watch((thread) => this.#deliver(thread)))
@@ -167,7 +162,7 @@ export class Host {
       failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why },
     }
     try {
-      for (const mail of await mailbox.read(thread, 0)) signals.publish(answerTopic(mail.id), answer as unknown as Json)
+      for (const mail of await mailbox.read(thread, 0)) signals.publish(answerTopic(mail.id), asSignal(answer))
     } catch (thrown) {
       this.#options.warn(`the mail of the parked thread ${thread} could not be read`, thrown)
     }
@@ -219,6 +214,7 @@ export class Host {
   }
 
   #alarm(thread: string, at: number): void {
+    this.#alarms.get(thread)?.()
     this.#alarms.set(thread, this.#options.means.clock.wakeAt(at, () => this.#deliver(thread)))
   }
 

@@ -4,6 +4,7 @@
  *
  * NW1 Durable news is published after its commit is acknowledged, never before.
  */
+import type { Answer } from '../core/command.js'
 import type { DeltaEvent } from '../core/event.js'
 import type { Json } from '../core/json.js'
 import type { ThreadRecord } from '../core/record.js'
@@ -36,6 +37,7 @@ export function toNews(value: Json): News | undefined {
   return news?.kind === 'spoken' && typeof news.event?.thread === 'string' ? news : undefined
 }
 
-export function asSignal(news: News): Json {
-  return news as unknown as Json
+/** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */
+export function asSignal(value: News | Answer): Json {
+  return value as unknown as Json
 }

@@ -60,7 +60,7 @@ interface Reply {
 export class Resident {
   readonly id: string
   readonly state: ThreadState
-  readonly actor: ThreadActor['actor']
+  readonly #actor: ThreadActor['actor']
   readonly #options: ResidentOptions
   readonly #move: ThreadActor['move']
   readonly #reconciler
@@ -91,7 +91,7 @@ export class Resident {
     this.#durable = state.seq
     this.#sinceSnapshot = folded
     const { actor, move } = createThreadActor(state.place)
-    this.actor = actor
+    this.#actor = actor
     this.#move = move
     this.#wanting = {
       state,
@@ -316,7 +316,7 @@ export class Resident {
     if (last && signals.heard(topic)) {
       signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position: what.position, records: what.records }))
     }
-    for (const { command, answer } of what.replies) signals.publish(answerTopic(command), answer as never)
+    for (const { command, answer } of what.replies) signals.publish(answerTopic(command), asSignal(answer))
     this.#sinceSnapshot += what.records.length
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
     if (this.#records.length > 0 || this.#done.length > 0) this.#options.dirty(this)
@@ -349,7 +349,7 @@ export class Resident {
     if (this.#stopped) return
     this.#stopped = true
     this.#reconciler.abortAll('the thread left this host')
-    this.actor.stop()
+    this.#actor.stop()
     if (why) this.#options.rested(this, why)
   }
 }
