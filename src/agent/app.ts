@@ -18,6 +18,8 @@ export interface App {
   readonly models: ReadonlyMap<string, ModelDefinition>
   /** JSON Schema of each tool's args. */
   readonly parameters: ReadonlyMap<string, { readonly [key: string]: Json }>
+  /** What a worker thread imports to get the same tools; absent for definitions that live in this process alone. */
+  readonly module?: string
 }
 
 /** Names that Skein gives to tools of its own. */
@@ -47,6 +49,8 @@ const definitionSchema = z.discriminatedUnion('kind', [
     outputSchema: schema.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
+    cpu: z.boolean().optional(),
+    where: z.enum(['worker', 'host']).optional(),
   }),
   z.strictObject({
     kind: z.literal('prompt'),
@@ -81,7 +85,7 @@ export function isDefinition(value: unknown): value is Definition {
 }
 
 /** Checks definitions and gives the app; `source` says in errors where they came from. */
-export function createApp(definitions: readonly Definition[], source: string): App {
+export function createApp(definitions: readonly Definition[], source: string, module?: string): App {
   const app = {
     agents: new Map<string, AgentDefinition>(),
     prompts: new Map<string, PromptDefinition>(),
@@ -99,7 +103,7 @@ export function createApp(definitions: readonly Definition[], source: string): A
       data: { source, mistakes: mistakes.map(({ text }) => text) },
     })
   }
-  return app
+  return { ...app, ...(module !== undefined && { module }) }
 }
 
 interface Mistake {
@@ -107,7 +111,8 @@ interface Mistake {
   readonly text: string
 }
 
-type Filling = { -readonly [Key in keyof App]: App[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never }
+type Shelves = Omit<App, 'module'>
+type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never }
 
 function admit(app: Filling, definition: Definition, mistakes: Mistake[]): void {
   // A list from plain JavaScript may hold anything.
@@ -138,7 +143,7 @@ function describeArgs(app: Filling, tool: ToolDefinition, mistakes: Mistake[]): 
   }
 }
 
-function checkMentions(app: App, mistakes: Mistake[]): void {
+function checkMentions(app: Shelves, mistakes: Mistake[]): void {
   const known = (shelf: ReadonlyMap<string, unknown>): string => [...shelf.keys()].join(', ') || 'none'
   for (const agent of app.agents.values()) {
     if (!app.prompts.has(agent.sideA.prompt)) {

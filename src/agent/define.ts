@@ -26,6 +26,10 @@ export interface Tool<Args extends z.ZodType = z.ZodType, Output = unknown> {
   readonly timeoutMs?: number
   /** The body changes the world outside the thread: it starts only after the request for it is durable. */
   readonly sideEffect?: boolean
+  /** The body computes for long: it has a worker thread to itself. */
+  readonly cpu?: boolean
+  /** `host`: the body closes over live objects of the host's process and runs there. Default `worker`. */
+  readonly where?: 'worker' | 'host'
 }
 
 export interface ToolDefinition<Args extends z.ZodType = z.ZodType, Output = unknown> extends Tool<Args, Output> {

@@ -5,14 +5,14 @@ import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
 import type { Job, Pool } from './port.js'
-import { workerUrl } from './worker-url.js'
+import { workerModule } from './worker-url.js'
 
 interface InvokeModule {
   readonly invoke: (tool: ToolDefinition, job: Job, clock: Clock) => ReturnType<Pool['run']>
 }
 
 export async function createHostPool(tools: ReadonlyMap<string, ToolDefinition>, clock: Clock): Promise<Pool> {
-  const { invoke } = (await import(workerUrl('invoke').href)) as InvokeModule
+  const { invoke } = (await import(workerModule('invoke').href)) as InvokeModule
   return {
     async run(job) {
       const { tool: name } = job
@@ -21,5 +21,6 @@ export async function createHostPool(tools: ReadonlyMap<string, ToolDefinition>,
       const known = [...tools.keys()].join(', ') || 'none'
       return { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined; there are: ${known}`) }
     },
+    close: async () => undefined,
   }
 }

@@ -15,4 +15,5 @@ export interface Job {
 
 export interface Pool {
   run(job: Job): Promise<Outcome>
+  close(): Promise<void>
 }

@@ -32,7 +32,8 @@ async function fromFile(path: string): Promise<App> {
   if (!existsSync(path)) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
   try {
     const runnable = typescript.has(extname(path)) ? await bundle(path) : path
-    return fromExports(Object.values((await import(pathToFileURL(runnable).href)) as object), path)
+    const module = pathToFileURL(runnable).href
+    return fromExports(Object.values((await import(module)) as object), path, module)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
@@ -40,10 +41,10 @@ async function fromFile(path: string): Promise<App> {
   }
 }
 
-function fromExports(exported: readonly unknown[], source: string): App {
+function fromExports(exported: readonly unknown[], source: string, module?: string): App {
   const definitions = exported.flatMap((value): unknown[] => (Array.isArray(value) ? value : [value])).filter(isDefinition)
   if (definitions.length === 0) throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions; export what defineAgent, definePrompt, defineTool and defineModel give`)
-  return createApp(definitions, source)
+  return createApp(definitions, source, module)
 }
 
 async function bundle(path: string): Promise<string> {

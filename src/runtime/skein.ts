@@ -3,6 +3,7 @@
  * alone. Nothing is global: two skeins in one process do not meet.
  */
 import { setMaxListeners } from 'node:events'
+import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import type { BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
@@ -11,7 +12,8 @@ import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
-import { createHostPool } from '../pool/host.js'
+import { createPool } from '../pool/pool.js'
+import type { Pool } from '../pool/port.js'
 import type { Means } from './effects.js'
 import { follow } from './follow.js'
 import { Host } from './host.js'
@@ -37,6 +39,15 @@ export interface SkeinOptions {
   /** Default: `local('.skein')`. */
   readonly backend?: BackendSource
   readonly limits?: Limits
+  /** Threads that run tool bodies when `app` is a module. */
+  readonly workers?: {
+    /** Of each kind. Default: the number of cores. */
+    readonly threads?: number
+    /** How long a body may ignore an abort before its thread is ended. Default 1,000. */
+    readonly graceMs?: number
+    /** Heap of each thread. Default 512. */
+    readonly memoryMb?: number
+  }
   /** Resting threads that are kept in memory. Default 256. */
   readonly maxResident?: number
   /**
@@ -82,6 +93,7 @@ const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
   limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional() }).optional(),
+  workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
@@ -107,10 +119,12 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {} } = options
   const app = await loadApp(options.app)
   const backend = await source.open('host')
+  const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
+  const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
   try {
     const host = await Host.open({
       backend,
-      means: await createMeans(app, clock, chance),
+      means: createMeans(app, { clock, chance, pool }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
@@ -126,6 +140,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       },
       close: once(async () => {
         await host.close()
+        await pool.close()
         await client.close()
       }),
     }
@@ -141,14 +156,14 @@ export async function connectSkein(options: { readonly backend: BackendSource; r
   return createClient({ backend: await backend.open('client'), clock, chance })
 }
 
-async function createMeans(app: App, clock: Clock, chance: Chance): Promise<Means> {
+function createMeans(app: App, { clock, chance, pool }: { clock: Clock; chance: Chance; pool: Pool }): Means {
   const briefs = new Map<string, Brief>()
   const brief = (agent: string): Brief => {
     const known = briefs.get(agent) ?? createBrief(app, agent)
     briefs.set(agent, known)
     return known
   }
-  return { app, clock, brief, pool: await createHostPool(app.tools, clock), model: createModels(app, clock, chance) }
+  return { app, clock, brief, pool, model: createModels(app, clock, chance) }
 }
 
 function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {

@@ -26,13 +26,15 @@ test('every example has a test here and fits on a screen', () => {
 
 test('01-first-thread prints what the model says and what its calls came to', async () => {
   const lines = (await printed(join(examples, '01-first-thread/main.ts'))).split('\n')
-  expect(lines).toEqual([
+  // Calls run in parallel on worker threads: which result lands first is open.
+  const landed = lines.slice(3, 6).toSorted()
+  expect([...lines.slice(0, 3), ...landed, ...lines.slice(6)]).toEqual([
     '> What are 3 kg of apples and 1 kg of figs, to Lisbon?',
     '',
     'Let me look that up.',
+    '  ✓ delivery {"city":"Lisbon","day":"Thursday"}',
     '  ✓ price {"euros":7.2}',
     '  ✗ price TOOL_THREW: no figs today; there are: apples, pears',
-    '  ✓ delivery {"city":"Lisbon","day":"Thursday"}',
     '3 kg of apples are 7.2 euros and arrive on Thursday; there are no figs.',
     '',
     'completed after 2 steps; the transcript has 6 messages',

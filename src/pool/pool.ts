@@ -1,0 +1,27 @@
+/**
+ * Where each tool of an app runs: in worker threads, which import the app by its URL, or on the host for those that say
+ * so and for apps that exist only in this process.
+ */
+import type { App } from '../agent/app.js'
+import type { Clock } from '../core/clock.js'
+import { createHostPool } from './host.js'
+import type { Pool } from './port.js'
+
+export interface PoolOptions {
+  readonly clock: Clock
+  readonly threads: number
+  readonly graceMs: number
+  readonly memoryMb: number
+}
+
+export async function createPool({ tools, module }: App, options: PoolOptions): Promise<Pool> {
+  const host = await createHostPool(tools, options.clock)
+  if (module === undefined) return host
+  // Piscina is loaded only where there are threads to start.
+  const { createWorkerPool } = await import('./workers.js')
+  const workers = createWorkerPool({ app: module, tools, ...options })
+  return {
+    run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),
+    close: () => workers.close(),
+  }
+}

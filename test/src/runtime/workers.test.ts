@@ -1,0 +1,30 @@
+/** An app by URL: its tools run on worker threads, through a whole turn. */
+import { fileURLToPath } from 'node:url'
+import { expect, it } from 'vitest'
+import { memory } from '../../../src/backend/memory.js'
+import { createSkein } from '../../../src/runtime/skein.js'
+import { collect } from '../../helpers/deferred.js'
+
+const app = fileURLToPath(new URL('./fixtures/threads-app.ts', import.meta.url))
+
+it('T14: cancel ends a turn whose tool loops for ever; the thread and the pool go on', async () => {
+  const skein = await createSkein({ app, backend: memory(), workers: { threads: 1, graceMs: 20 } })
+  const thread = await skein.threads.create({ agent: 'worker' })
+  const run = thread.send('loops')
+  for await (const event of run.fullStream) if (event.type === 'model.replied') break
+  expect(await thread.cancel('enough')).toBe(true)
+  expect(await run.result()).toMatchObject({ stopReason: 'cancelled' })
+  expect(await thread.send('hashes').text()).toBe('hashes: done')
+  await skein.close()
+})
+
+it('T14: a tool that computes holds up neither the host nor other threads', async () => {
+  const skein = await createSkein({ app, backend: memory(), workers: { threads: 1, graceMs: 20 }, closeGraceMs: 10 })
+  const busy = (await skein.threads.create({ agent: 'worker' })).send('loops')
+  await busy.accepted()
+  const other = await skein.threads.create({ agent: 'worker' })
+  // It computes in a lane of its own, so the looping one is not in its way.
+  const calls = await collect(other.send('hashes').toolCallsStream)
+  expect(calls).toMatchObject([{ tool: 'hashes', outcome: { ok: true } }])
+  await skein.close()
+})
