@@ -25,6 +25,7 @@ export interface WorkerTask {
   readonly args: Json
   readonly threadId: string
   readonly idempotencyKey: string
+  readonly probe?: true
   /** Says `{ worker }` once; hears a Failure when the call must end. */
   readonly port: MessagePort
 }

@@ -19,6 +19,7 @@ export interface Invocation {
   readonly threadId: string
   readonly idempotencyKey: string
   readonly cancel: Cancel
+  readonly probe?: true
 }
 
 export async function invoke(tool: ToolDefinition, invocation: Invocation, clock: Clock): Promise<Outcome> {
@@ -38,9 +39,10 @@ export async function invoke(tool: ToolDefinition, invocation: Invocation, clock
       // Validated when the model asked; the definition has changed since (P3).
       return { ok: false, failure: failure('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`) }
     }
-    const returned = tool.execute(state, parsed.data)
+    const returned = invocation.probe ? tool.probe?.(state, parsed.data) : tool.execute(state, parsed.data)
     const value = isAwaitable(returned) ? await withinLimits(returned, tool, { cancel, clock }) : returned
-    return toOutcome(tool.name, value, tool.outputSchema)
+    // What has not happened has no output to be checked.
+    return toOutcome(tool.name, value, invocation.probe && (value === null || value === undefined) ? undefined : tool.outputSchema)
   } catch (thrown) {
     return { ok: false, failure: toFailure(thrown, 'TOOL_THREW') }
   }

@@ -15,6 +15,7 @@ import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Fact, ModelReplied, TurnEnded } from '../../src/core/record.js'
+import { barrier } from './slots.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState, Turn } from './state.js'
 
@@ -25,6 +26,8 @@ export interface Moment {
   readonly now: number
   /** How long a turn may take; its deadline is fixed when it starts. */
   readonly maxWallClockMs?: number
+  /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
+  readonly mayBegin: boolean
 }
 
 export type Landing =
@@ -91,7 +94,15 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
     return next && turnStarted(next.message.id, moment)
   }
   if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
-  return turn.stop && slots.open === 0 ? endTurn(turn, { reason: turn.stop }) : undefined
+  if (turn.stop && slots.open === 0) return endTurn(turn, { reason: turn.stop })
+  return moment.mayBegin ? intent(state) : undefined
+}
+
+/** T10: what changes the world is announced first. */
+function intent({ step, slots, place }: ThreadState): Fact | undefined {
+  const index = place.gate === 'open' ? barrier(slots) : undefined
+  if (index === undefined || slots.items[index]?.began) return undefined
+  return { type: 'call.began', step, index }
 }
 
 function refuse(code: Failure['code'], message: string): Decision {

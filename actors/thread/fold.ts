@@ -16,7 +16,7 @@ import { addUsage, noUsage } from '../../src/core/usage.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
-import { createSlots, drain, fill, fillRest, firstHeld, hold } from './slots.js'
+import { begin, createSlots, drain, fill, fillRest, firstHeld, hold } from './slots.js'
 import type { ThreadState } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
@@ -52,9 +52,13 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return startTurn(state, record)
     case 'model.replied':
       return reply(state, record)
+    case 'call.began':
+      return record.step === state.step && begin(state.slots, record.index)
     case 'call.returned':
       if (record.step !== state.step || !fill(state.slots, record.index, record.outcome)) return false
       takeResults(state, record.at)
+      // What waited behind a side effect is wanted now (TS2).
+      if (state.slots.items[record.index]?.call.sideEffect) state.wants++
       return true
     case 'call.held':
       return record.step === state.step && hold(state.slots, record.index, record.why)

@@ -12,6 +12,8 @@ import type { HoldReason, RecordedCall } from '../../src/core/record.js'
 export interface Slot {
   readonly call: RecordedCall
   outcome?: Outcome
+  /** Its intent is recorded: the body may have run. */
+  began?: true
   /** Set while the call waits for someone. */
   why?: HoldReason
 }
@@ -45,6 +47,20 @@ export function fill(slots: Slots, index: number, outcome: Outcome): boolean {
   slot.outcome = outcome
   slots.open--
   return true
+}
+
+export function begin(slots: Slots, index: number): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome || slot.began) return false
+  slot.began = true
+  return true
+}
+
+/** The call that all others wait for: it has a side effect, and everything before it is answered. */
+export function barrier(slots: Slots): number | undefined {
+  const { drained } = slots
+  const slot = slots.items[drained]
+  return slot && !slot.outcome && !slot.why && slot.call.sideEffect ? drained : undefined
 }
 
 export function hold(slots: Slots, index: number, why: HoldReason): boolean {

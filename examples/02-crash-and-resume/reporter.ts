@@ -25,7 +25,8 @@ const app = [
     name: 'write_section',
     description: 'Writes one section of the report',
     args: z.object({ section: z.number() }),
-    sideEffect: true, // it begins only when the request for it is on disk
+    sideEffect: true, // it begins only when its intent is on disk
+    idempotent: true, // writing a section again is harmless; without this, one that was cut off would not run again
     async execute(_state, { section }) {
       appendFileSync(ledger, `${section}\n`) // the witness: what really ran, outside of Skein
       process.send?.(section)

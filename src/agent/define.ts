@@ -24,8 +24,17 @@ export interface Tool<Args extends z.ZodType = z.ZodType, Output = unknown> {
   readonly outputSchema?: z.ZodType
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
-  /** The body changes the world outside the thread: it starts only after the request for it is durable. */
+  /** The body changes the world outside the thread: it runs alone, in call order, after its intent is durable. */
   readonly sideEffect?: boolean
+  /** Doing it twice with one `idempotencyKey` is doing it once: after a crash it simply runs again. */
+  readonly idempotent?: boolean
+  /**
+   * Asks the world whether the effect of this key happened: its result if it did, null if it did not. Asked after a crash
+   * between the start of the body and the record of its result.
+   */
+  probe?(state: ToolState, args: z.output<Args>): unknown
+  /** Without `idempotent` and `probe`: the model is told that it may have happened (default), or the body runs again. */
+  readonly onUnknown?: 'tell' | 'retry'
   /** The body computes for long: it has a worker thread to itself. */
   readonly cpu?: boolean
   /** `host`: the body closes over live objects of the host's process and runs there. Default `worker`. */

@@ -26,7 +26,7 @@ const codes = {
     'BLOB_MISSING',
   ],
   /** The model reads it as the result of its call. */
-  model: ['UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_OUTPUT_INVALID', 'TOOL_THREW', 'TOOL_TIMED_OUT', 'TOOL_FAILED', 'WORKER_CRASHED'],
+  model: ['UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_OUTPUT_INVALID', 'TOOL_THREW', 'TOOL_TIMED_OUT', 'TOOL_FAILED', 'WORKER_CRASHED', 'EFFECT_UNKNOWN'],
   /** Skein has tried, and it may go well later. */
   later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED'],
   /** Ends the turn; the parent or the user decides. */

@@ -34,7 +34,7 @@ export interface RecordedCall {
   readonly args: Json
   /** The call cannot run (unknown tool, bad args): this is its result. */
   readonly refused?: Failure
-  /** The tool said `sideEffect: true`: its body starts only after this record is durable. */
+  /** The tool said `sideEffect: true`: it runs alone, after the calls before it, and only when its intent is durable. */
   readonly sideEffect?: true
 }
 
@@ -75,6 +75,13 @@ export interface ModelReplied {
   readonly finish: string
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
+}
+
+/** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */
+export interface CallBegan {
+  readonly type: 'call.began'
+  readonly step: number
+  readonly index: number
 }
 
 export interface CallReturned {
@@ -125,6 +132,7 @@ export type Fact =
   | MessageReceived
   | TurnStarted
   | ModelReplied
+  | CallBegan
   | CallReturned
   | CallHeld
   | TurnEnded

@@ -11,6 +11,8 @@ export interface Job {
   readonly threadId: string
   readonly idempotencyKey: string
   readonly cancel: Cancel
+  /** Run the tool's `probe` instead of its body. */
+  readonly probe?: true
 }
 
 export interface Pool {

@@ -90,9 +90,9 @@ type Attempt = Outcome | { readonly died: string }
 async function attempt(lane: Piscina, job: Job, options: WorkerPoolOptions): Promise<Attempt> {
   const { port1, port2 } = new MessageChannel()
   const limits = createLimits({ lane, job, options, port: port1 })
-  const { tool, args, threadId, idempotencyKey } = job
+  const { tool, args, threadId, idempotencyKey, probe } = job
   try {
-    const task = { app: options.app, tool, args, threadId, idempotencyKey, port: port2 }
+    const task = { app: options.app, tool, args, threadId, idempotencyKey, port: port2, ...(probe && { probe }) }
     const outcome: Outcome = await lane.run(task, { transferList: [port2] })
     return limits.ended ? { ok: false, failure: limits.ended } : outcome
   } catch (thrown) {

@@ -4,6 +4,7 @@
  *
  * EX1 An effect never throws: whatever happens becomes a landing.
  * EX2 The text that a model speaks is told as it comes, with the attempt and the offset it belongs to (EV2).
+ * EX3 An effect on the world whose outcome is not known is never silently repeated.
  */
 import { hash } from 'node:crypto'
 import type { Landing } from '../../actors/thread/commands.js'
@@ -11,9 +12,10 @@ import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { createCancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
-import type { CallEffect, DeadlineEffect, ModelEffect } from '../core/effect.js'
+import type { CallEffect, DeadlineEffect, ModelEffect, Outcome } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
-import { SkeinError, toFailure } from '../core/failure.js'
+import { SkeinError, failure, toFailure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
 import { canonical } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import type { Model, ModelCallOptions, ModelDelta } from '../models/port.js'
@@ -110,7 +112,7 @@ function createVoice({ state, speak }: Wanting, step: number) {
   }
 }
 
-export function runCall(means: Means, { state, land }: Wanting, { step, index }: CallEffect): Started {
+export function runCall(means: Means, { state, land }: Wanting, { step, index, recovered }: CallEffect & { readonly recovered: boolean }): Started {
   const cancel = createCancel()
   const call = state.slots.items[index]?.call
   if (call) {
@@ -124,9 +126,27 @@ export function runCall(means: Means, { state, land }: Wanting, { step, index }:
         return keyOfCall([state.id, step, index, tool, args])
       },
     }
-    void means.pool.run(job).then((outcome) => land({ kind: 'returned', step, index, outcome }))
+    const outcome = call.sideEffect ? runEffect(means, job, recovered) : means.pool.run(job)
+    void outcome.then((landed) => land({ kind: 'returned', step, index, outcome: landed }))
   }
   return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)) }
+}
+
+/** EX3: a body that may have run is not run again, unless the tool says how that is safe (T10). */
+async function runEffect({ pool, app }: Means, job: Job, recovered: boolean): Promise<Outcome> {
+  const first = recovered ? undefined : await pool.run(job)
+  if (first && (first.ok || first.failure.code !== 'WORKER_CRASHED')) return first
+  const tool = app.tools.get(job.tool)
+  if (!tool || tool.idempotent || (!tool.probe && tool.onUnknown === 'retry')) return pool.run(job)
+  if (!tool.probe) return unknown(job.tool)
+  const found = await pool.run({ ...job, probe: true })
+  if (!found.ok) return unknown(job.tool, found.failure)
+  return found.value === null ? pool.run(job) : found
+}
+
+function unknown(tool: string, cause?: Failure): Outcome {
+  const message = `${tool} had begun when its process ended, so it may already have happened; find out before you ask for it again`
+  return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
 }
 
 /** Derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10). */

@@ -21,6 +21,7 @@ import { statusOf } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, Commit, Head, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
+import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { failure, toFailure } from '../core/failure.js'
@@ -69,6 +70,8 @@ export class Resident {
   #durable: number
   /** The last record that gave an outcome to a call. */
   #lastOutcome = 0
+  /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
+  readonly #begun = new Set<string>()
   #sinceSnapshot: number
   #reconciled = -1
   #records: ThreadRecord[] = []
@@ -114,7 +117,7 @@ export class Resident {
 
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
-    return (this.#draining || (atRest(this.state) && !this.#overdue)) && this.#reconciler.running === 0 && !this.#busy
+    return (this.#draining || (atRest(this.state) && !this.#overdue && this.#begun.size === 0)) && this.#reconciler.running === 0 && !this.#busy
   }
 
   /** Its deadline has come: let go now, it would only be woken again. */
@@ -176,7 +179,7 @@ export class Resident {
 
   #moment() {
     const { means, maxWallClockMs } = this.#options
-    return { now: means.clock.now(), ...(maxWallClockMs !== undefined && { maxWallClockMs }) }
+    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, ...(maxWallClockMs !== undefined && { maxWallClockMs }) }
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -195,6 +198,7 @@ export class Resident {
     fold(this.state, record, this.#move)
     // The end of a turn answers the calls that it leaves open.
     if (record.type === 'call.returned' || record.type === 'turn.ended') this.#lastOutcome = record.seq
+    if (record.type === 'call.began') this.#begun.add(callKey(record.step, record.index))
     this.#records.push(record)
     this.#options.dirty(this)
   }
@@ -220,7 +224,7 @@ export class Resident {
       this.#settle()
     }
     const wanting: Wanting = { ...this.#wanting, land: landed }
-    if (effect.kind === 'call') return runCall(means, wanting, effect)
+    if (effect.kind === 'call') return runCall(means, wanting, { ...effect, recovered: !this.#begun.delete(effect.key) })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
     const speaking = callModel(means, wanting, effect)
     this.#speaking = speaking

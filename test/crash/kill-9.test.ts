@@ -3,16 +3,15 @@
  * its work is complete. Nothing acknowledged may be lost, nothing finished run again, and the transcripts must be
  * those of a quiet run. `npm run soak` does ten times as many kills. The seed is printed when it fails.
  */
-import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import type { Message } from '../../src/core/message.js'
 import { connectSkein } from '../../src/runtime/skein.js'
+import { createChance, live } from '../helpers/lives.js'
 
 const swarm = fileURLToPath(new URL('./fixtures/swarm.mjs', import.meta.url))
 const threads = 4
@@ -24,32 +23,6 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'skein-kill-'))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
-
-/** Mulberry32: a failing seed reproduces the same kills. */
-function createChance(from: number): () => number {
-  let state = from
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-/** One life; killed after `beats` lines unless it ends by itself first. */
-async function live(store: string, log: string, beats: number): Promise<'killed' | 'ended'> {
-  const child = spawn(process.execPath, [swarm, store, log, String(threads)], { stdio: ['ignore', 'pipe', 'pipe'] })
-  let errors = ''
-  child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
-  let heard = 0
-  createInterface({ input: child.stdout }).on('line', () => {
-    if (++heard === beats) child.kill('SIGKILL')
-  })
-  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) => child.on('close', (status, killer) => resolve({ code: status, signal: killer })))
-  if (signal === 'SIGKILL') return 'killed'
-  if (code !== 0) throw new Error(`the process ended with ${code}: ${errors}`)
-  return 'ended'
-}
 
 async function transcripts(store: string): Promise<unknown[]> {
   const client = await connectSkein({ backend: local(store) })
@@ -80,7 +53,7 @@ function audit(log: string): { readonly kept: ReadonlySet<string>; readonly agai
 
 test(`P1: work survives ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
   const quiet = join(folder, 'quiet')
-  expect(await live(quiet, join(folder, 'quiet.log'), Infinity)).toBe('ended')
+  expect(await live(swarm, [quiet, join(folder, 'quiet.log'), String(threads)], Infinity)).toBe('ended')
   const expected = await transcripts(quiet)
 
   const chance = createChance(seed)
@@ -89,7 +62,7 @@ test(`P1: work survives ${wantedKills} kills (seed ${seed})`, { timeout: 600_000
     const store = join(folder, `store-${round}`)
     const log = join(folder, `log-${round}`)
     for (let ended = false; !ended; ) {
-      if ((await live(store, log, 1 + Math.floor(chance() * 40))) === 'killed') kills++
+      if ((await live(swarm, [store, log, String(threads)], 1 + Math.floor(chance() * 40))) === 'killed') kills++
       else ended = true
     }
     expect(await transcripts(store)).toEqual(expected)

@@ -94,7 +94,7 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
   const records: ThreadRecord[] = []
   const landed: Landing[] = []
   let now = 1_000
-  const moment = (): Moment => ({ now, maxWallClockMs })
+  const moment = (): Moment => ({ now, maxWallClockMs, mayBegin: true })
   const record = (fact: Fact, by?: string): void => {
     const next: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
     fold(state, next, move)

@@ -36,7 +36,7 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
   const state = createState('t')
   const records: ThreadRecord[] = []
   let ids = 0
-  const moment = (): Moment => ({ now: tale.now, ...(maxWallClockMs !== undefined && { maxWallClockMs }) })
+  const moment = (): Moment => ({ now: tale.now, mayBegin: true, ...(maxWallClockMs !== undefined && { maxWallClockMs }) })
   const decided = (decision: Decision, by?: string): Decision => {
     if ('refused' in decision) return decision
     for (const fact of decision.facts) tale.record(fact, by)
