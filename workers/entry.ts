@@ -5,13 +5,13 @@
  * WE1 `run` never rejects; an error becomes data here, because a thrown one loses its class on the way.
  * WE2 The first thing a call says over its port is which thread it runs on: the host can end that thread even when
  *     the body never yields.
+ * WE3 An aborted body is waited for: the host ends the thread of one that does not end by itself.
  */
 import { threadId as workerId } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
 import { isDefinition } from '../src/agent/app.js'
 import type { ToolDefinition } from '../src/agent/define.js'
 import { createCancel } from '../src/core/cancel.js'
-import { systemClock } from '../src/core/clock.js'
 import type { Outcome } from '../src/core/effect.js'
 import { failure, fromFailure, toFailure } from '../src/core/failure.js'
 import type { Failure } from '../src/core/failure.js'
@@ -44,7 +44,7 @@ export async function run({ app, tool: name, port, ...job }: WorkerTask): Promis
     const tool = (await toolsOf(app)).get(name)
     if (!tool) return { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`) }
     // Ended before it began: the body never runs.
-    return ended ? { ok: false, failure: ended } : await invoke(tool, { ...job, cancel }, systemClock)
+    return ended ? { ok: false, failure: ended } : await invoke(tool, { ...job, cancel })
   } catch (thrown) {
     return { ok: false, failure: toFailure(thrown, 'TOOL_THREW') }
   } finally {

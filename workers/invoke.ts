@@ -22,7 +22,8 @@ export interface Invocation {
   readonly probe?: true
 }
 
-export async function invoke(tool: ToolDefinition, invocation: Invocation, clock: Clock): Promise<Outcome> {
+/** Without a clock the limits are kept by whoever owns the thread: the outcome waits for the body, which may lose it. */
+export async function invoke(tool: ToolDefinition, invocation: Invocation, clock?: Clock): Promise<Outcome> {
   const { threadId, cancel } = invocation
   const state: ToolState = {
     threadId,
@@ -40,7 +41,7 @@ export async function invoke(tool: ToolDefinition, invocation: Invocation, clock
       return { ok: false, failure: failure('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`) }
     }
     const returned = invocation.probe ? tool.probe?.(state, parsed.data) : tool.execute(state, parsed.data)
-    const value = isAwaitable(returned) ? await withinLimits(returned, tool, { cancel, clock }) : returned
+    const value = isAwaitable(returned) ? await (clock ? withinLimits(returned, tool, { cancel, clock }) : returned) : returned
     // What has not happened has no output to be checked.
     return toOutcome(tool.name, value, invocation.probe && (value === null || value === undefined) ? undefined : tool.outputSchema)
   } catch (thrown) {

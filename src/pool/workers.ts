@@ -6,6 +6,7 @@
  * WP2 An abort or a time-out is told to the body first; a body that has not ended within the grace loses its thread.
  * WP3 What shared a thread that died runs again, alone, so that the guilty one dies alone; a call with a side effect
  *     is not run again.
+ * WP4 After `close` nothing begins, not even again.
  */
 import { MessageChannel } from 'node:worker_threads'
 import type { MessagePort } from 'node:worker_threads'
@@ -43,6 +44,7 @@ function laneOf(tool: ToolDefinition | undefined): Lane {
 
 export function createWorkerPool(options: WorkerPoolOptions): Pool {
   const lanes = new Map<Lane, Piscina>()
+  let closed = false
   const laneNamed = (lane: Lane): Piscina => {
     const known = lanes.get(lane) ?? createLane(lane, options)
     lanes.set(lane, known)
@@ -53,13 +55,16 @@ export function createWorkerPool(options: WorkerPoolOptions): Pool {
     const lane = laneOf(tool)
     const first = await attempt(laneNamed(lane), job, options)
     if (!('died' in first)) return first
-    if (lane !== 'shared') return crashed(job.tool, first.died)
+    if (lane !== 'shared' || closed) return crashed(job.tool, first.died)
     const second = await attempt(laneNamed('suspect'), job, options) // WP3
     return 'died' in second ? crashed(job.tool, second.died) : second
   }
   return {
     run,
-    close: async () => void (await Promise.all([...lanes.values()].map((lane) => lane.destroy()))),
+    async close() {
+      closed = true
+      await Promise.all([...lanes.values()].map((lane) => lane.destroy()))
+    },
   }
 }
 

@@ -137,15 +137,15 @@ async function runEffect({ pool, app }: Means, job: Job, recovered: boolean): Pr
   const first = recovered ? undefined : await pool.run(job)
   if (first && (first.ok || first.failure.code !== 'WORKER_CRASHED')) return first
   const tool = app.tools.get(job.tool)
-  if (!tool || tool.idempotent || (!tool.probe && tool.onUnknown === 'retry')) return pool.run(job)
-  if (!tool.probe) return unknown(job.tool)
+  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return pool.run(job)
+  if (!tool?.probe) return unknown(job.tool)
   const found = await pool.run({ ...job, probe: true })
   if (!found.ok) return unknown(job.tool, found.failure)
   return found.value === null ? pool.run(job) : found
 }
 
 function unknown(tool: string, cause?: Failure): Outcome {
-  const message = `${tool} had begun when its process ended, so it may already have happened; find out before you ask for it again`
+  const message = `${tool} had begun when its process or thread ended, so it may already have happened; find out before you ask for it again`
   return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
 }
 

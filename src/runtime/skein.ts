@@ -118,9 +118,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
   const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {} } = options
   const app = await loadApp(options.app)
-  const backend = await source.open('host')
   const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
+  // Starts no thread before the first call, so there is nothing to undo when the store cannot be opened.
   const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
+  const backend = await source.open('host')
   try {
     const host = await Host.open({
       backend,

@@ -91,15 +91,37 @@ describe('threads', () => {
     expect(new Set((await Promise.all(running)).map((outcome) => outcome.ok))).toEqual(new Set([true]))
   })
 
-  it('T14: a body that does not hear the abort, and one that loops for ever, lose their thread; the pool goes on', async () => {
-    for (const tool of ['deaf', 'loops']) {
-      const cancel = createCancel()
-      const running = pool.run(job(tool, {}, cancel))
-      cancel.abort(new SkeinError('CANCELLED', 'enough'))
-      expect(await running).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
-    }
+  it.each(['deaf', 'loops'])('T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again', async (tool) => {
+    const single = await createPool(app, { ...options, threads: 1 })
+    const meeting = createMeeting(tool)
+    const neighbour = single.run(job('meets', { at: tool }))
+    await meeting.arrived(1)
+    const cancel = createCancel()
+    const begins = createMeeting(`${tool} begins`)
+    const running = single.run(job(tool, {}, cancel))
+    await begins.arrived(1)
+    begins.go()
+    cancel.abort(new SkeinError('CANCELLED', 'enough'))
+    expect(await running).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+    await meeting.arrived(2) // only a thread that ended makes it begin again
+    meeting.go()
+    expect(await neighbour).toEqual({ ok: true, value: `met at ${tool}` })
+    await single.close()
+  })
+
+  it('T14: a body that loops past its time is timed out; the pool goes on', async () => {
     expect(await pool.run(job('loops_late'))).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
     expect(await pool.run(job('where'))).toMatchObject({ ok: true })
+  })
+
+  it('WP4: what is cut off by closing is not begun again', async () => {
+    const closing = await createPool(app, { ...options, threads: 1 })
+    const meeting = createMeeting('closing')
+    const running = closing.run(job('meets', { at: 'closing' }))
+    await meeting.arrived(1)
+    await closing.close()
+    expect(await running).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
+    meeting.go()
   })
 
   it.each(['exits', 'hogs'])('T14: a thread that dies (%s) costs its own call one result, and none of those that shared it', { timeout: 60_000 }, async (tool) => {
