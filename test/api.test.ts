@@ -16,8 +16,8 @@ interface Door {
 const doors: readonly Door[] = [
   {
     path: 'src/index.ts',
-    values: ['SkeinError', 'connectSkein', 'createSkein', 'defineAgent', 'defineModel', 'definePrompt', 'defineTool', 'failureGroup', 'fromAiSdk', 'isSkeinError', 'local', 'memory'],
-    types: ['AgentDefinition', 'AppSource', 'BackendSource', 'Call', 'Chance', 'Clock', 'CreateThread', 'Definition', 'DeltaEvent', 'DurableEvent', 'EventOptions', 'Failure', 'FailureCode', 'FailureGroup', 'HeadFilter', 'Json', 'Limits', 'Message', 'Model', 'ModelDefinition', 'ModelReply', 'ModelRequest', 'Outcome', 'PromptDefinition', 'Run', 'RunCall', 'RunResult', 'SendOptions', 'Skein', 'SkeinClient', 'SkeinEvent', 'SkeinOptions', 'StopReason', 'StoredHead', 'Thread', 'ToolDefinition', 'ToolState', 'Usage'],
+    values: ['SkeinError', 'connectSkein', 'createSkein', 'defineAgent', 'defineModel', 'definePrompt', 'defineTool', 'failureGroup', 'fromAiSdk', 'fromMcp', 'fromTools', 'hostTools', 'isSkeinError', 'local', 'memory', 'toolMetadata'],
+    types: ['AgentDefinition', 'AppSource', 'BackendSource', 'Call', 'Chance', 'Clock', 'CodeOptions', 'CodeResult', 'CodeRun', 'ContextUpdate', 'CreateThread', 'Definition', 'DeltaEvent', 'DurableEvent', 'EventOptions', 'Failure', 'FailureCode', 'FailureGroup', 'FileStat', 'Files', 'ForeignOptions', 'ForeignTools', 'HeadFilter', 'HoldReason', 'HostToolsOptions', 'Inbox', 'InboxFilter', 'InboxItem', 'InferToolContext', 'InferToolEvent', 'InferToolInput', 'InferToolOutput', 'Json', 'Limits', 'Match', 'McpDefinition', 'McpEndpoint', 'McpOptions', 'McpProcess', 'Message', 'Model', 'ModelDefinition', 'ModelReply', 'ModelRequest', 'Outcome', 'PromptDefinition', 'Run', 'RunCall', 'RunResult', 'SendOptions', 'Skein', 'SkeinClient', 'SkeinEvent', 'SkeinOptions', 'StopReason', 'StoredHead', 'Thread', 'ToolCallOf', 'ToolDefinition', 'ToolEvent', 'ToolKind', 'ToolMetadata', 'ToolState', 'Usage', 'Variable'],
   },
   {
     path: 'src/testing.ts',

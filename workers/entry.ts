@@ -3,63 +3,79 @@
  * thread, by the same URL as on the host, so no closure ever crosses a thread (D2).
  *
  * WE1 `run` never rejects; an error becomes data here, because a thrown one loses its class on the way.
- * WE2 The first thing a call says over its port is which thread it runs on: the host can end that thread even when
- *     the body never yields.
+ * WE2 A call that was ended before it began never begins (LI1).
  * WE3 An aborted body is waited for: the host ends the thread of one that does not end by itself.
  */
-import { threadId as workerId } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
 import { isDefinition } from '../src/agent/app.js'
-import type { ToolDefinition } from '../src/agent/define.js'
-import { createCancel } from '../src/core/cancel.js'
-import type { Outcome } from '../src/core/effect.js'
-import { failure, fromFailure, toFailure } from '../src/core/failure.js'
+import { systemClock } from '../src/core/clock.js'
+import { failure, toFailure } from '../src/core/failure.js'
 import type { Failure } from '../src/core/failure.js'
-import type { Json } from '../src/core/json.js'
+import type { Job, Part, Returned } from '../src/pool/port.js'
+import { createShelf } from '../src/pool/shelf.js'
+import type { Shelf } from '../src/pool/shelf.js'
+import { owned } from '../src/pool/wire.js'
+import type { Answer, ThreadData, WorkerTask } from '../src/pool/wire.js'
+import { createContents } from './contents.js'
+import { createDesk } from './desk.js'
 import { invoke } from './invoke.js'
+import { createLink } from './link.js'
+import type { Line } from './link.js'
+import { startPulse } from './pulse.js'
 
-export interface WorkerTask {
-  /** Module that exports the definitions. */
-  readonly app: string
-  readonly tool: string
-  readonly args: Json
-  readonly threadId: string
-  readonly idempotencyKey: string
-  readonly probe?: true
-  /** Says `{ worker }` once; hears a Failure when the call must end. */
-  readonly port: MessagePort
-}
+const { app, memoryMb } = workerData as ThreadData
+const mb = 1024 * 1024
 
-const apps = new Map<string, Promise<ReadonlyMap<string, ToolDefinition>>>()
+const link = createLink()
+const contents = createContents(Math.min(32, memoryMb / 4) * mb)
+startPulse({ clock: systemClock, numbers: link.numbers, memoryMb })
 
-export async function run({ app, tool: name, port, ...job }: WorkerTask): Promise<Outcome> {
-  const cancel = createCancel()
-  let ended: Failure | undefined
-  port.on('message', (why: Failure) => {
-    ended = why
-    cancel.abort(fromFailure(why))
-  })
-  port.postMessage({ worker: workerId })
+let shelf: Promise<Shelf> | undefined
+
+const execute: Part = { part: 'execute' }
+
+export async function run(task: WorkerTask): Promise<Answer> {
+  const line = link.begin(task.call)
+  if (task.ended) line.end(task.ended)
   try {
-    const tool = (await toolsOf(app)).get(name)
-    if (!tool) return { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`) }
-    // Ended before it began: the body never runs.
-    return ended ? { ok: false, failure: ended } : await invoke(tool, { ...job, cancel })
+    const returned = await returnedBy(task, line)
+    return { returned: line.ended ? lost(line.ended) : given(returned, line), posted: line.posted }
   } catch (thrown) {
-    return { ok: false, failure: toFailure(thrown, 'TOOL_THREW') }
+    return { returned: lost(toFailure(thrown, 'TOOL_THREW')), posted: line.posted }
   } finally {
-    port.close()
+    link.end(task.call, line)
   }
 }
 
-function toolsOf(app: string): Promise<ReadonlyMap<string, ToolDefinition>> {
-  const known = apps.get(app) ?? importTools(app)
-  apps.set(app, known)
-  return known
+async function returnedBy(task: WorkerTask, line: Line): Promise<Returned> {
+  const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {} } = task
+  const find = await (shelf ??= importTools())
+  const found = find(name)
+  const tool = found instanceof Promise ? await found : found
+  if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
+  if (line.ended) return lost(line.ended) // WE2
+  if (task.timed) line.begins()
+  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
+  return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere' })
 }
 
-async function importTools(app: string): Promise<ReadonlyMap<string, ToolDefinition>> {
+/** The bytes of new files go ahead of the answer. They are the working copy's own (FC1). */
+function given(whole: Returned, line: Line): Returned {
+  if (!whole.contents) return whole
+  const { contents: made, ...returned } = whole
+  for (const { hash, bytes } of made) {
+    const own = owned(bytes)
+    line.give({ hash, bytes: own }, [own.buffer])
+  }
+  return returned
+}
+
+function lost(why: Failure): Returned {
+  return { outcome: { ok: false, failure: why } }
+}
+
+async function importTools(): Promise<Shelf> {
   const exported: object = await import(app)
   const definitions = Object.values(exported).flat().filter(isDefinition)
-  return new Map(definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : [])))
+  return createShelf(new Map(definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : []))))
 }

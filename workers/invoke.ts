@@ -1,52 +1,67 @@
 /**
- * Runs one tool body and turns whatever happens into an outcome. Loaded by the pool, by URL; it knows tools and
- * outcomes, and nothing of threads, journals or models.
+ * Runs a function of one tool and turns whatever happens into what the pool returns. Loaded by the pool, by URL; it knows
+ * tools and outcomes, and nothing of threads, journals or models.
  *
  * IV1 It never throws: a throw, a time-out, a bad result and args that no longer fit are outcomes (T2).
  * IV2 A body that is aborted or timed out has lost its result, even if it goes on to return one.
  */
 import type { ToolDefinition, ToolState } from '../src/agent/define.js'
-import type { Cancel } from '../src/core/cancel.js'
 import type { Clock } from '../src/core/clock.js'
-import type { Outcome } from '../src/core/effect.js'
-import { SkeinError, failure, toFailure } from '../src/core/failure.js'
-import { isObject } from '../src/core/json.js'
-import type { Json } from '../src/core/json.js'
-import { toOutcome } from '../src/tools/outcome.js'
+import { SkeinError, toFailure } from '../src/core/failure.js'
+import { isObject, textOf } from '../src/core/json.js'
+import type { Job, Returned } from '../src/pool/port.js'
+import type { Shelf } from '../src/pool/shelf.js'
+import { isReportedError, toOutput } from '../src/tools/outcome.js'
+import { drive, isGenerator } from './generator.js'
+import { withinLimits } from './limits.js'
+import { invokeNested } from './nested.js'
+import { CallState } from './state.js'
+import { Worksheet } from './worksheet.js'
 
-export interface Invocation {
-  readonly args: Json
-  readonly threadId: string
-  readonly idempotencyKey: string
-  readonly cancel: Cancel
-  readonly probe?: true
+export interface InvokeMeans {
+  readonly find: Shelf
+  readonly clock: Clock
+  /** `elsewhere`: whoever owns the thread keeps the limits, and the outcome waits for the body, which may lose it. */
+  readonly limits: 'here' | 'elsewhere'
 }
 
-/** Without a clock the limits are kept by whoever owns the thread: the outcome waits for the body, which may lose it. */
-export async function invoke(tool: ToolDefinition, invocation: Invocation, clock?: Clock): Promise<Outcome> {
-  const { threadId, cancel } = invocation
-  const state: ToolState = {
-    threadId,
-    get idempotencyKey() {
-      return invocation.idempotencyKey
-    },
-    get signal() {
-      return cancel.signal
-    },
-  }
+export async function invoke(tool: ToolDefinition, job: Job, means: InvokeMeans): Promise<Returned> {
+  const sheet = new Worksheet(tool, job, means)
   try {
-    const parsed = tool.args.safeParse(invocation.args)
-    if (!parsed.success) {
-      // Validated when the model asked; the definition has changed since (P3).
-      return { ok: false, failure: failure('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`) }
-    }
-    const returned = invocation.probe ? tool.probe?.(state, parsed.data) : tool.execute(state, parsed.data)
-    const value = isAwaitable(returned) ? await (clock ? withinLimits(returned, tool, { cancel, clock }) : returned) : returned
-    // What has not happened has no output to be checked.
-    return toOutcome(tool.name, value, invocation.probe && (value === null || value === undefined) ? undefined : tool.outputSchema)
+    const begun = begin(tool, job, new CallState(tool, sheet, invokeNested))
+    const value = isWaiting(begun) ? await waited(begun, tool, { sheet, means }) : begun
+    if ((value === undefined || value === null) && isOpen(tool, job)) return await sheet.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
+    const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
+    if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
+    if (sheet.blank && !tool.toModelOutput) return { outcome }
+    return await sheet.done(outcome, outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {})
   } catch (thrown) {
-    return { ok: false, failure: toFailure(thrown, 'TOOL_THREW') }
+    return sheet.failed(toFailure(thrown, 'TOOL_THREW'))
   }
+}
+
+/** Nothing is an answer of its own here: a person is asked, the effect has not happened. */
+function isOpen(tool: ToolDefinition, { run: { part } }: Job): boolean {
+  return part === 'probe' || (part === 'execute' && typeof tool.execute !== 'function')
+}
+
+function begin(tool: ToolDefinition, { run, args }: Job, state: ToolState): unknown {
+  if (run.part === 'respond') return tool.onResponseReceived ? tool.onResponseReceived(state, run.answer) : run.answer
+  const parsed = tool.args.safeParse(args)
+  if (!parsed.success) {
+    // Validated when the model asked; the definition has changed since (P3).
+    throw new SkeinError('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`)
+  }
+  if (run.part === 'probe') return tool.probe?.(state, parsed.data)
+  if (typeof tool.execute === 'function') return tool.execute(state, parsed.data)
+  if (tool.onToolCalled) return tool.onToolCalled(state, parsed.data)
+  throw new SkeinError('TOOL_NOT_ALLOWED', `${tool.name} has no body: it is answered by the caller of the thread`)
+}
+
+type Waiting = PromiseLike<unknown> | AsyncGenerator<unknown, unknown>
+
+function isWaiting(value: unknown): value is Waiting {
+  return isAwaitable(value) || isGenerator(value)
 }
 
 /** A promise, or what a query builder gives in its place. */
@@ -54,26 +69,26 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
   return value instanceof Promise || (isObject(value) && typeof value['then'] === 'function')
 }
 
-/** The body's value, unless it is aborted or out of time first (IV2). */
-function withinLimits(body: PromiseLike<unknown>, tool: ToolDefinition, { cancel, clock }: { cancel: Cancel; clock: Clock }): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const { timeoutMs } = tool
-    const stopTimer =
-      timeoutMs === undefined
-        ? undefined
-        : clock.wakeAt(clock.now() + timeoutMs, () => cancel.abort(new SkeinError('TOOL_TIMED_OUT', `${tool.name} did not finish within ${timeoutMs} ms`)))
-    const { signal } = cancel
-    const onAbort = (): void => settle(() => reject(signal.reason))
-    const settle = (end: () => void): void => {
-      stopTimer?.()
-      signal.removeEventListener('abort', onAbort)
-      end()
-    }
-    body.then(
-      (value) => settle(() => resolve(value)),
-      (thrown: unknown) => settle(() => reject(thrown)),
-    )
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
-  })
+interface Surroundings {
+  readonly sheet: Worksheet
+  readonly means: InvokeMeans
+}
+
+function waited(begun: Waiting, tool: ToolDefinition, { sheet, means: { limits, clock } }: Surroundings): PromiseLike<unknown> {
+  const generated = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> => drive(body, { tool, signal: sheet.job.cancel.signal, heard: (event) => sheet.preliminary(event) })
+  const body = isGenerator(begun) ? generated(begun) : begun
+  const value = limits === 'here' ? withinLimits(body, tool, { sheet, clock }) : body
+  return tool.eventSchema ? value.then((returned) => (isGenerator(returned) ? generated(returned) : returned)) : value
+}
+
+/** A text that cannot be made costs the model its comfort, not the result. */
+async function spoken(speak: NonNullable<ToolDefinition['toModelOutput']>, { sheet, output }: { readonly sheet: Worksheet; readonly output: unknown }): Promise<Pick<Returned, 'text'>> {
+  try {
+    const text: unknown = await speak(output, sheet.job.args)
+    if (typeof text === 'string') return { text: sheet.text(text) }
+    sheet.voice.log([`toModelOutput gave ${typeof text}, not a text: the model reads the result itself`])
+  } catch (thrown) {
+    sheet.voice.log([`toModelOutput threw ${textOf(thrown)}: the model reads the result itself`])
+  }
+  return {}
 }

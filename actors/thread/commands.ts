@@ -10,12 +10,15 @@
  *     records goes on the same way.
  */
 import type { Command } from '../../src/core/command.js'
-import { turnDeadlineKey } from '../../src/core/effect.js'
-import type { Outcome } from '../../src/core/effect.js'
+import { callDeadlineKey, turnDeadlineKey } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import type { Fact, ModelReplied, TurnEnded } from '../../src/core/record.js'
-import { barrier } from './slots.js'
+import { parseCallId } from '../../src/core/message.js'
+import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
+import { startable } from './outstanding.js'
+import { verdictOf } from './policy.js'
+import { headOf } from './slots.js'
+import type { Slot } from './slots.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState, Turn } from './state.js'
 
@@ -26,6 +29,8 @@ export interface Moment {
   readonly now: number
   /** How long a turn may take; its deadline is fixed when it starts. */
   readonly maxWallClockMs?: number
+  /** Steps of a turn, those without a model included. */
+  readonly maxSteps?: number
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
   readonly mayBegin: boolean
 }
@@ -33,13 +38,23 @@ export interface Moment {
 export type Landing =
   | { readonly kind: 'reply'; readonly reply: Omit<ModelReplied, 'type'> }
   | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
-  | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly outcome: Outcome }
+  | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
+  /** Someone must be asked before it can go on. */
+  | { readonly kind: 'held'; readonly step: number; readonly index: number; readonly why: HoldReason; readonly prompt?: string }
+  /** Its body waits for its turn. */
+  | { readonly kind: 'parked'; readonly step: number; readonly index: number }
   | { readonly kind: 'deadline'; readonly key: string }
 
 const nothing: Decision = { facts: [] }
 
+/** A command whose definitions were asked: a call as it would be recorded. */
+export type Order =
+  | Exclude<Command, { readonly kind: 'call' | 'decide' }>
+  | { readonly kind: 'call'; readonly call: RecordedCall }
+  | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & { readonly call: string; readonly edited?: RecordedCall })
+
 /** Decides a command from outside; `id` is the command's own. */
-export function obey(state: ThreadState, { id, command }: { id: string; command: Command }, moment: Moment): Decision {
+export function obey(state: ThreadState, { id, command }: { id: string; command: Order }, moment: Moment): Decision {
   if (command.kind === 'create') return create(state, command)
   if (state.seq === 0) return refuse('UNKNOWN_THREAD', `there is no thread ${state.id}; create it first`)
   switch (command.kind) {
@@ -59,7 +74,39 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'terminate':
       if (state.place.work === 'terminated') return unchanged(state)
       return { facts: [{ type: 'thread.terminated', ...(command.reason && { reason: command.reason }) }] }
+    case 'decide':
+      return decide(state, command)
+    case 'answer':
+      return answer(state, command)
+    case 'call':
+      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
+      return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
+    case 'change':
+      return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
+}
+
+/** The call that someone speaks of, while it waits for that. */
+function heldCall(state: ThreadState, call: string, why: HoldReason): { readonly place: { readonly step: number; readonly index: number }; readonly slot: Slot } | Failure {
+  const place = parseCallId(call)
+  const slot = place && place.step === state.step && state.turn ? state.slots.items[place.index] : undefined
+  if (place && slot?.hold?.why === why && !slot.outcome) return { place, slot }
+  if (slot?.hold) return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${slot.hold.why === 'approval' ? 'an approval: approve or reject it' : 'an output: answer it'}`)
+  const done = place !== undefined && (place.step < state.step || slot !== undefined || (place.step === state.step && place.index < state.slots.items.length))
+  return failure('COMMAND_REFUSED', done ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before` : `thread ${state.id} has no call ${call}`)
+}
+
+function decide(state: ThreadState, { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>): Decision {
+  const held = heldCall(state, call, 'approval')
+  if ('code' in held) return { refused: held }
+  const said = { decision, ...(edited && { call: edited }), ...(comment !== undefined && { comment }), ...(by !== undefined && { decidedBy: by }) }
+  return { facts: [{ type: 'call.decided', ...held.place, ...said }] }
+}
+
+function answer(state: ThreadState, { call, output, by }: Extract<Order, { kind: 'answer' }>): Decision {
+  const held = heldCall(state, call, 'person')
+  if ('code' in held) return { refused: held }
+  return { facts: [{ type: 'call.answered', ...held.place, output, ...(by !== undefined && { answeredBy: by }) }] }
 }
 
 /** Decides what came of an effect. */
@@ -75,34 +122,70 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       return { facts: [endTurn(turn, { reason: 'failed', failure: landing.failure })] }
     case 'returned': {
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
-      if (!slot || slot.outcome) return nothing
-      const { step, index, outcome } = landing
-      return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, outcome }] }
+      if (!slot || slot.outcome || landing.landed.again !== slot.again) return nothing
+      const { step, index, landed } = landing
+      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages
+      return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, ...landed, ...(provisional && { provisional: true }) }] }
     }
+    case 'held': {
+      const { kind: _, ...held } = landing
+      const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
+      return slot && !slot.outcome && !slot.hold ? { facts: [{ type: 'call.held', ...held }] } : nothing
+    }
+    case 'parked':
+      return parked(state, landing)
     case 'deadline':
-      if (landing.key !== turnDeadlineKey(turn.run) || moment.now < (turn.deadlineAt ?? Infinity)) return nothing
-      return { facts: [endTurn(turn, { reason: 'deadline' })] }
+      if (landing.key !== turnDeadlineKey(turn.run)) return undecided(state, landing.key, moment)
+      return moment.now < (turn.deadlineAt ?? Infinity) ? nothing : { facts: [endTurn(turn, { reason: 'deadline' })] }
   }
+}
+
+/** Told only where it changes something: behind a call that waits for someone. */
+function parked({ slots, step }: ThreadState, { step: of, index }: Extract<Landing, { kind: 'parked' }>): Decision {
+  const slot = of === step ? slots.items[index] : undefined
+  if (!slot || slot.outcome || slot.hold || slot.parked || slots.held === 0) return nothing
+  const behind = slots.items.slice(slots.drained, index).some(({ hold }) => hold)
+  return behind ? { facts: [{ type: 'call.parked', step, index }] } : nothing
+}
+
+/** Nobody decided in time: what was said for that case is decided. */
+function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): Decision {
+  const index = slots.items.findIndex(({ hold }, at) => hold && callDeadlineKey(step, at) === key)
+  const hold = slots.items[index]?.hold
+  if (!hold || now < (hold.deadlineAt ?? Infinity)) return nothing
+  return { facts: [{ type: 'call.decided', step, index, decision: hold.atDeadline ?? 'reject', comment: 'nobody decided in time', decidedBy: 'deadline' }] }
 }
 
 /** The fact that the state itself calls for, if any (CO4). */
 export function due(state: ThreadState, moment: Moment): Fact | undefined {
-  const { turn, queue, slots } = state
+  const { turn, slots } = state
   if (state.seq === 0) return undefined
-  if (!turn) {
-    const next = isOver(state) ? undefined : queue.find(({ delivery }) => delivery !== 'store')
-    return next && turnStarted(next.message.id, moment)
-  }
+  if (!turn) return isOver(state) ? undefined : nextTurn(state, moment)
   if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
-  if (turn.stop && slots.open === 0) return endTurn(turn, { reason: turn.stop })
-  return moment.mayBegin ? intent(state) : undefined
+  if (slots.open > 0) return dueOfCalls(state, moment)
+  if (state.queuedCalls.length > 0 && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
+    const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
+    return { type: 'calls.made', step: state.step + 1, calls: state.queuedCalls.map(({ call }) => call), ...(last && { stop: 'max_steps' }) }
+  }
+  return turn.stop && endTurn(turn, { reason: turn.stop })
 }
 
-/** T10: what changes the world is announced first. */
-function intent({ step, slots, place }: ThreadState): Fact | undefined {
-  const index = place.gate === 'open' ? barrier(slots) : undefined
-  if (index === undefined || slots.items[index]?.began) return undefined
-  return { type: 'call.began', step, index }
+function nextTurn({ queue, queuedCalls }: ThreadState, moment: Moment): Fact | undefined {
+  const next = queue.find(({ delivery }) => delivery !== 'store')
+  if (next) return turnStarted(next.message.id, moment)
+  const [queued] = queuedCalls
+  return queued && turnStarted(queued.run, moment)
+}
+
+/** What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first (T10). */
+function dueOfCalls(state: ThreadState, { now, mayBegin }: Moment): Fact | undefined {
+  const { step, slots, place } = state
+  if (!slots.ordered && !headOf(slots)?.landed) return undefined
+  const verdict = verdictOf(state, now)
+  if (verdict) return { type: 'call.settled', step, index: slots.drained, ...verdict }
+  if (!mayBegin || place.gate !== 'open') return undefined
+  for (const { slot, index } of startable(state)) if (slot.call.sideEffect && !slot.began && !slot.answer) return { type: 'call.began', step, index }
+  return undefined
 }
 
 function refuse(code: Failure['code'], message: string): Decision {
@@ -117,8 +200,8 @@ function create(state: ThreadState, command: Extract<Command, { kind: 'create' }
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent } = command
-  return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }) }] }
+  const { agent, tags, path, parent, changes } = command
+  return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }) }] }
 }
 
 function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {

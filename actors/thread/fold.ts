@@ -11,12 +11,18 @@ import type { Outcome } from '../../src/core/effect.js'
 import { broken, failure } from '../../src/core/failure.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message } from '../../src/core/message.js'
-import type { MessageReceived, ModelReplied, StopReason, ThreadRecord, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import type { CallAnswered, CallDecided, CallSettled, CallsMade, Landed, MessageReceived, ModelReplied, StopReason, ThreadRecord, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import { applyChanges } from '../../src/core/tree.js'
+import type { Changes } from '../../src/core/change.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
+import { denied } from './denied.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
-import { begin, createSlots, drain, fill, fillRest, firstHeld, hold } from './slots.js'
+import { isStuck } from './outstanding.js'
+import { count } from './policy.js'
+import { begin, close, closeRest, createSlots, drain, fill, firstHeld, hold, park, release, settle } from './slots.js'
+import type { Slot } from './slots.js'
 import type { ThreadState } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
@@ -45,6 +51,7 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       state.tags = record.tags
       state.createdAt = record.at
       if (record.parent !== undefined) state.parent = record.parent
+      if (record.changes) change(state, record.changes, record.at)
       return true
     case 'message.received':
       return receive(state, record)
@@ -55,13 +62,31 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'call.began':
       return record.step === state.step && begin(state.slots, record.index)
     case 'call.returned':
-      if (record.step !== state.step || !fill(state.slots, record.index, record.outcome)) return false
+      if (record.step !== state.step || !fill(state.slots, record.index, record)) return false
       takeResults(state, record.at)
-      // What waited behind a side effect is wanted now (TS2).
-      if (state.slots.items[record.index]?.call.sideEffect) state.wants++
+      // What waited for its turn may be wanted now (TS2).
+      if (state.slots.ordered) state.wants++
       return true
-    case 'call.held':
-      return record.step === state.step && hold(state.slots, record.index, record.why)
+    case 'call.settled':
+      return record.step === state.step && settled(state, record)
+    case 'call.held': {
+      const { why, prompt, at } = record
+      return record.step === state.step && hold(state.slots, record.index, { why, at, ...(prompt !== undefined && { prompt }) })
+    }
+    case 'call.parked':
+      return record.step === state.step && park(state.slots, record.index)
+    case 'call.decided':
+      return record.step === state.step && decided(state, record)
+    case 'call.answered':
+      return record.step === state.step && answered(state, record)
+    case 'call.queued':
+      state.queuedCalls.push({ call: record.call, run: record.run })
+      return true
+    case 'calls.made':
+      return makeCalls(state, record)
+    case 'thread.changed':
+      change(state, record.changes, record.at)
+      return true
     case 'turn.ended':
       return endTurn(state, record)
     case 'thread.paused':
@@ -73,12 +98,12 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
 }
 
 function signalOf(state: ThreadState, record: ThreadRecord): Signal {
-  const { open, held } = state.slots
-  const why = open === held ? firstHeld(state.slots) : undefined
+  const { open } = state.slots
+  const why = isStuck(state) ? firstHeld(state.slots) : undefined
   return {
     type: record.type,
     open,
-    held,
+    held: why ? open : 0,
     ...(why && { why }),
     ...(record.type === 'turn.ended' && { reason: record.reason }),
   }
@@ -114,6 +139,7 @@ function reply(state: ThreadState, record: ModelReplied & { readonly at: number 
   if (!turn || record.step !== state.step + 1) return false
   const { step, text, reasoning, calls, usage, at, stop } = record
   state.step = step
+  state.stepAt = at
   turn.steps++
   turn.usage = addUsage(turn.usage, usage)
   const ends = stop ?? endOf(record, state)
@@ -127,8 +153,78 @@ function reply(state: ThreadState, record: ModelReplied & { readonly at: number 
     ...(reasoning !== undefined && { reasoning }),
     ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
   })
-  state.slots = createSlots(calls)
+  state.slots = createSlots(calls, at)
   takeResults(state, at)
+  return true
+}
+
+/** A step that no model asked for. */
+function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMade & { readonly at: number }): boolean {
+  if (!state.turn || step !== state.step + 1) return false
+  state.step = step
+  state.stepAt = at
+  state.turn.steps++
+  delete state.turn.stop
+  if (stop) state.turn.stop = stop
+  state.queuedCalls = []
+  state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) })
+  state.slots = createSlots(calls, at)
+  takeResults(state, at)
+  return true
+}
+
+function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
+  const slot = state.slots.items[record.index]
+  const verdict = settle(state.slots, record)
+  if (!slot || !verdict) return false
+  if (verdict.kept) keep(state, verdict.kept, record)
+  if (record.verdict === 'kept' && state.turn) count(state.turn, slot, record.at)
+  takeResults(state, record.at)
+  return true
+}
+
+function keep(state: ThreadState, { changes, queued, messages }: Landed, { step, index }: CallSettled): void {
+  if (changes) change(state, changes, state.stepAt)
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '' })
+  messages?.forEach(({ text, silent }, number) => {
+    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }) }
+    state.queue.push({ message, delivery: 'steer' })
+  })
+}
+
+function change(state: ThreadState, { files, values }: Changes, at: number): void {
+  if (files) state.files = applyChanges(state.files, files, at)
+  for (const { key, value } of values ?? []) {
+    const version = (state.values[key]?.version ?? 0) + 1
+    state.values[key] = value === undefined ? { version } : { value, version }
+  }
+}
+
+function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {
+  const slot = slots.items[index]
+  if (!slot?.hold) return false
+  release(slots, slot)
+  slot.answer = { output }
+  return true
+}
+
+function decided(state: ThreadState, record: CallDecided): boolean {
+  const { index, decision, call } = record
+  const { slots } = state
+  const slot = slots.items[index]
+  if (!slot?.hold || slot.outcome) return false
+  if (decision === 'reject') {
+    close(slots, slot, denied(slot, record))
+    takeResults(state, state.updatedAt)
+    return true
+  }
+  release(slots, slot)
+  if (call) {
+    slot.call = call
+    slot.edited = true
+  }
+  // What may have happened is done again as something new.
+  delete slot.began
   return true
 }
 
@@ -141,16 +237,28 @@ function endOf({ calls, text }: ModelReplied, { queue }: ThreadState): StopReaso
 /** Moves finished results into the transcript; between two steps also what arrived meanwhile. */
 function takeResults(state: ThreadState, at: number): void {
   const { slots, step } = state
-  drain(slots, ({ call }, index, outcome) => state.transcript.items.push(resultMessage(outcome, { step, index, tool: call.tool, at })))
+  drain(slots, (slot, index, outcome) => {
+    if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
+      state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
+      state.archived++
+    }
+    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at }))
+  })
   if (slots.open === 0) takeQueued(state)
 }
 
-export function resultMessage(outcome: Outcome, of: { step: number; index: number; tool: string; at: number }): Message {
-  const call = callId(of.step, of.index)
-  const about = { id: `result_${of.step}_${of.index}`, role: 'tool', call, tool: of.tool, at: of.at } as const
-  return outcome.ok
-    ? { ...about, text: resultText(outcome.value) }
-    : { ...about, text: failureText(outcome.failure), failed: outcome.failure }
+/** Where a thread keeps which blob holds the whole of a long result. */
+const archiveKey = (call: string): string => `archive/${call}`
+
+export function resultMessage({ call, text, verdict, edited }: Slot, outcome: Outcome, of: { step: number; index: number; at: number }): Message {
+  const about = { id: `result_${of.step}_${of.index}`, role: 'tool', call: callId(of.step, of.index), tool: call.tool, at: of.at } as const
+  const said = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
+  return {
+    ...about,
+    text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
+    ...(!outcome.ok && { failed: outcome.failure }),
+    ...(verdict === 'cached' && { fromCache: true as const }),
+  }
 }
 
 function takeQueued(state: ThreadState): void {
@@ -166,10 +274,11 @@ function takeQueued(state: ThreadState): void {
 function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
   const why = `the turn ended: ${record.reason}${record.detail ? ` (${record.detail})` : ''}`
-  fillRest(state.slots, { ok: false, failure: failure('CANCELLED', `not finished: ${why}`) })
+  closeRest(state.slots, { ok: false, failure: failure('CANCELLED', `not finished: ${why}`) })
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   state.lastTurn = { run: record.run, reason: record.reason, ...(record.failure && { failure: record.failure }) }
   delete state.turn
+  state.queuedCalls = []
   return true
 }

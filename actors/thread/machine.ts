@@ -17,7 +17,7 @@ export interface Signal {
   readonly type: RecordType
   /** Calls of the step without a result, after this record. */
   readonly open: number
-  /** Of these, the ones that wait for someone. */
+  /** The same number when none of them can go on before someone has decided; less otherwise. */
   readonly held: number
   /** What the first held call waits for. */
   readonly why?: HoldReason
@@ -26,15 +26,17 @@ export interface Signal {
 
 type Guarded = { readonly event: Signal }
 
-/** Where a step stands after a call landed or was held. */
-const standing = [
-  { guard: 'allLanded', target: 'thinking' },
+/** Where a step with open calls stands. */
+const asked = [
   { guard: 'someRun', target: 'acting' },
   { guard: 'forApproval', target: 'waiting.approval' },
   { guard: 'forPerson', target: 'waiting.person' },
   { guard: 'forVariables', target: 'waiting.variables' },
   { guard: 'forChildren', target: 'waiting.children' },
 ] as const
+
+/** Where a step stands after a call landed, was held or let go. */
+const standing = [{ guard: 'allLanded', target: 'thinking' }, ...asked] as const
 
 /** The places of a thread, on one side of the gate; `cross` is the record that opens or shuts it. */
 function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: Gate, cross: Cross) {
@@ -44,13 +46,13 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'thread.ended': 'done',
     'thread.terminated': 'terminated',
   } as const
-  const landings = { 'call.returned': standing, 'call.held': standing } as const
+  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing } as const
   return {
     initial: 'fresh',
     states: {
       fresh: { on: { 'thread.created': 'idle' } },
       idle: { on: { ...through('idle'), ...ends, 'turn.started': 'thinking' } },
-      thinking: { on: { ...through('thinking'), ...ends, 'model.replied': { guard: 'hasCalls', target: 'acting' } } },
+      thinking: { on: { ...through('thinking'), ...ends, 'model.replied': asked, 'calls.made': asked } },
       acting: { on: { ...through('acting'), ...ends, ...landings } },
       waiting: {
         on: { ...ends, ...landings },
@@ -74,7 +76,6 @@ export const threadMachine = setup({
   types: { events: {} as Signal },
   guards: {
     failed: ({ event }: Guarded) => event.reason === 'failed',
-    hasCalls: ({ event }: Guarded) => event.open > 0,
     allLanded: ({ event }: Guarded) => event.open === 0,
     someRun: ({ event }: Guarded) => event.open > event.held,
     forApproval: ({ event }: Guarded) => event.why === 'approval',

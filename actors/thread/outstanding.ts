@@ -4,12 +4,14 @@
  *
  * OU1 Pure: equal states want equal effects. A finished effect is never wanted again.
  * OU2 Calls are listed in call order.
- * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait (T3).
+ * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait;
+ *     one that commutes waits for its intent only. A call that waits for someone holds back later barriers alone (T3).
  */
-import { callKey, modelKey, turnDeadlineKey } from '../../src/core/effect.js'
+import { callDeadlineKey, callKey, modelKey, turnDeadlineKey } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
-import { barrier } from './slots.js'
-import type { Slots } from './slots.js'
+import { createForesight } from './policy.js'
+import { awaitsVerdict, headOf } from './slots.js'
+import type { Slot } from './slots.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
 
@@ -18,27 +20,62 @@ export function outstanding(state: ThreadState): Effect[] {
   const { turn, place, step, slots } = state
   if (!turn) return effects
   if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
+  for (const { index, at } of callDeadlines(state)) effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (turn.stop && slots.open === 0) return effects
   if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
-    for (const index of wantedCalls(slots)) effects.push({ kind: 'call', key: callKey(step, index), step, index })
+    for (const { slot, index } of startable(state)) if (!slot.call.sideEffect || slot.began) effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
   }
   return effects
 }
 
-/** OU3: up to the first open call with a side effect; that one alone, and only when its intent is recorded. */
-function* wantedCalls(slots: Slots): Generator<number> {
-  const alone = barrier(slots)
-  if (alone !== undefined) {
-    if (slots.items[alone]?.began) yield alone
-    return
-  }
+/** A second run of a call is another effect (EF1). */
+function keyOf({ again, answer }: Slot, step: number, index: number): string {
+  return `${callKey(step, index)}${again ? '/again' : ''}${answer ? '/answer' : ''}`
+}
+
+/** Calls that nothing holds back, in call order; one with a side effect still needs its intent (OU3). */
+export function* startable({ slots, turn }: ThreadState): Generator<{ readonly slot: Slot; readonly index: number }> {
+  const foresight = createForesight(turn)
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
-    if (!slot || slot.outcome || slot.why) continue
-    if (slot.call.sideEffect) return
-    yield index
+    if (!slot) return
+    const { call } = slot
+    const head = index === slots.drained
+    const free = !slot.outcome && !slot.hold && (head || (!call.inTurn && !slot.again && foresight.allows(call)))
+    if (call.sideEffect && !call.commutes && !slot.outcome) {
+      if (head && free) yield { slot, index }
+      // One that waits for someone may be passed by calls without side effects; those go on when it is let go.
+      if (!slot.passed) return
+    } else if (free) yield { slot, index }
+    foresight.pass(call)
   }
+}
+
+/** Nothing can go on before someone has decided. */
+export function isStuck(state: ThreadState): boolean {
+  const { slots } = state
+  if (slots.held === 0) return false
+  const head = headOf(slots)
+  if (head && awaitsVerdict(head)) return false
+  for (const { slot } of startable(state)) if (slot === head || !slot.parked) return false
+  return true
+}
+
+function* callDeadlines({ slots }: ThreadState): Generator<{ readonly index: number; readonly at: number }> {
+  if (slots.held === 0) return
+  for (let index = slots.drained; index < slots.items.length; index++) {
+    const at = slots.items[index]?.hold?.deadlineAt
+    if (at !== undefined) yield { index, at }
+  }
+}
+
+/** The earliest instant at which the thread must be told that time is up. */
+export function earliestWake(state: ThreadState): number | undefined {
+  let earliest = state.turn?.deadlineAt
+  if (!state.turn) return undefined
+  for (const { at } of callDeadlines(state)) if (earliest === undefined || at < earliest) earliest = at
+  return earliest
 }
 
 /** A paused thread starts nothing; what already runs may land. */
@@ -48,7 +85,7 @@ export function mayStart({ place }: ThreadState): boolean {
 
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
-  const { place, turn, queue } = state
+  const { place, turn, queue, queuedCalls } = state
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
-  return !turn && (isOver(state) || queue.every(({ delivery }) => delivery === 'store'))
+  return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

@@ -1,51 +1,79 @@
 /**
- * Slots: one per call of the current step, by call index. Results land in any order and are taken out in
- * call order.
+ * Slots: one per call of the current step, by call index. Outcomes land in any order and are taken out in call order.
  *
- * SL1 A slot is filled once; a second outcome for it changes nothing.
+ * SL1 A slot is filled once; a second outcome for it changes nothing, unless the first was found stale.
  * SL2 `drain` gives results strictly in call order, each exactly once, whatever order they landed in.
  * SL3 Filling and draining cost the same for the first and the ten-thousandth slot.
+ * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import type { Outcome } from '../../src/core/effect.js'
-import type { HoldReason, RecordedCall } from '../../src/core/record.js'
+import type { CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
+import type { Json } from '../../src/core/json.js'
 
 export interface Slot {
-  readonly call: RecordedCall
+  call: RecordedCall
   outcome?: Outcome
+  /** What came with the outcome, while it waits for its verdict. */
+  landed?: Landed
+  /** What the model reads in place of the outcome. */
+  text?: string
+  verdict?: CallSettled['verdict']
   /** Its intent is recorded: the body may have run. */
   began?: true
   /** Set while the call waits for someone. */
-  why?: HoldReason
+  hold?: Hold & { readonly at: number }
+  /** Its body waits for its turn, behind a call that waits for someone. */
+  parked?: true
+  /** It was held once: calls behind it may have started, and are not called back. */
+  passed?: true
+  /** It was approved with other args than the model gave. */
+  edited?: true
+  /** What the person gave; the tool makes its result of it. */
+  answer?: { readonly output: Json }
+  /** What it read had changed: it runs once more, at its turn. */
+  again?: true
 }
 
 export interface Slots {
   readonly items: Slot[]
-  /** Slots without an outcome. */
+  /** Slots without an outcome that counts. */
   open: number
   /** Of these, the ones that wait for someone. */
   held: number
-  /** Slots whose outcome was taken out. */
+  /** Slots whose outcome was taken out: the turn of the next one has come. */
   drained: number
+  /** Some call starts only when the ones before it are done. */
+  readonly ordered: boolean
 }
 
-export function createSlots(calls: readonly RecordedCall[]): Slots {
-  const slots: Slots = { items: [], open: 0, held: 0, drained: 0 }
+export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
+  const slots = { items: [] as Slot[], open: 0, held: 0, drained: 0, ordered: false }
   for (const call of calls) {
     if (call.refused) slots.items.push({ call, outcome: { ok: false, failure: call.refused } })
+    else if (call.answered !== undefined) slots.items.push({ call, outcome: { ok: true, value: call.answered } })
     else {
-      slots.items.push({ call })
+      slots.items.push(call.hold ? { call, hold: { ...call.hold, at }, passed: true } : { call })
       slots.open++
+      if (call.hold) slots.held++
+      if (call.sideEffect || call.inTurn || call.policy) slots.ordered = true
     }
   }
   return slots
 }
 
-export function fill(slots: Slots, index: number, outcome: Outcome): boolean {
+/** It has an outcome, and whether that counts is said when its turn comes (SL4). */
+export function awaitsVerdict({ landed }: Slot): boolean {
+  return landed !== undefined
+}
+
+export function fill(slots: Slots, index: number, landed: Landed): boolean {
   const slot = slots.items[index]
-  if (!slot || slot.outcome) return false
+  if (!slot || slot.outcome || slot.again !== landed.again) return false
   release(slots, slot)
-  slot.outcome = outcome
-  slots.open--
+  slot.outcome = landed.outcome
+  if (landed.text !== undefined) slot.text = landed.text
+  if (landed.provisional) slot.landed = landed
+  else slots.open--
   return true
 }
 
@@ -56,41 +84,83 @@ export function begin(slots: Slots, index: number): boolean {
   return true
 }
 
-/** The call that all others wait for: it has a side effect, and everything before it is answered. */
-export function barrier(slots: Slots): number | undefined {
-  const { drained } = slots
-  const slot = slots.items[drained]
-  return slot && !slot.outcome && !slot.why && slot.call.sideEffect ? drained : undefined
+/** Gives the verdict; what came with the outcome, when it counts. */
+export function settle(slots: Slots, { index, verdict, outcome, text }: CallSettled): { readonly kept?: Landed } | undefined {
+  const slot = slots.items[index]
+  if (!slot || slot.verdict || index !== slots.drained) return undefined
+  const { landed } = slot
+  delete slot.landed
+  if (verdict === 'stale') {
+    delete slot.outcome
+    delete slot.text
+    slot.again = true
+    return {}
+  }
+  release(slots, slot)
+  slot.verdict = verdict
+  slots.open--
+  if (verdict === 'kept') return landed ? { kept: landed } : {}
+  if (outcome) slot.outcome = outcome
+  delete slot.text
+  if (text !== undefined) slot.text = text
+  return {}
 }
 
-export function hold(slots: Slots, index: number, why: HoldReason): boolean {
+export function hold(slots: Slots, index: number, why: Hold & { readonly at: number }): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome) return false
-  if (!slot.why) slots.held++
-  slot.why = why
+  if (!slot.hold) slots.held++
+  slot.hold = why
+  slot.passed = true
   return true
 }
 
-function release(slots: Slots, slot: Slot): void {
-  if (!slot.why) return
-  delete slot.why
+export function park(slots: Slots, index: number): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome || slot.parked) return false
+  slot.parked = true
+  return true
+}
+
+export function release(slots: Slots, slot: Slot): void {
+  if (!slot.hold) return
+  delete slot.hold
   slots.held--
 }
 
-/** Fills whatever is open: the turn is over. */
-export function fillRest(slots: Slots, outcome: Outcome): void {
-  for (let index = slots.drained; index < slots.items.length; index++) fill(slots, index, outcome)
+/** Gives a call its last outcome whatever it waits for: nothing is to be said about it any more. */
+export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
+  release(slots, slot)
+  slot.outcome = outcome
+  slot.verdict = 'kept'
+  delete slot.landed
+  delete slot.text
+  slots.open--
+}
+
+/** Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was changed. */
+export function closeRest(slots: Slots, outcome: Outcome): void {
+  for (let index = slots.drained; index < slots.items.length; index++) {
+    const slot = slots.items[index]
+    if (slot && !slot.outcome) close(slots, slot, outcome)
+    else if (slot && awaitsVerdict(slot)) close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
+  }
 }
 
 export function drain(slots: Slots, take: (slot: Slot, index: number, outcome: Outcome) => void): void {
   for (;;) {
     const slot = slots.items[slots.drained]
-    if (!slot?.outcome) return
+    if (!slot?.outcome || awaitsVerdict(slot)) return
     take(slot, slots.drained, slot.outcome)
     slots.drained++
   }
 }
 
+/** The call whose turn it is. */
+export function headOf(slots: Slots): Slot | undefined {
+  return slots.items[slots.drained]
+}
+
 export function firstHeld(slots: Slots): HoldReason | undefined {
-  return slots.held > 0 ? slots.items.find((slot) => slot.why)?.why : undefined
+  return slots.held > 0 ? slots.items.find(({ hold: held }) => held)?.hold?.why : undefined
 }

@@ -8,12 +8,16 @@
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
  */
 import type { Message } from '../../src/core/message.js'
-import type { Delivery, StopReason } from '../../src/core/record.js'
+import type { Delivery, RecordedCall, StopReason } from '../../src/core/record.js'
 import type { Failure } from '../../src/core/failure.js'
+import type { Json } from '../../src/core/json.js'
+import { emptyTree } from '../../src/core/tree.js'
+import type { DirNode } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 import type { Usage } from '../../src/core/usage.js'
 import { placeAt } from './place.js'
 import type { Place } from './place.js'
+import type { Tally } from './policy.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
 
@@ -26,6 +30,8 @@ export interface Turn {
   usage: Usage
   /** Set by a last reply: the turn ends when its calls are answered. */
   stop?: StopReason
+  /** Of calls with a policy. */
+  tally?: Tally
 }
 
 export interface EndedTurn {
@@ -65,10 +71,19 @@ export interface ThreadState {
   updatedAt: number
   /** Steps begun; the one in work while acting. */
   step: number
+  /** When the step's calls were asked for: the time of all that they change. */
+  stepAt: number
   turn?: Turn
   lastTurn?: EndedTurn
   slots: Slots
   queue: Queued[]
+  /** Calls to be made when those of the step are done. */
+  queuedCalls: { readonly call: RecordedCall; readonly run: string }[]
+  files: DirNode
+  /** Results that were too long for the transcript. */
+  archived: number
+  /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
+  values: Record<string, { readonly value?: Json; readonly version: number }>
   accepted: Map<string, Accepted>
   usage: Usage
   transcript: Transcript
@@ -86,21 +101,38 @@ export function createState(id: string): ThreadState {
     createdAt: 0,
     updatedAt: 0,
     step: 0,
+    stepAt: 0,
     slots: createSlots([]),
     queue: [],
+    queuedCalls: [],
+    files: emptyTree,
+    archived: 0,
+    values: {},
     accepted: new Map(),
     usage: noUsage,
     transcript: { skipped: 0, items: [] },
   }
 }
 
-export type Status = 'created' | 'idle' | 'thinking' | 'acting' | 'waiting' | 'paused' | 'failed' | 'done' | 'terminated'
+export type Status = 'created' | 'idle' | 'thinking' | 'acting' | 'waiting' | 'awaiting_approval' | 'awaiting_human' | 'awaiting_variables' | 'paused' | 'failed' | 'done' | 'terminated'
 
-export function statusOf({ place }: Pick<ThreadState, 'place'>): Status {
-  if (place.work === 'done' || place.work === 'terminated') return place.work
-  if (place.gate === 'paused') return 'paused'
-  if (place.work.startsWith('waiting.')) return 'waiting'
-  return place.work === 'fresh' ? 'created' : (place.work as Status)
+const statuses = {
+  fresh: 'created',
+  idle: 'idle',
+  thinking: 'thinking',
+  acting: 'acting',
+  'waiting.approval': 'awaiting_approval',
+  'waiting.person': 'awaiting_human',
+  'waiting.variables': 'awaiting_variables',
+  'waiting.children': 'waiting',
+  failed: 'failed',
+  done: 'done',
+  terminated: 'terminated',
+} as const
+
+export function statusOf(state: Pick<ThreadState, 'place'>): Status {
+  const { gate, work } = state.place
+  return gate === 'paused' && !isOver(state) ? 'paused' : statuses[work]
 }
 
 /** The thread takes no more messages. */

@@ -3,167 +3,166 @@
  * mistake that can be found without running anything.
  *
  * AP1 Names are unique per kind, none is reserved, and every name that a definition mentions exists.
- * AP2 All mistakes of an app are reported at once, each with the source it came from.
+ * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known.
+ * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
 import { z } from 'zod'
 import { SkeinError, toFailure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
+import { effectOf } from './effect.js'
+import { checkMentions, toolsNamed } from './mentions.js'
+import { isReserved } from './reserved.js'
+import { checkForm } from './schema.js'
+import { checkEffect, checkShape } from './tool-checks.js'
+import { ignoresKey } from './tool-key.js'
 
-export interface App {
+export { isDefinition } from './schema.js'
+
+type JsonSchema = { readonly [key: string]: Json }
+
+export interface Shelves {
   readonly agents: ReadonlyMap<string, AgentDefinition>
   readonly prompts: ReadonlyMap<string, PromptDefinition>
   readonly tools: ReadonlyMap<string, ToolDefinition>
   readonly models: ReadonlyMap<string, ModelDefinition>
-  /** JSON Schema of each tool's args. */
-  readonly parameters: ReadonlyMap<string, { readonly [key: string]: Json }>
+  /** JSON Schema of each tool's args, as a model sends them. */
+  readonly parameters: ReadonlyMap<string, JsonSchema>
+}
+
+export interface App extends Shelves {
   /** What a worker thread imports to get the same tools; absent for definitions that live in this process alone. */
   readonly module?: string
+  /** What the author should know and need not change. */
+  readonly warnings: readonly string[]
 }
 
-/** Names that Skein gives to tools of its own. */
-const reserved: ReadonlySet<string> = new Set([
-  'subagent_create',
-  'subagent_message',
-  'subagent_list',
-  'manage_todo_list',
-  'get_tool_response',
-  'response',
-  'ask_user_question',
-  'shared',
-])
-
-const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, 'a name is a letter, then up to 63 letters, digits, "_" or "-"')
-const schema = z.custom<z.ZodType>((value) => isObject(value) && '_zod' in value, 'must be a zod 4 schema')
-const body = z.custom<ToolDefinition['execute']>((value) => typeof value === 'function', 'must be a function (state, args) => result')
-const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
-
-const definitionSchema = z.discriminatedUnion('kind', [
-  z.strictObject({
-    kind: z.literal('tool'),
-    name,
-    description: z.string(),
-    args: schema,
-    execute: body,
-    outputSchema: schema.optional(),
-    timeoutMs: z.number().positive().optional(),
-    sideEffect: z.boolean().optional(),
-    idempotent: z.boolean().optional(),
-    probe: body.optional(),
-    onUnknown: z.enum(['tell', 'retry']).optional(),
-    cpu: z.boolean().optional(),
-    where: z.enum(['worker', 'host']).optional(),
-  }),
-  z.strictObject({
-    kind: z.literal('prompt'),
-    name,
-    prompt: z.string(),
-    model: z.string(),
-    tools: z.array(z.string()).optional(),
-    toolChoice: choice.optional(),
-    parallelToolCalls: z.boolean().optional(),
-    reasoning: z.enum(['low', 'medium', 'high']).optional(),
-  }),
-  z.strictObject({
-    kind: z.literal('model'),
-    name,
-    model: z.custom((value) => isObject(value) || typeof value === 'function', 'must be a model or a function that gives one'),
-    fallback: z.array(z.string()).optional(),
-    maxRetries: z.number().int().min(0).optional(),
-    costPerMillion: z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) }).optional(),
-  }),
-  z.strictObject({
-    kind: z.literal('agent'),
-    name,
-    type: z.literal('ai_human'),
-    sideA: z.strictObject({ prompt: z.string(), label: z.string().optional(), maxSteps: z.number().int().positive().optional() }),
-  }),
-])
-
-const kinds: ReadonlySet<unknown> = new Set(['tool', 'prompt', 'model', 'agent'])
-
-export function isDefinition(value: unknown): value is Definition {
-  return isObject(value) && kinds.has(value['kind']) && typeof value['name'] === 'string'
+export interface AppOptions {
+  readonly module?: string
+  /** Tools that may be named without being defined; those with a reserved name are the runtime's, and always there. */
+  readonly builtins?: readonly ToolDefinition[]
+  /** The file of each definition, where they come from many. */
+  readonly files?: ReadonlyMap<Definition, string>
+  /** Warnings of whoever collected the definitions. */
+  readonly warnings?: readonly string[]
 }
 
-/** Checks definitions and gives the app; `source` says in errors where they came from. */
-export function createApp(definitions: readonly Definition[], source: string, module?: string): App {
-  const app = {
-    agents: new Map<string, AgentDefinition>(),
-    prompts: new Map<string, PromptDefinition>(),
-    tools: new Map<string, ToolDefinition>(),
-    models: new Map<string, ModelDefinition>(),
-    parameters: new Map<string, { readonly [key: string]: Json }>(),
-  }
-  const mistakes: Mistake[] = []
-  for (const definition of definitions) admit(app, definition, mistakes)
-  checkMentions(app, mistakes)
-  const [first] = mistakes
-  if (first) {
-    const lines = mistakes.map(({ text }) => `- ${text}`).join('\n')
-    throw new SkeinError(first.code, `${source} has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${lines}`, {
-      data: { source, mistakes: mistakes.map(({ text }) => text) },
-    })
-  }
-  return { ...app, ...(module !== undefined && { module }) }
-}
-
-interface Mistake {
+export interface Mistake {
   readonly code: 'BAD_OPTION' | 'DUPLICATE_NAME' | 'RESERVED_NAME' | 'UNKNOWN_PROMPT' | 'UNKNOWN_MODEL' | 'UNKNOWN_TOOL'
+  readonly definition?: Definition
   readonly text: string
 }
 
-type Shelves = Omit<App, 'module'>
-type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never }
+/** Checks definitions and gives the app; `source` says in errors where they came from. */
+export function createApp(definitions: readonly Definition[], source: string, options: AppOptions = {}): App {
+  const { module, builtins = [], files = new Map<Definition, string>() } = options
+  const app = createShelves()
+  const mistakes: Mistake[] = []
+  for (const definition of definitions) mistakes.push(...admit(app, definition))
+  for (const builtin of namedBuiltins(app, builtins)) mistakes.push(...stand(app, builtin))
+  mistakes.push(...checkMentions(app, builtins.map(({ name }) => name)))
+  for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
+  if (mistakes.length > 0) throw refusal(mistakes, { source, files })
+  return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...(module !== undefined && { module }) }
+}
 
-function admit(app: Filling, definition: Definition, mistakes: Mistake[]): void {
+type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never } & { readonly mcps: Map<string, McpDefinition> }
+
+function createShelves(): Filling {
+  return { agents: new Map(), prompts: new Map(), tools: new Map(), models: new Map(), mcps: new Map(), parameters: new Map() }
+}
+
+function admit(app: Filling, definition: Definition): readonly Mistake[] {
   // A list from plain JavaScript may hold anything.
-  if (!isObject(definition)) return void mistakes.push({ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` })
-  const title = `${definition.kind} ${JSON.stringify(definition.name)}`
-  const checked = definitionSchema.safeParse(definition)
-  if (!checked.success) {
-    for (const { path, message } of checked.error.issues) mistakes.push({ code: 'BAD_OPTION', text: `${title}: ${path.join('.') || 'it'}: ${message}` })
-    return
-  }
+  if (!isObject(definition)) return [{ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` }]
+  const wrong = checkForm(definition)
+  if (wrong.length > 0) return wrong.map((text) => mistake(definition, text))
+  const title = titleOf(definition)
+  const mistakes: Mistake[] = []
+  if (app[`${definition.kind}s`].has(definition.name)) mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
+  if (isReserved(definition.name)) mistakes.push({ code: 'RESERVED_NAME', definition, text: `${title}: this name belongs to Skein; choose another` })
+  return [...mistakes, ...stand(app, definition)]
+}
+
+/** Puts it on its shelf. */
+function stand(app: Filling, definition: Definition): readonly Mistake[] {
   const shelf: Map<string, Definition> = app[`${definition.kind}s`]
-  if (shelf.has(definition.name)) mistakes.push({ code: 'DUPLICATE_NAME', text: `there are two definitions of ${title}` })
-  if (reserved.has(definition.name)) mistakes.push({ code: 'RESERVED_NAME', text: `${title}: this name belongs to Skein; choose another` })
   shelf.set(definition.name, definition)
-  if (definition.kind === 'tool') describeArgs(app, definition, mistakes)
+  if (definition.kind === 'tool') return [...checkShape(definition).map((text) => mistake(definition, text)), ...describeArgs(app, definition)]
+  if (definition.kind === 'prompt' && definition.outputSchema) {
+    const told = tell(definition.outputSchema)
+    if ('why' in told) return [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)]
+  }
+  return []
 }
 
-function describeArgs(app: Filling, tool: ToolDefinition, mistakes: Mistake[]): void {
+function titleOf({ kind, name }: Definition): string {
+  return `${kind} ${JSON.stringify(name)}`
+}
+
+function mistake(definition: Definition, text: string): Mistake {
+  return { code: 'BAD_OPTION', definition, text: `${titleOf(definition)}: ${text}` }
+}
+
+function describeArgs(app: Filling, tool: ToolDefinition): readonly Mistake[] {
+  const told = tool.parameters ? { schema: tool.parameters } : tell(tool.args)
+  if ('why' in told) return [mistake(tool, `its args cannot be told to a model as JSON Schema: ${told.why}`)]
+  app.parameters.set(tool.name, told.schema)
+  const { type = 'object' } = told.schema
+  return type === 'object' ? [] : [mistake(tool, `its args must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
+}
+
+function tell(schema: z.ZodType): { readonly schema: JsonSchema } | { readonly why: string } {
   try {
-    const { $schema: _, ...parameters } = z.toJSONSchema(tool.args, { io: 'input' }) as { [key: string]: Json }
-    if (parameters['type'] !== undefined && parameters['type'] !== 'object') {
-      mistakes.push({ code: 'BAD_OPTION', text: `tool "${tool.name}": its args must be an object (z.object({ … })), not ${JSON.stringify(parameters['type'])}` })
-    }
-    app.parameters.set(tool.name, parameters)
+    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' }) as { [key: string]: Json }
+    return { schema: rest }
   } catch (thrown) {
-    const { message } = toFailure(thrown, 'BAD_OPTION')
-    mistakes.push({ code: 'BAD_OPTION', text: `tool "${tool.name}": its args cannot be told to a model as JSON Schema: ${message}` })
+    return { why: toFailure(thrown, 'BAD_OPTION').message }
   }
 }
 
-function checkMentions(app: Shelves, mistakes: Mistake[]): void {
-  const known = (shelf: ReadonlyMap<string, unknown>): string => [...shelf.keys()].join(', ') || 'none'
-  for (const agent of app.agents.values()) {
-    if (!app.prompts.has(agent.sideA.prompt)) {
-      mistakes.push({ code: 'UNKNOWN_PROMPT', text: `agent "${agent.name}" names the prompt "${agent.sideA.prompt}"; there are: ${known(app.prompts)}` })
+/** AP3, with what they use themselves. */
+function namedBuiltins(app: Shelves, builtins: readonly ToolDefinition[]): ReadonlySet<ToolDefinition> {
+  const taken = new Set<ToolDefinition>()
+  const take = (names: Iterable<string>): void => {
+    for (const name of names) {
+      const builtin = app.tools.has(name) ? undefined : builtins.find((tool) => tool.name === name)
+      if (!builtin || taken.has(builtin)) continue
+      taken.add(builtin)
+      take(builtin.uses ?? [])
     }
   }
-  for (const prompt of app.prompts.values()) {
-    if (!app.models.has(prompt.model)) {
-      mistakes.push({ code: 'UNKNOWN_MODEL', text: `prompt "${prompt.name}" names the model "${prompt.model}"; there are: ${known(app.models)}` })
+  take([...builtins.map(({ name }) => name).filter(isReserved), ...toolsNamed(app)])
+  return taken
+}
+
+interface Origin {
+  readonly source: string
+  readonly files: ReadonlyMap<Definition, string>
+}
+
+function refusal(mistakes: readonly Mistake[], { source, files }: Origin): SkeinError {
+  const texts = mistakes.map(({ definition, text }) => {
+    const file = definition && files.get(definition)
+    return file === undefined ? text : `${file}: ${text}`
+  })
+  const count = texts.length === 1 ? 'a mistake' : `${texts.length} mistakes`
+  const [first] = mistakes
+  return new SkeinError(first?.code ?? 'BAD_OPTION', `${source} has ${count}:\n${texts.map((text) => `- ${text}`).join('\n')}`, { data: { source, mistakes: texts } })
+}
+
+function warningsOf(app: Shelves, { source, files }: Origin): readonly string[] {
+  return [...app.tools.values()].flatMap((tool) => {
+    const title = `${files.get(tool) ?? source}: ${titleOf(tool)}`
+    const warnings: string[] = []
+    if (ignoresKey(tool)) {
+      warnings.push(
+        `${title} has a side effect and never looks at state.idempotencyKey: after a crash nobody can tell whether it happened. Hand the key to what it acts on and say idempotent: true, or have a probe ask for it`,
+      )
     }
-    for (const tool of prompt.tools ?? []) {
-      if (!app.tools.has(tool)) mistakes.push({ code: 'UNKNOWN_TOOL', text: `prompt "${prompt.name}" names the tool "${tool}"; there are: ${known(app.tools)}` })
-    }
-  }
-  for (const model of app.models.values()) {
-    for (const fallback of model.fallback ?? []) {
-      if (!app.models.has(fallback)) mistakes.push({ code: 'UNKNOWN_MODEL', text: `model "${model.name}" falls back to "${fallback}"; there are: ${known(app.models)}` })
-    }
-  }
+    if (tool.sideEffect === false && effectOf(tool, app).sideEffect) warnings.push(`${title} says sideEffect: false and uses tools that have one (${tool.uses?.join(', ')}): it counts as one that has`)
+    return warnings
+  })
 }

@@ -154,7 +154,8 @@ function matches(head: Head, filter: HeadFilter): boolean {
     (filter.agent === undefined || head.agent === filter.agent) &&
     (filter.tag === undefined || head.tags.includes(filter.tag)) &&
     (filter.parent === undefined || head.parent === filter.parent) &&
-    (filter.root === undefined || head.root === filter.root)
+    (filter.root === undefined || head.root === filter.root) &&
+    (filter.pending === undefined || head.pending !== undefined)
   )
 }
 

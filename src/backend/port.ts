@@ -13,6 +13,24 @@
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
  */
 import type { Json } from '../core/json.js'
+import type { HoldReason } from '../core/record.js'
+
+/** Something that a thread waits for someone to decide or to give. */
+export interface Pending {
+  /** The call's id in its thread. */
+  readonly call: string
+  readonly why: HoldReason
+  readonly tool: string
+  readonly args: Json
+  readonly requestedAt: number
+  readonly prompt?: string
+  readonly defaults?: Json
+  readonly deadlineAt?: number
+  /** What is decided when the deadline comes. */
+  readonly atDeadline?: 'approve' | 'reject'
+  /** It may already have happened: the question is whether to do it again. */
+  readonly unknown?: true
+}
 
 /** The thread's entry in the index; derived by its owner, written with every commit. */
 export interface Head {
@@ -26,6 +44,7 @@ export interface Head {
   readonly rest: boolean
   /** The earliest deadline that the thread waits for. */
   readonly wakeAt?: number
+  readonly pending?: readonly Pending[]
   readonly createdAt: number
   readonly updatedAt: number
 }
@@ -91,6 +110,8 @@ export interface HeadFilter {
   readonly tag?: string
   readonly parent?: string
   readonly root?: string
+  /** Only threads that wait for someone. */
+  readonly pending?: true
   /** 1,000 unless given; `next` of the answer says that there is more. */
   readonly limit?: number
   /** `next` of an earlier answer. */
@@ -136,7 +157,7 @@ export interface Signals {
 }
 
 export interface Blobs {
-  /** Stores the bytes and gives their sha256 in hex. */
+  /** Stores the bytes and gives their sha256 in hex; durable when it resolves. */
   put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
   /** Fails with BLOB_MISSING, at the end of the stream too when the bytes are not those of the hash. */
   get(hash: string): AsyncIterable<Uint8Array>

@@ -1,44 +1,137 @@
-/** The calls of a turn as a watcher needs them: each when it is asked for, when it waits, and when it is answered. */
-import type { Json, Outcome, SkeinEvent } from '../index.js'
+/**
+ * The calls of a turn as a watcher needs them: each when it is asked for, when it waits for someone and goes on, and when
+ * it is answered.
+ *
+ * CV1 A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
+ */
+import type { InboxItem, Json, Outcome, SkeinEvent } from '../index.js'
+
+export type HoldReason = InboxItem['why']
 
 export interface ShownCall {
   readonly id: string
   readonly tool: string
   readonly args: Json
-  readonly askedAt: number
+  /** When it was asked for, or last went on. */
+  readonly startedAt: number
 }
 
 export type CallNews =
   | { readonly state: 'asked'; readonly call: ShownCall }
-  | { readonly state: 'held'; readonly call: ShownCall; readonly why: string }
-  | { readonly state: 'answered'; readonly call: ShownCall; readonly outcome: Outcome; readonly tookMs: number }
+  | { readonly state: 'held'; readonly call: ShownCall; readonly why: HoldReason; readonly prompt?: string }
+  /** Someone let it go on. */
+  | { readonly state: 'freed'; readonly call: ShownCall; readonly how: 'approved' | 'answered'; readonly by?: string; readonly edited?: true }
+  | { readonly state: 'denied'; readonly call: ShownCall; readonly by?: string; readonly comment?: string }
+  /** It has a result; whether that counts is said when its turn comes. */
+  | { readonly state: 'returned'; readonly call: ShownCall }
+  /** What it read has changed since. */
+  | { readonly state: 'again'; readonly call: ShownCall }
+  /** Without `tookMs` it was not run. */
+  | { readonly state: 'answered'; readonly call: ShownCall; readonly outcome: Outcome; readonly tookMs?: number; readonly cached?: true }
+
+type Of<Type extends SkeinEvent['type']> = Extract<SkeinEvent, { readonly type: Type }>
 
 /** What is told of a call later has neither its args nor its time: the request must be remembered. */
 export function createCalls() {
-  const open = new Map<string, ShownCall>()
+  const memory = createMemory()
   return {
     take(event: SkeinEvent): readonly CallNews[] {
       switch (event.type) {
         case 'model.replied':
-          return event.calls.map(({ tool, args, refused }, index): CallNews => {
-            const call = { id: event.callIds[index] ?? '', tool, args, askedAt: event.at }
-            if (refused) return { state: 'answered', call, outcome: { ok: false, failure: refused }, tookMs: 0 }
-            open.set(call.id, call)
-            return { state: 'asked', call }
-          })
-        case 'call.held': {
-          const id = `call_${event.step}_${event.index}`
-          return [{ state: 'held', call: open.get(id) ?? { id, tool: id, args: null, askedAt: event.at }, why: event.why }]
-        }
-        case 'tool.result': {
-          const { call: id, tool, at, outcome } = event
-          const call = open.get(id) ?? { id, tool, args: null, askedAt: at }
-          open.delete(id)
-          return [{ state: 'answered', call, outcome, tookMs: at - call.askedAt }]
-        }
+        case 'calls.made':
+          return ask(memory, event)
+        case 'call.began':
+          // It waited for the calls before it.
+          memory.goOn(memory.known(event), event.at)
+          return []
+        case 'call.held':
+          return [held(memory.known(event), event)]
+        case 'call.decided':
+          return [decide(memory, event)]
+        case 'call.answered':
+          return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'answered', ...(event.answeredBy !== undefined && { by: event.answeredBy }) }]
+        case 'tool.result':
+          return land(memory, event)
+        case 'call.settled':
+          return settle(memory, event)
         default:
           return []
       }
     },
   }
+}
+
+interface Returned {
+  readonly outcome: Outcome
+  readonly tookMs: number
+}
+
+type Memory = ReturnType<typeof createMemory>
+
+function createMemory() {
+  const open = new Map<string, ShownCall>()
+  const results = new Map<string, Returned>()
+  return {
+    open,
+    results,
+    /** One that was asked for before what we have seen is called by its id. */
+    known({ step, index, at }: { step: number; index: number; at: number }): ShownCall {
+      const id = `call_${step}_${index}`
+      return open.get(id) ?? { id, tool: id, args: null, startedAt: at }
+    },
+    goOn(call: ShownCall, startedAt: number, args = call.args): ShownCall {
+      const now = { ...call, args, startedAt }
+      open.set(call.id, now)
+      results.delete(call.id)
+      return now
+    },
+    over(call: ShownCall): ShownCall {
+      open.delete(call.id)
+      results.delete(call.id)
+      return call
+    },
+  }
+}
+
+function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.made'>): readonly CallNews[] {
+  return calls.flatMap(({ tool, args, refused, answered, hold }, index): CallNews[] => {
+    const call = { id: `call_${step}_${index}`, tool, args, startedAt: at }
+    if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
+    if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
+    open.set(call.id, call)
+    return [{ state: 'asked', call }, ...(hold ? [held(call, hold)] : [])]
+  })
+}
+
+function held(call: ShownCall, { why, prompt }: { readonly why: HoldReason; readonly prompt?: string }): CallNews {
+  return { state: 'held', call, why, ...(prompt !== undefined && { prompt }) }
+}
+
+function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallNews {
+  const call = known(event)
+  const { decision, decidedBy, comment, at } = event
+  const by = decidedBy !== undefined && { by: decidedBy }
+  if (decision === 'reject') return { state: 'denied', call: over(call), ...by, ...(comment !== undefined && { comment }) }
+  return { state: 'freed', call: goOn(call, at, event.call?.args), how: 'approved', ...by, ...(event.call && { edited: true }) }
+}
+
+function land({ open, results, known, over }: Memory, event: Of<'tool.result'>): readonly CallNews[] {
+  const { tool, outcome, at } = event
+  const call = { ...known(event), tool }
+  const tookMs = at - call.startedAt
+  if (!event.provisional) return [{ state: 'answered', call: over(call), outcome, tookMs }]
+  open.set(call.id, call)
+  results.set(call.id, { outcome, tookMs })
+  return [{ state: 'returned', call }]
+}
+
+function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'>): readonly CallNews[] {
+  const call = known(event)
+  const { verdict, at } = event
+  if (verdict === 'stale') return [{ state: 'again', call: goOn(call, at) }]
+  const { outcome: own, tookMs } = results.get(call.id) ?? {}
+  const outcome = event.outcome ?? own
+  // Its result came before what we have seen.
+  if (!outcome) return []
+  return [{ state: 'answered', call: over(call), outcome, ...(tookMs !== undefined && { tookMs }), ...(verdict === 'cached' && { cached: true }) }]
 }

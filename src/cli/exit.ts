@@ -22,14 +22,24 @@ export function exitOfStop(reason: StopReason): ExitCode {
   return byStop[reason]
 }
 
+const standstills = ['paused', 'awaiting_approval', 'awaiting_human', 'awaiting_variables'] as const
+
+/** A status in which a thread stands still until someone acts. */
+export type Standstill = (typeof standstills)[number]
+
+export function isStandstill(status: string): status is Standstill {
+  return standstills.some((known) => known === status)
+}
+
 /** What a thread that has nothing to do stands at. */
 export function exitOfStatus(status: string): ExitCode {
-  if (status === 'paused' || status === 'waiting') return exitCode.waiting
+  // Not `waiting`: children come back by themselves.
+  if (isStandstill(status)) return exitCode.waiting
   if (status === 'failed') return exitCode.failed
   return status === 'terminated' ? exitCode.cancelled : exitCode.ok
 }
 
-/** 4 when whoever typed the command must change something. */
+/** 4 when whoever typed the command must change something: where nothing runs, what a model would read is for them. */
 export function exitOfFailure(group: FailureGroup): ExitCode {
-  return group === 'caller' ? exitCode.badInput : exitCode.failed
+  return group === 'caller' || group === 'model' ? exitCode.badInput : exitCode.failed
 }

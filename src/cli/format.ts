@@ -71,6 +71,19 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
+const units = ['B', 'kB', 'MB', 'GB', 'TB']
+
+export function bytes(count: number): string {
+  let rest = count
+  let unit = 0
+  // Not 1000: that is what 999.95 would be rounded to.
+  while (rest >= 999.95 && unit < units.length - 1) {
+    rest /= 1_000
+    unit++
+  }
+  return `${unit === 0 ? count : rest.toFixed(1)} ${units[unit]}`
+}
+
 export function failureLine({ code, message }: Failure, most = 500): string {
   return `${code}: ${oneLine(message, most)}`
 }

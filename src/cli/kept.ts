@@ -1,4 +1,7 @@
 /** Commands that nobody answers because no host serves the store: they are kept, which is no failure. */
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import type { Output } from './output.js'
 
 export const keptNote = 'kept; will be carried out when a host opens the store'
 
@@ -13,4 +16,13 @@ export async function kept(answer: Promise<unknown>): Promise<'accepted' | 'kept
     if (isSkeinError(thrown) && thrown.code === 'COMMAND_UNANSWERED' && thrown.data?.['hosted'] === false) return 'kept'
     throw thrown
   }
+}
+
+/** Whoever wanted to wait for the turn as well did not get that. */
+export function tellKept(out: Output, value: object, wait = false): ExitCode {
+  if (out.mode === 'json') out.json(value)
+  else out.note(keptNote)
+  if (!wait) return exitCode.ok
+  out.note('there is no turn to wait for while no host serves the store')
+  return exitCode.failed
 }

@@ -1,58 +1,74 @@
 /**
- * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below. Moves
- * only when an event comes; what is written above the running lines is never touched again.
+ * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below with the last
+ * that they said. Moves only when an event comes; what is written above the running lines is never touched again.
  *
  * LV1 Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
  */
-import type { SkeinEvent } from '../index.js'
+import type { Json, SkeinEvent } from '../index.js'
+import { callLine, tookOf, waitsFor } from './call-line.js'
+import { createCalls } from './calls.js'
+import type { CallNews, HoldReason, ShownCall } from './calls.js'
 import { exitCode } from './exit.js'
-import { duration, failureLine, harmless, oneLine, preview } from './format.js'
+import { harmless, oneLine, preview } from './format.js'
 import type { Output } from './output.js'
 import { exitOfTally, tallyLine } from './tally.js'
-import { createCalls } from './calls.js'
-import type { CallNews, ShownCall } from './calls.js'
 import type { View } from './view.js'
 
 const frames = ['◐', '◓', '◑', '◒']
+
+interface Row {
+  readonly call: ShownCall
+  readonly held?: HoldReason
+  readonly returned?: true
+  /** The last that it told of itself. */
+  readonly said?: string
+}
 
 export function createLiveView(out: Output): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
-  const running = new Map<string, ShownCall & { readonly held?: string }>()
+  const rows = new Map<string, Row>()
   let thinking = false
   let frame = 0
 
   function bottom(): readonly string[] {
     const turning = frames[frame++ % frames.length] ?? ''
-    if (thinking) return [paint('dim', `${turning} thinking`)]
-    return [...running.values()].map(({ tool, args, held }) => {
-      const rest = paint('dim', preview(args, 200))
-      return held ? `${paint('yellow', '‖')} ${tool} ${paint('yellow', `waits: ${held}`)} ${rest}` : `${paint('cyan', turning)} ${tool} ${rest}`
-    })
+    if (rows.size > 0) return [...rows.values()].map((row) => rowLine(paint, row, turning))
+    return thinking ? [paint('dim', `${turning} thinking`)] : []
   }
 
   function called(news: CallNews): void {
-    const { call } = news
-    if (news.state !== 'answered') return void running.set(call.id, news.state === 'held' ? { ...call, held: news.why } : call)
-    running.delete(call.id)
-    const { outcome, tookMs } = news
+    const { state, call } = news
+    if (state === 'held') rows.set(call.id, { call, held: news.why })
+    else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
+    else if (state === 'answered' || state === 'denied') rows.delete(call.id)
+    else rows.set(call.id, { call })
+    // The rows show these.
+    if (state === 'asked' || state === 'held') return
     // The time before the args: these may be cut or wrapped, that must be seen.
-    const what = `${call.tool} ${paint('dim', `${duration(tookMs)} ${preview(call.args, 60)}`)}`
-    if (outcome.ok) words.line(`${paint('green', '✓')} ${what}`)
-    else words.line(`${paint('red', '✗')} ${what} ${paint('red', failureLine(outcome.failure, 200))}`)
+    const line = callLine(paint, news, state === 'answered' ? paint('dim', `${tookOf(news)} ${preview(call.args, 60)}`.trim()) : '')
+    if (line !== undefined) words.line(line)
+  }
+
+  function heard(event: SkeinEvent): void {
+    if (event.type !== 'tool.log' && event.type !== 'tool.progress' && event.type !== 'tool.preliminary') return
+    const row = rows.get(event.call)
+    if (row && !row.held) rows.set(event.call, { ...row, said: preview(event.type === 'tool.log' ? event.text : plainly(event.event), 200) })
   }
 
   return {
     take(event) {
-      thinking = thinks(event, thinking, running.size)
+      thinking = thinks(event, thinking)
       // Taken away before words come: they go on where the last ones ended.
-      if (!thinking && running.size === 0) out.show([])
+      if (!thinking && rows.size === 0) out.show([])
       if (event.type === 'message.received' && event.role === 'user' && !event.silent) words.line(paint('dim', `> ${oneLine(event.text, 200)}`))
       if (event.type === 'thread.paused') words.line(paint('yellow', '‖ the thread was paused'))
       words.take(event)
-      for (const news of calls.take(event)) called(news)
-      if (event.type === 'tool.result' && running.size === 0) thinking = true
+      heard(event)
+      const all = calls.take(event)
+      for (const news of all) called(news)
+      if (all.length > 0 && rows.size === 0) thinking = true
       out.show(bottom())
     },
     end(tally) {
@@ -64,11 +80,36 @@ export function createLiveView(out: Output): View {
   }
 }
 
-function thinks(event: SkeinEvent, before: boolean, running: number): boolean {
-  if (event.type === 'turn.started' || event.type === 'thread.resumed') return true
-  if (event.type === 'text.delta' || event.type === 'model.replied' || event.type === 'turn.ended' || event.type === 'thread.paused') return false
-  if (event.type === 'stream.reset') return event.text === ''
-  return event.type === 'tool.result' ? running === 0 : before
+/** `{ page: 3, of: 8 }` is read easier as "page 3, of 8". */
+function plainly(said: Json): Json {
+  if (typeof said !== 'object' || said === null || Array.isArray(said)) return said
+  const parts = Object.entries(said)
+  return parts.some(([, value]) => typeof value === 'object') ? said : parts.map(([name, value]) => `${name} ${value}`).join(', ')
+}
+
+function rowLine(paint: Output['paint'], { call, held, returned, said }: Row, turning: string): string {
+  const args = paint('dim', preview(call.args, said === undefined ? 200 : 40))
+  if (held) return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(held))} ${args}`
+  if (returned) return `${paint('dim', '✓')} ${call.tool} ${paint('dim', 'done, waits for the calls before it')} ${args}`
+  return `${paint('cyan', turning)} ${call.tool} ${args}${said === undefined ? '' : ` · ${said}`}`
+}
+
+function thinks(event: SkeinEvent, before: boolean): boolean {
+  switch (event.type) {
+    case 'turn.started':
+    case 'thread.resumed':
+      return true
+    case 'text.delta':
+    case 'model.replied':
+    case 'calls.made':
+    case 'turn.ended':
+    case 'thread.paused':
+      return false
+    case 'stream.reset':
+      return event.text === ''
+    default:
+      return before
+  }
 }
 
 /** The text of the step that is being spoken, and how much of it is on the screen. */

@@ -19,6 +19,7 @@ export async function pipedMessage(): Promise<string | undefined> {
   return message.trim() === '' ? undefined : message
 }
 
-async function piped(): Promise<string> {
+/** All of stdin, without its last line end. */
+export async function piped(): Promise<string> {
   return (await text(process.stdin)).replace(/\r?\n$/, '')
 }

@@ -19,6 +19,8 @@ export interface Output {
   readonly gone: Promise<void>
   /** Text for stdout, as it comes. */
   print(text: string): void
+  /** Bytes for stdout, unchanged; resolves when there is room for more. */
+  bytes(chunk: Uint8Array): Promise<void>
   /** One object for stdout. */
   json(value: object): void
   /** A line beside the result: stderr, as `{ note, … }` with --json. */
@@ -49,6 +51,7 @@ export function createOutput(json: boolean): Output {
     mode,
     gone,
     print: (text) => text !== '' && write(stdout, text),
+    bytes: (chunk) => new Promise((done) => void stdout.write(chunk, () => done())),
     json: (value) => write(stdout, `${JSON.stringify(value)}\n`),
     note: (text, data) => line(text, { note: text, ...data }),
     complain: line,

@@ -17,7 +17,7 @@ interface Options {
   readonly limit: number
 }
 
-const statuses = ['created', 'idle', 'thinking', 'acting', 'waiting', 'paused', 'failed', 'done', 'terminated']
+const statuses = ['created', 'idle', 'thinking', 'acting', 'waiting', 'awaiting_approval', 'awaiting_human', 'awaiting_variables', 'paused', 'failed', 'done', 'terminated']
 const over = new Set(['done', 'terminated'])
 
 export function register(command: Command): void {

@@ -6,22 +6,21 @@
  */
 import type { Command } from 'commander'
 import type { Skein, SkeinClient, Thread } from '../index.js'
-import { exitOfStatus } from './exit.js'
+import { envOf } from './env.js'
+import { exitCode, exitOfStatus } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { shellWord } from './format.js'
 import { givenMessage, pipedMessage } from './message.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
-import { withClient } from './store.js'
-import { exitOfTally } from './tally.js'
-import { createView } from './view.js'
-import { standingOf, turnsSince, watchTurn } from './watch.js'
+import { typed, withClient } from './store.js'
+import { standingOf, turnsSince, watchHere } from './watch.js'
 import type { Standing } from './watch.js'
 
 interface Options {
   readonly agent?: string
   readonly thread?: string
   readonly tag?: readonly string[]
+  readonly env?: readonly string[]
 }
 
 interface Asked extends Options {
@@ -41,8 +40,13 @@ export function register(command: Command): void {
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
     .option('--agent <name>', 'agent of a new thread')
     .option('--thread <id>', 'continue this thread, or create it with this id; without a message: go on with what is outstanding')
-    .option('--tag <tag>', 'a tag of a new thread; may be given several times', (tag: string, before: readonly string[] = []) => [...before, tag])
+    .option('--tag <tag>', 'a tag of a new thread; may be given several times', several)
+    .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
     .action((app: string, message: string | undefined, options: Options) => perform(command, (around) => run(around, { ...options, app }, message)))
+}
+
+function several(given: string, before: readonly string[] = []): readonly string[] {
+  return [...before, given]
 }
 
 async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
@@ -56,7 +60,9 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
   try {
     const found = await finding
     if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
-    return asked.message === undefined ? await goOn(around, found, before) : await say(around, found, asked.message)
+    const how = opened.runs === 'here' ? { goOn: goOnCommand(around, asked, found) } : {}
+    if (asked.message === undefined) return await goOn(around, { thread: found, before, ...how })
+    return await watchHere(around, { thread: found, run: found.send(asked.message), ...how })
   } finally {
     await opened.client.close()
   }
@@ -68,16 +74,17 @@ async function check({ message, thread, agent }: Asked): Promise<void> {
   if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }
 
-async function open({ out, store }: Around, { app }: Asked): Promise<Opened> {
+async function open({ out, store }: Around, { app, env: given = [] }: Asked): Promise<Opened> {
+  const env = await envOf(given)
   const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
-    const skein: Skein = await createSkein({ app, backend: local(store), warn })
+    const skein: Skein = await createSkein({ app, backend: local(store), env, warn })
     return { client: skein, runs: 'here' }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
-    out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app of that host`)
+    out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app${given.length > 0 ? ' and the variables' : ''} of that host`)
     return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere' }
   }
 }
@@ -98,10 +105,6 @@ async function findThread({ out }: Around, { threads }: SkeinClient, { agent, th
   return threads.create({ agent: agent ?? '', tags: tag, ...(id !== undefined && { id }) })
 }
 
-async function say({ out }: Around, thread: Thread, message: string): Promise<ExitCode> {
-  return exitOfTally(await watchTurn(thread, thread.send(message), createView(out)))
-}
-
 /** Looked at before the host opens, because that starts what is outstanding, which may be over in a moment. */
 async function look({ store }: Around, { thread: id, message }: Asked): Promise<Standing> {
   if (id === undefined || message !== undefined) return { seq: 0 }
@@ -109,23 +112,29 @@ async function look({ store }: Around, { thread: id, message }: Asked): Promise<
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn({ out }: Around, thread: Thread, before: Standing): Promise<ExitCode> {
+async function goOn(around: Around, { thread, before, ...how }: { thread: Thread; before: Standing; goOn?: string }): Promise<ExitCode> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
   let code: ExitCode | undefined
   for await (const turn of turnsSince(thread, before)) {
-    const tally = await watchTurn(thread, turn, createView(out))
-    code = exitOfTally(tally)
-    if (tally.standstill) return code
+    code = await watchHere(around, { thread, run: turn, ...how })
+    if (code === exitCode.waiting) return code
   }
   if (code !== undefined) return code
   const status = await thread.status()
-  out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
+  around.out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
   return exitOfStatus(status)
 }
 
+/** Without the values of variables: they may be secrets, and the screen is kept. */
+function goOnCommand({ store }: Around, { app, env = [] }: Asked, { id }: Thread): string {
+  const names = env.flatMap((given) => ['--env', given.split('=', 1)[0] ?? ''])
+  return typed(store, 'skein', 'run', app, '--thread', id, ...names)
+}
+
 /** LE1. */
-async function leave({ out, store }: Around, { asked, opened, finding }: { asked: Asked; opened: Opened; finding: Promise<Thread> }): Promise<void> {
+async function leave(around: Around, { asked, opened, finding }: { asked: Asked; opened: Opened; finding: Promise<Thread> }): Promise<void> {
+  const { out, store } = around
   out.show([])
   if (opened.runs === 'here') out.note('stopping; calls that run may still finish (once more: stop at once)')
   // Why it was not found is told by the command itself.
@@ -133,9 +142,7 @@ async function leave({ out, store }: Around, { asked, opened, finding }: { asked
   await opened.client.close()
   out.show([])
   if (!thread) return
-  const place = store === '.skein' ? [] : ['--store', store]
-  const words = opened.runs === 'here' ? ['skein', 'run', asked.app, '--thread', thread.id, ...place] : ['skein', 'tail', thread.id, ...place]
-  const command = words.map(shellWord).join(' ')
+  const command = opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id)
   const what = opened.runs === 'here' ? 'the turn is kept; go on with' : 'the turn goes on in its host; watch it with'
   out.note(`${what}: ${command}`, { thread: thread.id, command })
 }

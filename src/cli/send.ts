@@ -3,14 +3,12 @@ import type { Command } from 'commander'
 import type { SkeinClient } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { kept, keptNote } from './kept.js'
+import { kept, tellKept } from './kept.js'
 import { givenMessage } from './message.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { withClient } from './store.js'
-import { exitOfTally } from './tally.js'
-import { createView } from './view.js'
-import { watchTurn } from './watch.js'
+import { watchHere } from './watch.js'
 
 interface Options {
   readonly wait?: boolean
@@ -27,7 +25,7 @@ export function register(command: Command): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<message>', 'what to say; - reads stdin')
-    .option('--wait', 'watch the turn until it ends')
+    .option('--wait', 'watch the turn until it ends or waits for someone')
     .option('--new-turn', 'not into the running turn, but after it')
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
     .action((thread: string, given: string, options: Options) =>
@@ -43,14 +41,8 @@ async function send(around: Around, client: SkeinClient, { thread: id, message, 
   const thread = await client.threads.get(id)
   const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', ...(options.id !== undefined && { id: options.id }) })
   const state = await kept(run.accepted())
-  if (state === 'kept') {
-    if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
-    else out.note(keptNote)
-    if (!wait) return exitCode.ok
-    out.note('there is no turn to wait for while no host serves the store')
-    return exitCode.failed
-  }
-  if (wait) return exitOfTally(await watchTurn(thread, run, createView(out)))
+  if (state === 'kept') return tellKept(out, { thread: id, run: run.id, state }, wait)
+  if (wait) return watchHere(around, { thread, run })
   if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
   else out.print(`accepted as ${run.id}\n`)
   return exitCode.ok

@@ -3,7 +3,8 @@ import type { Command } from 'commander'
 import type { Message, SkeinClient } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { clockTime, dateTime, harmless, preview, spent } from './format.js'
+import { answersTo, awaitedLine, awaitedOf } from './awaited.js'
+import { bytes, clockTime, counted, dateTime, harmless, preview, spent } from './format.js'
 import type { Output } from './output.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
@@ -21,12 +22,13 @@ export function register(command: Command): void {
     .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))))
 }
 
-async function show({ out }: Around, client: SkeinClient, { id, limit }: Options & { readonly id: string }): Promise<ExitCode> {
+async function show({ out, store }: Around, client: SkeinClient, { id, limit }: Options & { readonly id: string }): Promise<ExitCode> {
   const thread = await client.threads.get(id)
-  const [info, usage, all, hosted] = await Promise.all([thread.info(), thread.usage(), thread.messages(), client.hosted()])
+  const [info, usage, all, hosted, held] = await Promise.all([thread.info(), thread.usage(), thread.messages(), client.hosted(), thread.files.usage()])
+  const files = { files: held.files, bytes: held.bytes }
   const messages = all.slice(-limit)
   if (out.mode === 'json') {
-    out.json({ ...info, usage, hosted, messages, more: all.length > messages.length })
+    out.json({ ...info, usage, files, hosted, messages, more: all.length > messages.length })
     return exitCode.ok
   }
   const fields = [
@@ -38,6 +40,8 @@ async function show({ out }: Around, client: SkeinClient, { id, limit }: Options
     ['created', dateTime(info.createdAt)],
     ['updated', dateTime(info.updatedAt)],
     ['spent', spent(usage)],
+    ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
+    ...awaitedOf(info).flatMap((item) => [['waits', awaitedLine(item)], ...answersTo(store, item).map((command) => ['', command])]),
   ]
   for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${value}\n`)
   if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
@@ -45,9 +49,9 @@ async function show({ out }: Around, client: SkeinClient, { id, limit }: Options
   return exitCode.ok
 }
 
-function written({ paint }: Output, { role, text, at, calls = [], tool, failed }: Message): string {
+function written({ paint }: Output, { role, text, at, calls = [], tool, failed, fromCache }: Message): string {
   const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${tool ?? 'tool'}` : role
-  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', clockTime(at))}\n`
+  const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
   const body = role === 'tool' ? preview(text, 2_000) : harmless(text).trimEnd()
   const asked = calls.map((call) => `${paint('dim', '→')} ${call.tool} ${paint('dim', preview(call.args, 500))}\n`).join('')
   return `${head}${body === '' ? '' : `${body}\n`}${asked}`

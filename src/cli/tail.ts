@@ -1,6 +1,7 @@
 /** `skein tail`: the events of a thread, a line each, from the beginning or a cursor on, and then as they come. */
 import type { Command } from 'commander'
 import type { SkeinClient, SkeinEvent } from '../index.js'
+import { callLine } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
@@ -40,6 +41,9 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
   return exitCode.ok
 }
 
+/** Of these the line of the call says it all. */
+const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set(['tool.result', 'call.began', 'call.held', 'call.decided', 'call.answered', 'call.settled'])
+
 function createTail(out: Output): (event: SkeinEvent) => void {
   if (out.mode === 'json') return (event) => out.json(event)
   const calls = createCalls()
@@ -47,9 +51,11 @@ function createTail(out: Output): (event: SkeinEvent) => void {
     // Deltas are for live views: the whole text follows.
     if (!('seq' in event)) return
     const time = out.paint('dim', clockTime(event.at))
-    // Of these the line of the call says it all.
-    if (event.type !== 'tool.result' && event.type !== 'call.held') out.print(`${time} ${`${event.type} ${details(event)}`.trimEnd()}\n`)
-    for (const news of calls.take(event)) out.print(`${time} ${callLine(out, news)}\n`)
+    if (!saidByCall.has(event.type)) out.print(`${time} ${`${event.type} ${details(event)}`.trimEnd()}\n`)
+    for (const news of calls.take(event)) {
+      const line = callLine(out.paint, news, out.paint('dim', given(news)))
+      if (line !== undefined) out.print(`${time} ${line}\n`)
+    }
   }
 }
 
@@ -61,6 +67,12 @@ function details(event: SkeinEvent): string {
       return `${event.role}: ${preview(event.text, 2_000)}`
     case 'model.replied':
       return `step ${event.step}: ${preview(event.text, 2_000)}`
+    case 'calls.made':
+      return `step ${event.step}, without the model`
+    case 'call.queued':
+      return `${event.call.tool} ${preview(event.call.args, 500)}`
+    case 'thread.changed':
+      return changed(event.changes)
     case 'turn.ended':
       return [event.reason, event.detail, event.failure && failureLine(event.failure)].filter(Boolean).join(' · ')
     case 'thread.paused':
@@ -71,11 +83,12 @@ function details(event: SkeinEvent): string {
   }
 }
 
-function callLine({ paint }: Output, news: CallNews): string {
-  const { state, call } = news
-  if (state === 'asked') return `→ ${call.tool} ${paint('dim', preview(call.args, 500))}`
-  if (state === 'held') return `${paint('yellow', '‖')} ${call.tool} waits: ${news.why}`
-  const { outcome } = news
-  if (outcome.ok) return `${paint('green', '✓')} ${call.tool} ${paint('dim', preview(outcome.value, 500))}`
-  return `${paint('red', '✗')} ${call.tool} ${paint('red', failureLine(outcome.failure))}`
+function changed({ files = [], values = [] }: Extract<SkeinEvent, { type: 'thread.changed' }>['changes']): string {
+  return preview([...files.map(({ op, path }) => `${op} ${path}`), ...values.map(({ key }) => key)].join(', '), 500)
+}
+
+/** What the call gave. */
+function given(news: CallNews): string {
+  if (news.state !== 'answered') return ''
+  return [news.cached && 'cached', news.outcome.ok && preview(news.outcome.value, 500)].filter(Boolean).join(' ')
 }

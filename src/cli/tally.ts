@@ -3,14 +3,19 @@
  * events that were shown, so that both say the same, also of a turn that waits and has not ended.
  */
 import type { Failure, SkeinEvent, StopReason, Usage } from '../index.js'
+import type { Awaited } from './awaited.js'
 import { exitCode, exitOfStop } from './exit.js'
-import type { ExitCode } from './exit.js'
+import type { ExitCode, Standstill } from './exit.js'
 import { counted, duration, failureLine, spent } from './format.js'
 
-/** Why a turn that has not ended stands still until someone acts. */
-export type Standstill = 'paused' | 'waiting'
+/** A turn that has not ended and does not go on until someone acts. */
+export interface Halt {
+  readonly standstill: Standstill
+  /** The calls that wait for someone. */
+  readonly pending: readonly Awaited[]
+}
 
-export interface Tally {
+export interface Tally extends Partial<Halt> {
   readonly thread: string
   readonly run: string
   readonly text: string
@@ -20,7 +25,6 @@ export interface Tally {
   readonly stopReason?: StopReason
   readonly detail?: string
   readonly failure?: Failure
-  readonly standstill?: Standstill
 }
 
 export function createTally(thread: string, run: string) {
@@ -32,7 +36,7 @@ export function createTally(thread: string, run: string) {
       startedAt ??= event.at
       tally = { ...tally, elapsedMs: event.at - startedAt, ...news(tally, event) }
     },
-    sum: (standstill?: Standstill): Tally => ({ ...tally, ...(standstill && { standstill }) }),
+    sum: (halt?: Halt): Tally => ({ ...tally, ...halt }),
   }
 }
 
@@ -46,6 +50,7 @@ function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> 
     const { run, reason, detail, failure } = event
     return { run, stopReason: reason, ...(detail && { detail }), ...(failure && { failure }) }
   }
+  if (event.type === 'calls.made') return { steps: steps + 1 }
   if (event.type === 'turn.started') return { run: event.run }
   return event.type === 'thread.terminated' ? { stopReason: 'terminated' } : {}
 }
@@ -55,8 +60,15 @@ export function exitOfTally({ stopReason, standstill }: Tally): ExitCode {
   return stopReason ? exitOfStop(stopReason) : exitCode.failed
 }
 
+const standstillWords: Readonly<Record<Standstill, string>> = {
+  paused: 'paused',
+  awaiting_approval: 'waits for approval',
+  awaiting_human: 'waits for an answer',
+  awaiting_variables: 'waits for variables',
+}
+
 export function tallyLine({ stopReason, standstill, detail, failure, steps, usage, elapsedMs }: Tally): string {
-  const how = stopReason ?? standstill ?? 'unfinished'
+  const how = stopReason ?? (standstill && standstillWords[standstill]) ?? 'unfinished'
   const why = failure ? failureLine(failure) : detail
   return [why ? `${how} (${why})` : how, counted(steps, 'step'), spent(usage), duration(elapsedMs)].join(' · ')
 }

@@ -3,12 +3,13 @@
  * pipes and logs, and a live view for a terminal (live-view.ts).
  *
  * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr.
+ * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it is noise.
  */
 import type { SkeinEvent } from '../index.js'
+import { callLine, tookOf } from './call-line.js'
 import { createCalls } from './calls.js'
-import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
-import { duration, failureLine, harmless, preview } from './format.js'
+import { harmless, oneLine } from './format.js'
 import { createLiveView } from './live-view.js'
 import type { Output } from './output.js'
 import { exitOfTally, tallyLine } from './tally.js'
@@ -37,16 +38,12 @@ function createPlainView(out: Output): View {
   return {
     take(event) {
       if (event.type === 'model.replied' && event.text !== '') out.print(`${harmless(event.text).replace(/\n*$/, '')}\n`)
-      for (const news of calls.take(event)) out.note(callLine(news))
+      if (event.type === 'tool.log') out.note(`· ${event.tool}: ${oneLine(event.text, 2_000)}`)
+      for (const news of calls.take(event)) {
+        const line = callLine(out.paint, news, news.state === 'answered' ? tookOf(news) : '')
+        if (line !== undefined) out.note(line)
+      }
     },
     end: (tally) => out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
   }
-}
-
-function callLine(news: CallNews): string {
-  const { state, call } = news
-  if (state === 'asked') return `→ ${call.tool} ${preview(call.args, 200)}`
-  if (state === 'held') return `‖ ${call.tool} waits: ${news.why}`
-  const took = `${call.tool} ${duration(news.tookMs)}`
-  return news.outcome.ok ? `✓ ${took}` : `✗ ${took} ${failureLine(news.outcome.failure)}`
 }

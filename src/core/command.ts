@@ -8,12 +8,31 @@
 import { z } from 'zod'
 import type { Failure } from './failure.js'
 
+const json = z.json()
+const path = z.string().startsWith('/')
+
+const changes = z.strictObject({
+  files: z
+    .array(
+      z.discriminatedUnion('op', [
+        z.strictObject({ op: z.literal('file'), path, hash: z.string().regex(/^[0-9a-f]{64}$/), size: z.number().int().min(0), mode: z.number().int().exactOptional() }),
+        z.strictObject({ op: z.literal('dir'), path, mode: z.number().int().exactOptional() }),
+        z.strictObject({ op: z.literal('link'), path, target: z.string() }),
+        z.strictObject({ op: z.literal('mode'), path, mode: z.number().int() }),
+        z.strictObject({ op: z.literal('gone'), path }),
+      ]),
+    )
+    .exactOptional(),
+  values: z.array(z.strictObject({ key: z.string(), value: json.exactOptional() })).exactOptional(),
+})
+
 const create = z.strictObject({
   kind: z.literal('create'),
   agent: z.string().min(1),
   tags: z.array(z.string().min(1)),
   parent: z.string().optional(),
   path: z.array(z.string()).min(1),
+  changes: changes.optional(),
 })
 
 const message = z.strictObject({
@@ -33,6 +52,10 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('pause'), reason }),
   z.strictObject({ kind: z.literal('resume') }),
   z.strictObject({ kind: z.literal('terminate'), reason }),
+  z.strictObject({ kind: z.literal('decide'), call: z.string(), decision: z.enum(['approve', 'reject']), args: json.optional(), comment: z.string().optional(), by: z.string().optional() }),
+  z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
+  z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
+  z.strictObject({ kind: z.literal('change'), changes }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

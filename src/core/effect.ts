@@ -18,6 +18,8 @@ export interface CallEffect {
   readonly key: string
   readonly step: number
   readonly index: number
+  /** What it read the first time had changed. */
+  readonly again?: true
 }
 
 /** An absolute instant at which the thread must be told that time is up. */
@@ -30,9 +32,11 @@ export interface DeadlineEffect {
 export type Effect = ModelEffect | CallEffect | DeadlineEffect
 
 export type Outcome =
-  | { readonly ok: true; readonly value: Json }
+  /** `whole`: the value was too long to be kept in the journal; this is its beginning as text, the whole is a blob. */
+  | { readonly ok: true; readonly value: Json; readonly whole?: { readonly hash: string; readonly size: number } }
   | { readonly ok: false; readonly failure: Failure }
 
 export const modelKey = (step: number): string => `step/${step}/model`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
+export const callDeadlineKey = (step: number, index: number): string => `deadline/call/${step}/${index}`
 export const turnDeadlineKey = (run: string): string => `deadline/turn/${run}`

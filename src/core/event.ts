@@ -5,7 +5,9 @@
  * EV2 A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
  *     is told with `stream.reset`.
  */
+import type { Changes } from './change.js'
 import type { Outcome } from './effect.js'
+import type { Json } from './json.js'
 import type { Fact, ModelReplied } from './record.js'
 
 interface Place {
@@ -23,8 +25,24 @@ export type DurableEvent = Place &
   (
     | Exclude<Fact, { readonly type: 'call.returned' | 'model.replied' }>
     | (ModelReplied & { readonly callIds: readonly string[] })
-    | { readonly type: 'tool.result'; readonly step: number; readonly index: number; readonly call: string; readonly tool: string; readonly outcome: Outcome }
+    | ToolResult
   )
+
+/** A call has returned. `provisional`: it counts when `call.settled` with its step and index says so; `stale` there means that it runs again. */
+export interface ToolResult {
+  readonly type: 'tool.result'
+  readonly step: number
+  readonly index: number
+  readonly call: string
+  readonly tool: string
+  readonly outcome: Outcome
+  /** What the model reads of it, where that is something else. */
+  readonly text?: string
+  readonly provisional?: true
+  readonly again?: true
+  readonly changes?: Changes
+  readonly preliminaries?: readonly Json[]
+}
 
 interface DeltaPlace {
   readonly thread: string
@@ -34,11 +52,21 @@ interface DeltaPlace {
   readonly attempt: number
 }
 
+/** Which call says it, and the how-manieth thing it says. */
+interface ToolPlace {
+  readonly index: number
+  readonly call: string
+  readonly tool: string
+  readonly number: number
+}
+
 export type DeltaEvent = DeltaPlace &
   (
     | { readonly type: 'text.delta'; readonly offset: number; readonly text: string }
     | { readonly type: 'reasoning.delta'; readonly offset: number; readonly text: string }
     | { readonly type: 'call.delta'; readonly index: number; readonly tool: string; readonly text: string }
+    | (ToolPlace & { readonly type: 'tool.progress' | 'tool.preliminary'; readonly event: Json })
+    | (ToolPlace & { readonly type: 'tool.log'; readonly text: string })
     /** What was streamed of this step is void; `text` is what stands in its place. */
     | { readonly type: 'stream.reset'; readonly text: string }
   )

@@ -95,6 +95,24 @@ function fieldOf(value: object, key: string): unknown {
   }
 }
 
+/** Whether its JSON text would have more than `limit` characters, about; looks no further than it must. */
+export function longerThan(value: Json, limit: number): boolean {
+  return left(value, limit) < 0
+}
+
+function left(value: Json, room: number): number {
+  if (typeof value === 'string') return room - value.length - 2
+  if (typeof value !== 'object' || value === null) return room - 4
+  let rest = room - 2
+  if (Array.isArray(value)) {
+    for (const item of value as readonly Json[]) if ((rest = left(item, rest - 1)) < 0) return rest
+  } else {
+    const fields = value as { readonly [key: string]: Json }
+    for (const key in fields) if ((rest = left(fields[key] ?? null, rest - key.length - 4)) < 0) return rest
+  }
+  return rest
+}
+
 /** A text for anything, also for what has none of its own. */
 export function textOf(value: unknown): string {
   try {

@@ -29,12 +29,20 @@ export interface Message {
   readonly call?: string
   readonly tool?: string
   readonly failed?: Failure
+  /** The result of an equal call of the same run. */
+  readonly fromCache?: true
   /** The model sees it, lists hide it. */
   readonly silent?: boolean
 }
 
 export function callId(step: number, index: number): string {
   return `call_${step}_${index}`
+}
+
+/** The step and index of a call's id, or undefined when it is none. */
+export function parseCallId(id: string): { readonly step: number; readonly index: number } | undefined {
+  const [, step, index] = /^call_(\d+)_(\d+)$/.exec(id) ?? []
+  return step === undefined || index === undefined ? undefined : { step: Number(step), index: Number(index) }
 }
 
 /** What the model reads of a tool's value: text as it is, anything else as JSON. */

@@ -8,12 +8,13 @@
  *     src/runtime/journal.ts lifts older ones, newer ones are refused.
  * RE3 `by` is the id of the command that caused the record; it is how a repeated command is known.
  */
+import type { Changes, Reads } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
 import type { Usage } from './usage.js'
 
-export const recordVersion = 1
+export const recordVersion = 2
 
 export type StopReason =
   | 'completed'
@@ -29,13 +30,44 @@ export type HoldReason = 'approval' | 'person' | 'variables' | 'children'
 /** How a message meets a busy thread: at its next step, or as a turn of its own after this one. */
 export type Delivery = 'steer' | 'new_turn'
 
+/** What the tool's definition says about running it often; decided in call order (T5–T7). */
+export interface CallPolicy {
+  /** Equal keys in one run are equal calls. */
+  readonly cacheKey?: string
+  readonly cacheTtlMs?: number
+  /** Successes in one run. */
+  readonly maxExecutions?: number
+  /** Failed calls in a row after which it is not run any more in this run. */
+  readonly breaker?: number
+}
+
+/** What a call waits for, and what whoever decides is shown. */
+export interface Hold {
+  readonly why: HoldReason
+  readonly prompt?: string
+  readonly defaults?: Json
+  readonly deadlineAt?: number
+  /** What is decided when the deadline comes. */
+  readonly atDeadline?: 'approve' | 'reject'
+}
+
 export interface RecordedCall {
   readonly tool: string
   readonly args: Json
   /** The call cannot run (unknown tool, bad args): this is its result. */
   readonly refused?: Failure
-  /** The tool said `sideEffect: true`: it runs alone, after the calls before it, and only when its intent is durable. */
+  /** Nothing is to be run: its args are its result (`response`). */
+  readonly answered?: Json
+  /** The tool said `sideEffect: true`: it runs only when its intent is durable, alone and after the calls before it, unless it commutes. */
   readonly sideEffect?: true
+  readonly commutes?: true
+  /** The tool said `sideEffect: false`: it may run before its turn, and once more when what it read was changed. */
+  readonly ahead?: true
+  /** It reads a context without waiting, so it starts at its turn. */
+  readonly inTurn?: true
+  readonly policy?: CallPolicy
+  /** It waits for someone from the beginning. */
+  readonly hold?: Hold
 }
 
 export interface ThreadCreated {
@@ -45,6 +77,8 @@ export interface ThreadCreated {
   readonly parent?: string
   /** Ids from the root down to this thread. */
   readonly path: readonly string[]
+  /** What it begins with. */
+  readonly changes?: Changes
 }
 
 export interface MessageReceived {
@@ -84,12 +118,45 @@ export interface CallBegan {
   readonly index: number
 }
 
-export interface CallReturned {
+/** What a call says besides its outcome; it counts when the call is settled. */
+export interface Landed {
+  readonly outcome: Outcome
+  /** It saw or changed its thread, or has a policy: it counts only when `call.settled` says so. */
+  readonly provisional?: true
+  /** Of the second run, after the first was found stale. */
+  readonly again?: true
+  /** What the model reads of it, where the tool says. */
+  readonly text?: string
+  readonly reads?: Reads
+  readonly changes?: Changes
+  /** What the thread's files may hold; fixed when the call returned. */
+  readonly quotaBytes?: number
+  /** Calls to be made after those of this step. */
+  readonly queued?: readonly RecordedCall[]
+  readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** All events of a generator. */
+  readonly preliminaries?: readonly Json[]
+}
+
+/** The body has ended. */
+export interface CallReturned extends Landed {
   readonly type: 'call.returned'
   readonly step: number
   readonly index: number
   readonly tool: string
-  readonly outcome: Outcome
+}
+
+/**
+ * Its turn came: all calls before it are settled. `kept`: its outcome and changes count. `stale`: what it read has changed
+ * since, it runs again. Anything else: `outcome` stands in place of what it gave, or would have given.
+ */
+export interface CallSettled {
+  readonly type: 'call.settled'
+  readonly step: number
+  readonly index: number
+  readonly verdict: 'kept' | 'stale' | 'cached' | 'skipped' | 'broken' | 'full'
+  readonly outcome?: Outcome
+  readonly text?: string
 }
 
 /** The call waits for someone; it holds no worker and no model. */
@@ -98,6 +165,57 @@ export interface CallHeld {
   readonly step: number
   readonly index: number
   readonly why: HoldReason
+  readonly prompt?: string
+}
+
+/** Its body has come to a point where it needs its turn, which can only come when someone has decided about a call before it. */
+export interface CallParked {
+  readonly type: 'call.parked'
+  readonly step: number
+  readonly index: number
+}
+
+/** Someone (or the deadline) decided about a call that waited for approval. */
+export interface CallDecided {
+  readonly type: 'call.decided'
+  readonly step: number
+  readonly index: number
+  readonly decision: 'approve' | 'reject'
+  /** With other args: the call as it is made now. */
+  readonly call?: RecordedCall
+  readonly comment?: string
+  readonly decidedBy?: string
+}
+
+/** Someone gave the output of a call that waited for a person; the tool makes its result of it. */
+export interface CallAnswered {
+  readonly type: 'call.answered'
+  readonly step: number
+  readonly index: number
+  readonly output: Json
+  readonly answeredBy?: string
+}
+
+/** A call that no model asked for; it is made when the calls of the step are done. */
+export interface CallQueued {
+  readonly type: 'call.queued'
+  readonly call: RecordedCall
+  /** The turn that it joins or starts. */
+  readonly run: string
+}
+
+/** A step without a model: the queued calls are made. */
+export interface CallsMade {
+  readonly type: 'calls.made'
+  readonly step: number
+  readonly calls: readonly RecordedCall[]
+  readonly stop?: StopReason
+}
+
+/** Files or values were changed from outside. */
+export interface ThreadChanged {
+  readonly type: 'thread.changed'
+  readonly changes: Changes
 }
 
 export interface TurnEnded {
@@ -134,7 +252,14 @@ export type Fact =
   | ModelReplied
   | CallBegan
   | CallReturned
+  | CallSettled
   | CallHeld
+  | CallParked
+  | CallDecided
+  | CallAnswered
+  | CallQueued
+  | CallsMade
+  | ThreadChanged
   | TurnEnded
   | ThreadPaused
   | ThreadResumed

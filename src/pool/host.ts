@@ -1,26 +1,32 @@
 /**
  * A pool on the host's own thread: for tools that close over live objects of the process.
+ *
+ * HP1 A body that loops holds up the whole process: only threads can help against that (workers.ts).
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
-import type { Job, Pool } from './port.js'
-import { workerModule } from './worker-url.js'
+import { workerModule } from '../tools/worker-url.js'
+import type { Job, Pool, Returned } from './port.js'
+import type { Shelf } from './shelf.js'
 
 interface InvokeModule {
-  readonly invoke: (tool: ToolDefinition, job: Job, clock: Clock) => ReturnType<Pool['run']>
+  readonly invoke: (tool: ToolDefinition, job: Job, means: { readonly find: Shelf; readonly clock: Clock; readonly limits: 'here' }) => Promise<Returned>
 }
 
-export async function createHostPool(tools: ReadonlyMap<string, ToolDefinition>, clock: Clock): Promise<Pool> {
+export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerModule('invoke').href)) as InvokeModule
+  const means = { find, clock, limits: 'here' } as const
+  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> | Returned => (tool ? invoke(tool, job, means) : gone(job.tool))
   return {
     async run(job) {
-      const { tool: name } = job
-      const tool = tools.get(name)
-      if (tool) return invoke(tool, job, clock)
-      const known = [...tools.keys()].join(', ') || 'none'
-      return { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined; there are: ${known}`) }
+      const tool = find(job.tool)
+      return runFound(tool instanceof Promise ? await tool : tool, job)
     },
     close: async () => undefined,
   }
+}
+
+function gone(tool: string): Returned {
+  return { outcome: { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${tool} is no longer defined; use one that is offered now`) } }
 }

@@ -3,9 +3,11 @@
  * so and for apps that exist only in this process.
  */
 import type { App } from '../agent/app.js'
+import { effectOf } from '../agent/effect.js'
 import type { Clock } from '../core/clock.js'
 import { createHostPool } from './host.js'
 import type { Pool } from './port.js'
+import { createShelf } from './shelf.js'
 
 export interface PoolOptions {
   readonly clock: Clock
@@ -14,12 +16,13 @@ export interface PoolOptions {
   readonly memoryMb: number
 }
 
-export async function createPool({ tools, module }: App, options: PoolOptions): Promise<Pool> {
-  const host = await createHostPool(tools, options.clock)
+export async function createPool({ tools, module }: Pick<App, 'tools' | 'module'>, options: PoolOptions): Promise<Pool> {
+  const find = createShelf(tools)
+  const host = await createHostPool(find, options.clock)
   if (module === undefined) return host
   // Piscina is loaded only where there are threads to start.
   const { createWorkerPool } = await import('./workers.js')
-  const workers = createWorkerPool({ app: module, tools, ...options })
+  const workers = createWorkerPool({ app: module, find, acts: (tool) => effectOf(tool, { tools }).sideEffect === true, ...options })
   return {
     run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),
     close: () => workers.close(),

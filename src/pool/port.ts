@@ -1,9 +1,50 @@
 /**
- * The pool port: where tool bodies run. Given a call, it gives an outcome; it never rejects.
+ * The pool port: where tool bodies run. Given a call, it gives what came of it; it never rejects.
+ *
+ * PP1 A body sees its thread only through the job's desk: one snapshot, given when the call may see it.
+ * PP2 What a body says while it runs is heard in order, and all of it before its return.
  */
 import type { Cancel } from '../core/cancel.js'
+import type { Changes, Reads } from '../core/change.js'
 import type { Outcome } from '../core/effect.js'
 import type { Json } from '../core/json.js'
+import type { FileSource } from '../files/port.js'
+
+/** Which function of the tool runs. */
+export type Part =
+  | { readonly part: 'execute' }
+  | { readonly part: 'probe' }
+  /** `onResponseReceived`, with what the person answered. */
+  | { readonly part: 'respond'; readonly answer: Json }
+
+export interface ValueAt {
+  /** Absent: never set, or removed. */
+  readonly value?: Json
+  readonly version: number
+}
+
+/** The state of the thread as a call may see it. */
+export interface Snapshot {
+  /** Bytes that it gives belong to whoever asked: they are moved into worker threads. */
+  readonly files: FileSource
+  /** Values by key (src/core/change.ts). */
+  value(key: string): Promise<ValueAt>
+}
+
+export interface Desk {
+  /**
+   * The snapshot, when the call may see it: at once, or when the calls before it have been settled. A call that waits here
+   * holds no place that others need.
+   */
+  open(): Promise<Snapshot>
+  /** Contexts that the body reads without waiting: those of a tool with `contextSchema` (`context/<tool>`) and `sharedSchema` (`shared`). */
+  readonly given?: Readonly<Record<string, ValueAt>>
+}
+
+export type Said =
+  | { readonly type: 'progress'; readonly event: Json }
+  | { readonly type: 'preliminary'; readonly event: Json }
+  | { readonly type: 'log'; readonly text: string }
 
 export interface Job {
   readonly tool: string
@@ -11,11 +52,37 @@ export interface Job {
   readonly threadId: string
   readonly idempotencyKey: string
   readonly cancel: Cancel
-  /** Run the tool's `probe` instead of its body. */
-  readonly probe?: true
+  readonly run: Part
+  /** Values of the variables that the tool and those in its `uses` declare; a body is shown its own alone. */
+  readonly env: Readonly<Record<string, string>>
+  readonly desk: Desk
+  /** A body that runs again, because its thread died of another call, says it again. */
+  said(what: Said): void
+}
+
+/** A content whose bytes the body gave: stored before the record that names it. */
+export interface NewContent {
+  readonly hash: string
+  readonly bytes: Uint8Array
+}
+
+export interface Returned {
+  readonly outcome: Outcome
+  /** What the model reads of the outcome, where the tool says (`toModelOutput`). */
+  readonly text?: string
+  /** Also of a call that failed: on another state it might have gone well. */
+  readonly reads?: Reads
+  readonly changes?: Changes
+  readonly contents?: readonly NewContent[]
+  readonly queued?: readonly { readonly tool: string; readonly args: Json }[]
+  readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** All events of a generator, in order. */
+  readonly preliminaries?: readonly Json[]
+  /** `onToolCalled` gave null: a person must answer. */
+  readonly held?: true
 }
 
 export interface Pool {
-  run(job: Job): Promise<Outcome>
+  run(job: Job): Promise<Returned>
   close(): Promise<void>
 }

@@ -3,40 +3,62 @@
  * journal.
  */
 import { resultMessage } from '../../actors/thread/fold.js'
-import { createSlots, drain, fill } from '../../actors/thread/slots.js'
+import { close, createSlots, drain, fill, settle } from '../../actors/thread/slots.js'
+import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'
+import { callId } from '../core/message.js'
 import type { Message } from '../core/message.js'
+import type { RecordedCall } from '../core/record.js'
+import { denied } from '../../actors/thread/denied.js'
 
 export function createAssembly() {
-  let slots = createSlots([])
+  let slots: Slots = createSlots([])
   let step = 0
   function* results(at: number): Generator<Message> {
     const ready: Message[] = []
-    drain(slots, ({ call }, index, outcome) => ready.push(resultMessage(outcome, { step, index, tool: call.tool, at })))
+    drain(slots, (slot, index, outcome) => ready.push(resultMessage(slot, outcome, { step, index, at })))
     yield* ready
+  }
+  function* begin(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string }): Generator<Message> {
+    const { calls, at, text, reasoning } = asked
+    step = asked.step
+    slots = createSlots(calls, at)
+    yield {
+      id: `step_${step}`,
+      role: 'assistant',
+      text,
+      at,
+      ...(reasoning !== undefined && { reasoning }),
+      ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
+    }
+    yield* results(at)
+  }
+  /** Changes the slots as the fold does. */
+  function land(event: DurableEvent): boolean {
+    switch (event.type) {
+      case 'tool.result':
+        return fill(slots, event.index, event)
+      case 'call.settled':
+        return settle(slots, event) !== undefined
+      case 'call.decided': {
+        const slot = slots.items[event.index]
+        if (!slot) return false
+        if (event.decision === 'reject') close(slots, slot, denied(slot, event))
+        else if (event.call) Object.assign(slot, { call: event.call, edited: true })
+        return true
+      }
+      default:
+        return false
+    }
   }
   return {
     *take(event: DurableEvent): Generator<Message> {
       if (event.type === 'message.received') {
         const { id, role, text, at, silent } = event
         yield { id, role, text, at, ...(silent && { silent }) }
-      } else if (event.type === 'model.replied') {
-        const { text, reasoning, calls, callIds, at } = event
-        step = event.step
-        slots = createSlots(calls)
-        yield {
-          id: `step_${step}`,
-          role: 'assistant',
-          text,
-          at,
-          ...(reasoning !== undefined && { reasoning }),
-          ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callIds[index] ?? '', tool, args })) }),
-        }
-        yield* results(at)
-      } else if (event.type === 'tool.result') {
-        fill(slots, event.index, event.outcome)
-        yield* results(event.at)
-      }
+      } else if (event.type === 'model.replied') yield* begin(event)
+      else if (event.type === 'calls.made') yield* begin({ ...event, text: '' })
+      else if (land(event)) yield* results(event.at)
     },
   }
 }

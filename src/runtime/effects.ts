@@ -1,25 +1,21 @@
 /**
- * Effects: how each kind of outstanding work is done. Every effect ends in a landing, given to the thread that
- * wanted it; nothing here changes a thread.
+ * Effects: how outstanding work is done (calls of tools: call.ts). Every effect ends in a landing, given to the thread
+ * that wanted it; nothing here changes a thread.
  *
  * EX1 An effect never throws: whatever happens becomes a landing.
  * EX2 The text that a model speaks is told as it comes, with the attempt and the offset it belongs to (EV2).
- * EX3 An effect on the world whose outcome is not known is never silently repeated.
  */
-import { hash } from 'node:crypto'
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { createCancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
-import type { CallEffect, DeadlineEffect, ModelEffect, Outcome } from '../core/effect.js'
+import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
-import { SkeinError, failure, toFailure } from '../core/failure.js'
-import type { Failure } from '../core/failure.js'
-import { canonical } from '../core/json.js'
-import type { Json } from '../core/json.js'
+import { SkeinError, toFailure } from '../core/failure.js'
 import type { Model, ModelCallOptions, ModelDelta } from '../models/port.js'
-import type { Job, Pool } from '../pool/port.js'
+import type { Blobs } from '../backend/port.js'
+import type { Pool } from '../pool/port.js'
 import type { Started } from './reconcile.js'
 import { toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
@@ -29,6 +25,11 @@ export interface Means {
   readonly app: App
   readonly pool: Pool
   readonly clock: Clock
+  readonly blobs: Blobs
+  /** Values of variables that no thread has of its own. */
+  readonly env: Readonly<Record<string, string>>
+  /** What the files of one thread may hold. */
+  readonly quotaBytes: number
   brief(agent: string): Brief
   model(brief: Brief): Promise<Model>
 }
@@ -40,15 +41,12 @@ export interface Wanting {
   hydrated(): Promise<void>
   /** Undefined when nobody listens. */
   speak(make: () => DeltaEvent): void
+  /** Resolves when the calls before this one of the step are settled. */
+  turn(index: number): Promise<void>
   land(landing: Landing): void
 }
 
-/** The model's words so far, for a watcher that comes in the middle. */
-export interface Speaking extends Started {
-  soFar(): DeltaEvent
-}
-
-export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Speaking {
+export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Started {
   const cancel = createCancel()
   const voice = createVoice(wanting, effect.step)
   const options: ModelCallOptions = {
@@ -65,7 +63,7 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
     const reply = await model.call(toRequest(brief, state), options)
-    return toLanding(means.app, brief, { step: effect.step, reply, stepsBefore })
+    return toLanding(means, brief, { step: effect.step, reply, stepsBefore, state })
   }
   const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })
   speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
@@ -73,7 +71,7 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     voice.mute()
     cancel.abort(new SkeinError('CANCELLED', reason))
   }
-  return { abort, soFar: voice.soFar }
+  return { abort, soFar: () => [voice.soFar()] }
 }
 
 function createVoice({ state, speak }: Wanting, step: number) {
@@ -110,48 +108,6 @@ function createVoice({ state, speak }: Wanting, step: number) {
     },
     soFar: (): DeltaEvent => ({ type: 'stream.reset', ...place(), text }),
   }
-}
-
-export function runCall(means: Means, { state, land }: Wanting, { step, index, recovered }: CallEffect & { readonly recovered: boolean }): Started {
-  const cancel = createCancel()
-  const call = state.slots.items[index]?.call
-  if (call) {
-    const { tool, args } = call
-    const job: Job = {
-      tool,
-      args,
-      threadId: state.id,
-      cancel,
-      get idempotencyKey() {
-        return keyOfCall([state.id, step, index, tool, args])
-      },
-    }
-    const outcome = call.sideEffect ? runEffect(means, job, recovered) : means.pool.run(job)
-    void outcome.then((landed) => land({ kind: 'returned', step, index, outcome: landed }))
-  }
-  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)) }
-}
-
-/** EX3: a body that may have run is not run again, unless the tool says how that is safe (T10). */
-async function runEffect({ pool, app }: Means, job: Job, recovered: boolean): Promise<Outcome> {
-  const first = recovered ? undefined : await pool.run(job)
-  if (first && (first.ok || first.failure.code !== 'WORKER_CRASHED')) return first
-  const tool = app.tools.get(job.tool)
-  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return pool.run(job)
-  if (!tool?.probe) return unknown(job.tool)
-  const found = await pool.run({ ...job, probe: true })
-  if (!found.ok) return unknown(job.tool, found.failure)
-  return found.value === null ? pool.run(job) : found
-}
-
-function unknown(tool: string, cause?: Failure): Outcome {
-  const message = `${tool} had begun when its process or thread ended, so it may already have happened; find out before you ask for it again`
-  return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
-}
-
-/** Derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10). */
-function keyOfCall(parts: Json): string {
-  return hash('sha256', canonical(parts), 'base64url').slice(0, 32)
 }
 
 export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {

@@ -5,7 +5,7 @@ import type { Backend } from '../backend/port.js'
 import type { DurableEvent, SkeinEvent } from '../core/event.js'
 import { callId } from '../core/message.js'
 import type { ThreadRecord } from '../core/record.js'
-import { createInbox } from './inbox.js'
+import { createQueue } from './queue.js'
 import type { Committed } from './news.js'
 import { watch } from './watch.js'
 import type { Watching } from './watch.js'
@@ -18,29 +18,30 @@ export interface Following extends Watching {
 type Heard = { readonly event: SkeinEvent } | { readonly ended: true; readonly failed?: unknown }
 
 export async function* follow(backend: Backend, following: Following): AsyncGenerator<SkeinEvent, void, undefined> {
-  const inbox = createInbox<Heard>(following.signal)
+  const queue = createQueue<Heard>(following.signal)
   const stop = watch(backend, following, {
-    records: (committed) => committed.records.forEach((record) => inbox.push({ event: toEvent(record, committed) })),
-    delta: (event) => inbox.push({ event }),
-    ended: (failed) => inbox.push({ ended: true, failed }),
+    records: (committed) => committed.records.forEach((record) => queue.push({ event: toEvent(record, committed) })),
+    delta: (event) => queue.push({ event }),
+    ended: (failed) => queue.push({ ended: true, failed }),
   })
   try {
-    for (let heard = await inbox.next(); heard; heard = await inbox.next()) {
+    for (let heard = await queue.next(); heard; heard = await queue.next()) {
       if ('event' in heard) yield heard.event
       else if (heard.failed === undefined) return
       else throw heard.failed
     }
   } finally {
     stop()
-    inbox.close()
+    queue.close()
   }
 }
 
 function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
-    const { seq, at, step, index, tool, outcome } = record
-    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome }
+    const { seq, at, step, index, tool, outcome, text, provisional, again, changes, preliminaries } = record
+    const more = { ...(text !== undefined && { text }), ...(provisional && { provisional }), ...(again && { again }), ...(changes && { changes }), ...(preliminaries && { preliminaries }) }
+    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
   if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
   return { ...record, ...place }

@@ -1,39 +1,43 @@
 /**
- * Loading an app: a module by URL or path (TypeScript is bundled once with esbuild), or definitions at hand.
+ * Loading an app: a module by URL or path, a folder by convention, or definitions at hand.
  *
- * LA1 `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
- *     and are those that the app's own folder finds. The bundle may therefore lie anywhere.
+ * LA2 A definition that is exported twice, by name and by default, is one definition.
+ * LA3 Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
  */
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, extname, join, resolve } from 'node:path'
+import { statSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import type { Plugin } from 'esbuild'
 import { createApp, isDefinition } from '../agent/app.js'
-import type { App } from '../agent/app.js'
-import type { Definition } from '../agent/define.js'
+import type { App, AppOptions } from '../agent/app.js'
+import type { Definition, ToolDefinition } from '../agent/define.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
-import { isObject } from '../core/json.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
+import { bundle } from './bundle.js'
+import { collect, entryOf, readFolder } from './folder-app.js'
 
 export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
 
-const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
-
-export async function loadApp(source: AppSource): Promise<App> {
-  if (Array.isArray(source)) return createApp(source, 'the list of definitions')
-  if (source instanceof URL) return fromFile(fileURLToPath(source))
-  if (typeof source === 'string') return fromFile(resolve(source))
-  return fromExports(Object.values(source), 'the module of definitions')
+export interface LoadOptions {
+  /** Tools that may be named without being defined. */
+  readonly builtins?: readonly ToolDefinition[]
+  /** The tools of these servers. Whoever gives this closes the connections, also when the app is refused afterwards. */
+  readonly connectMcp?: (servers: readonly McpDefinition[]) => Promise<readonly ToolDefinition[]>
 }
 
-async function fromFile(path: string): Promise<App> {
-  if (!existsSync(path)) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
+const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
+
+export async function loadApp(source: AppSource, options: LoadOptions = {}): Promise<App> {
+  if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
+  if (source instanceof URL) return fromPath(resolve(fileURLToPath(source)), options)
+  if (typeof source === 'string') return fromPath(resolve(source), options)
+  return assemble(definitionsOf(source, 'the module of definitions'), 'the module of definitions', options)
+}
+
+async function fromPath(path: string, options: LoadOptions): Promise<App> {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
   try {
-    const runnable = typescript.has(extname(path)) ? await bundle(path) : path
-    const module = pathToFileURL(runnable).href
-    return fromExports(Object.values((await import(module)) as object), path, module)
+    return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
@@ -41,78 +45,30 @@ async function fromFile(path: string): Promise<App> {
   }
 }
 
-function fromExports(exported: readonly unknown[], source: string, module?: string): App {
-  const definitions = exported.flatMap((value): unknown[] => (Array.isArray(value) ? value : [value])).filter(isDefinition)
+async function fromModule(path: string, options: LoadOptions): Promise<App> {
+  const module = pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+  return assemble(definitionsOf((await import(module)) as object, path), path, { ...options, module })
+}
+
+async function fromFolder(path: string, options: LoadOptions): Promise<App> {
+  const folder = await readFolder(path)
+  const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
+  const files = collect(path, folder, (await import(module)) as object)
+  return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, warnings: folder.warnings })
+}
+
+/** LA2 */
+function definitionsOf(module: object, source: string): readonly Definition[] {
+  const definitions = [...new Set(Object.values(module).flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])))].filter(isDefinition)
   if (definitions.length === 0) throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions; export what defineAgent, definePrompt, defineTool and defineModel give`)
-  return createApp(definitions, source, module)
+  return definitions
 }
 
-async function bundle(path: string): Promise<string> {
-  const { build } = await import('esbuild')
-  const { outputFiles } = await build({
-    entryPoints: [path],
-    bundle: true,
-    write: false,
-    platform: 'node',
-    format: 'esm',
-    target: 'node20',
-    // As Node chooses: a package's `module` field is for bundlers.
-    mainFields: ['main'],
-    sourcemap: 'inline',
-    logLevel: 'silent',
-    plugins: [packagesByPath],
-  })
-  const text = outputFiles[0]?.text ?? ''
-  const name = `${createHash('sha256').update(path).update(text).digest('hex').slice(0, 20)}.mjs`
-  const written = (await write(cacheFolder(path), name, text)) ?? (await write(await mkdtemp(join(tmpdir(), 'skein-app-')), name, text))
-  if (written === undefined) throw new SkeinError('APP_NOT_LOADED', `the app ${path} is TypeScript, and there is no place to write its bundle to; tried node_modules/.cache and ${tmpdir()}`)
-  return written
-}
-
-/** LA1: packages stay outside the bundle, by the path that they have as seen from the app. */
-const packagesByPath: Plugin = {
-  name: 'packages-by-path',
-  setup(build) {
-    build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
-      if (kind === 'entry-point' || pluginData === asked || path.startsWith('node:')) return undefined
-      if (path === 'skein') return { path: pathToFileURL(ownModule('index')).href, external: true }
-      if (path === 'skein/testing') return { path: pathToFileURL(ownModule('testing')).href, external: true }
-      const found = await build.resolve(path, { kind, resolveDir, pluginData: asked })
-      if (found.errors.length > 0) return { errors: found.errors }
-      return { path: found.external ? path : pathToFileURL(found.path).href, external: true }
-    })
-  },
-}
-
-/** Marks our own question, so that the plugin does not ask itself. */
-const asked = Symbol('asked')
-
-/** Undefined where this folder cannot be written: a read-only image, a folder that is not there. */
-async function write(folder: string | undefined, name: string, text: string): Promise<string | undefined> {
-  if (folder === undefined) return undefined
-  const target = join(folder, name)
-  try {
-    await mkdir(folder, { recursive: true })
-    await writeFile(`${target}.${process.pid}`, text)
-    await rename(`${target}.${process.pid}`, target)
-    return target
-  } catch (thrown) {
-    if (isObject(thrown) && ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'ENOTDIR', 'EEXIST'].includes(String(thrown['code']))) return undefined
-    throw thrown
-  }
-}
-
-/** Built modules of this package: an app is plain JavaScript and cannot import our sources. */
-function ownModule(name: 'index' | 'testing'): string {
-  const built = import.meta.url.endsWith('.ts') ? `../../dist/src/${name}.js` : `../${name}.js`
-  return fileURLToPath(new URL(built, import.meta.url))
-}
-
-/** Kept from one start to the next where there is a place for it. */
-function cacheFolder(path: string): string | undefined {
-  for (let folder = dirname(path); folder !== dirname(folder); folder = dirname(folder)) {
-    const modules = join(folder, 'node_modules')
-    if (existsSync(modules)) return join(modules, '.cache', 'skein')
-  }
-  return undefined
+/** LA3 */
+async function assemble(definitions: readonly Definition[], source: string, { connectMcp, ...options }: LoadOptions & AppOptions): Promise<App> {
+  const servers = definitions.filter((definition) => isDefinition(definition) && definition.kind === 'mcp')
+  const [server] = servers
+  if (server && !connectMcp) throw new SkeinError('APP_NOT_LOADED', `${source} names the MCP server "${server.name}", and nothing was given to connect it`)
+  const given = server && connectMcp ? await connectMcp(servers) : []
+  return createApp([...definitions, ...given], source, options)
 }

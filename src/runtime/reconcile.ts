@@ -3,15 +3,18 @@
  * after a message, a result, a cancel and a crash.
  *
  * RC1 An effect of a key runs at most once at a time; its outcome counts only while it is the one in flight.
- * RC2 At most `maxParallelTools` calls run at once. Effects start in the order given, so one that must wait
- *     holds back those behind it.
+ * RC2 At most `maxParallelTools` calls run at once; one that waits for its turn is not counted. Effects start in the
+ *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
  */
 import type { Effect } from '../core/effect.js'
+import type { DeltaEvent } from '../core/event.js'
 
 export interface Started {
   /** Ends the effect; what it gives after that is dropped. */
   abort(reason: string): void
+  /** What it has told so far, for a watcher that comes in the middle. */
+  soFar?(): readonly DeltaEvent[]
 }
 
 export interface Starter {
@@ -21,67 +24,97 @@ export interface Starter {
   ready(effect: Effect): boolean
 }
 
-export interface Reconciler {
-  /** `wanted` is the whole list of effects that the state waits for. */
-  reconcile(wanted: readonly Effect[]): void
-  /** Starts what was held back and has become ready. */
-  startReady(): void
-  /** Aborts everything (of one kind) and forgets what was held back. */
-  abortAll(reason: string, kind?: Effect['kind']): void
-  /** Effects in flight, deadlines not counted: those hold nothing. */
-  readonly running: number
+interface Flight {
+  readonly effect: Effect
+  started?: Started
+  /** The call does nothing but wait for its turn. */
+  waiting?: boolean
 }
 
-export function createReconciler(starter: Starter, maxParallelTools: number): Reconciler {
-  const inFlight = new Map<string, { readonly effect: Effect; started?: Started }>()
-  const counts = { model: 0, call: 0, deadline: 0 }
-  let backlog: readonly Effect[] = []
-  let next = 0
+export class Reconciler {
+  readonly #starter: Starter
+  readonly #maxParallelTools: number
+  readonly #inFlight = new Map<string, Flight>()
+  readonly #counts = { model: 0, call: 0, deadline: 0 }
+  #waiting = 0
+  #backlog: readonly Effect[] = []
+  #next = 0
 
-  function launch(effect: Effect): void {
-    const flight: { readonly effect: Effect; started?: Started } = { effect }
-    inFlight.set(effect.key, flight)
-    counts[effect.kind]++
-    flight.started = starter.start(effect, () => inFlight.get(effect.key) === flight && land(effect))
+  constructor(starter: Starter, maxParallelTools: number) {
+    this.#starter = starter
+    this.#maxParallelTools = maxParallelTools
   }
 
-  function land({ key, kind }: Effect): boolean {
-    inFlight.delete(key)
-    counts[kind]--
-    return true
+  /** Effects in flight, deadlines not counted: those hold nothing. */
+  get running(): number {
+    return this.#counts.model + this.#counts.call
   }
 
-  function abort(key: string, reason: string): void {
-    const flight = inFlight.get(key)
-    if (!flight) return
-    land(flight.effect)
-    flight.started?.abort(reason)
+  /** `wanted` is the whole list of effects that the state waits for. */
+  reconcile(wanted: readonly Effect[]): void {
+    const keys = new Set(wanted.map(({ key }) => key))
+    for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, 'no longer wanted')
+    this.#backlog = wanted.filter(({ key }) => !this.#inFlight.has(key))
+    this.#next = 0
+    this.startReady()
   }
 
-  function startReady(): void {
-    for (; next < backlog.length; next++) {
-      const effect = backlog[next]
-      if (!effect || (effect.kind === 'call' && counts.call >= maxParallelTools) || !starter.ready(effect)) return
-      launch(effect)
+  /** Starts what was held back and has become ready. */
+  startReady(): void {
+    while (this.#next < this.#backlog.length) {
+      const effect = this.#backlog[this.#next]
+      const full = effect?.kind === 'call' && this.#counts.call - this.#waiting >= this.#maxParallelTools
+      if (!effect || full || !this.#starter.ready(effect)) return
+      // First: what starts may wait at once, and ask for the next.
+      this.#next++
+      this.#launch(effect)
     }
   }
 
-  return {
-    reconcile(wanted) {
-      const keys = new Set(wanted.map(({ key }) => key))
-      for (const key of [...inFlight.keys()]) if (!keys.has(key)) abort(key, 'no longer wanted')
-      backlog = wanted.filter(({ key }) => !inFlight.has(key))
-      next = 0
-      startReady()
-    },
-    startReady,
-    abortAll(reason, kind) {
-      backlog = []
-      next = 0
-      for (const { effect } of [...inFlight.values()]) if (!kind || effect.kind === kind) abort(effect.key, reason)
-    },
-    get running() {
-      return counts.model + counts.call
-    },
+  #launch(effect: Effect): void {
+    const flight: Flight = { effect }
+    this.#inFlight.set(effect.key, flight)
+    this.#counts[effect.kind]++
+    flight.started = this.#starter.start(effect, () => this.#inFlight.get(effect.key) === flight && this.#land(flight))
+  }
+
+  #land({ effect: { key, kind }, waiting }: Flight): boolean {
+    if (waiting) this.#waiting--
+    this.#inFlight.delete(key)
+    this.#counts[kind]--
+    return true
+  }
+
+  /** The call does nothing but wait for its turn, or goes on. */
+  waits(key: string, waiting: boolean): void {
+    const flight = this.#inFlight.get(key)
+    if (!flight || (flight.waiting ?? false) === waiting) return
+    flight.waiting = waiting
+    this.#waiting += waiting ? 1 : -1
+    if (waiting) this.startReady()
+  }
+
+  /** Aborts everything (of one kind) and forgets what was held back. */
+  abortAll(reason: string, kind?: Effect['kind']): void {
+    this.#backlog = []
+    this.#next = 0
+    for (const { effect } of [...this.#inFlight.values()]) if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
+  }
+
+  /** Ends the calls that wait for their turn. */
+  abortWaiting(reason: string): void {
+    for (const { effect, waiting } of [...this.#inFlight.values()]) if (waiting) this.#abort(effect.key, reason)
+  }
+
+  #abort(key: string, reason: string): void {
+    const flight = this.#inFlight.get(key)
+    if (!flight) return
+    this.#land(flight)
+    flight.started?.abort(reason)
+  }
+
+  /** What the effects in flight have told so far. */
+  soFar(): readonly DeltaEvent[] {
+    return [...this.#inFlight.values()].flatMap(({ started }) => started?.soFar?.() ?? [])
   }
 }

@@ -5,18 +5,24 @@
  * RQ1 The request holds the thread's own transcript, not a copy.
  * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
+import { z } from 'zod'
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../agent/define.js'
-import { SkeinError, failure } from '../core/failure.js'
-import { toJson } from '../core/json.js'
-import type { RecordedCall, StopReason } from '../core/record.js'
+import { SkeinError } from '../core/failure.js'
+import { isObject, toJson } from '../core/json.js'
+import type { Json } from '../core/json.js'
+import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
 import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
+import { recordCall } from './calls.js'
+import type { Asker, CallDesk } from './calls.js'
 
 const defaultMaxSteps = 100
+/** Reads what was cut. */
+const archiveTool = 'get_tool_response'
 
 /** All that an agent's definitions say about one step; made once per agent. */
 export interface Brief {
@@ -25,6 +31,17 @@ export interface Brief {
   readonly model: ModelDefinition
   readonly tools: readonly ToolSpec[]
   readonly allowed: ReadonlySet<string>
+  /** The same when some result of the thread was cut: then the whole can be asked for. */
+  readonly toolsWithArchive: readonly ToolSpec[]
+  readonly allowedWithArchive: ReadonlySet<string>
+  /** How the turn's output must look. */
+  readonly response?: Response
+}
+
+interface Response {
+  readonly schema: z.ZodType
+  /** The output is no object, and a tool's args must be one: it is the field `value` of them. */
+  readonly wrapped: boolean
 }
 
 export function createBrief(app: App, agentName: string): Brief {
@@ -34,8 +51,26 @@ export function createBrief(app: App, agentName: string): Brief {
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const names = prompt.tools ?? []
-  const tools = names.map((name) => ({ name, description: app.tools.get(name)?.description ?? '', parameters: app.parameters.get(name) ?? {} }))
-  return { agent, prompt, model, tools, allowed: new Set(names) }
+  const response = prompt.outputSchema && responseOf(prompt.outputSchema)
+  const spec = (name: string): ToolSpec => ({ name, description: app.tools.get(name)?.description ?? '', parameters: app.parameters.get(name) ?? {} })
+  const tools = [...names.map(spec), ...(response ? [response.spec] : [])]
+  return {
+    agent,
+    prompt,
+    model,
+    tools,
+    allowed: new Set(names),
+    toolsWithArchive: [...tools, spec(archiveTool)],
+    allowedWithArchive: new Set([...names, archiveTool]),
+    ...(response && { response }),
+  }
+}
+
+function responseOf(outputSchema: z.ZodType): Response & { readonly spec: ToolSpec } {
+  const object = (z.toJSONSchema(outputSchema, { io: 'input' }) as { type?: unknown }).type === 'object'
+  const schema = object ? outputSchema : z.object({ value: outputSchema })
+  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' }) as { [key: string]: Json }
+  return { schema, wrapped: !object, spec: { name: 'response', description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.', parameters } }
 }
 
 export function toRequest(brief: Brief, state: ThreadState): ModelRequest {
@@ -43,7 +78,7 @@ export function toRequest(brief: Brief, state: ThreadState): ModelRequest {
   return {
     system: brief.prompt.prompt,
     messages: state.transcript.items,
-    tools: brief.tools,
+    tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,
     step: state.turn?.steps ?? 0,
     ...(toolChoice !== undefined && { toolChoice }),
@@ -57,24 +92,56 @@ export interface Answered {
   readonly reply: ModelReply
   /** Model replies of the turn before this one. */
   readonly stepsBefore: number
+  readonly state: ThreadState
 }
 
-export function toLanding(app: App, brief: Brief, { step, reply, stepsBefore }: Answered): Landing {
+export function toLanding(means: CallDesk, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
-  const calls = reply.calls.map((call) => recordCall(app, brief, call))
-  const stop: StopReason | undefined = calls.length > 0 && stepsBefore + 1 >= (brief.agent.sideA.maxSteps ?? defaultMaxSteps) ? 'max_steps' : undefined
+  const asker: Asker = { threadId: state.id, allowed: state.archived > 0 ? brief.allowedWithArchive : brief.allowed }
+  const record = (call: RequestedCall): RecordedCall | Promise<RecordedCall> => (call.tool === 'response' && brief.response ? recordResponse(brief.response, call) : recordCall(means, asker, call))
+  const calls = reply.calls.map(record)
+  const landing = (recorded: readonly RecordedCall[]): Landing => {
+    const answered = recorded.some((call) => call.answered !== undefined)
+    const last = recorded.length > 0 && stepsBefore + 1 >= maxStepsOf(brief)
+    const stop: StopReason | undefined = answered ? 'completed' : last ? 'max_steps' : undefined
+    return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }) }) }
+  }
+  return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
+}
+
+function isRecorded(call: RecordedCall | Promise<RecordedCall>): call is RecordedCall {
+  return !(call instanceof Promise)
+}
+
+export function maxStepsOf({ agent }: Brief): number {
+  return agent.sideA.maxSteps ?? defaultMaxSteps
+}
+
+/** The last word of a turn in the form that its prompt asks for; what does not fit is told field by field (T12). */
+function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall): RecordedCall {
+  const checked = checkArgs('response', schema, args)
+  if (!checked.ok) return { tool: 'response', args: checked.sent, refused: checked.failure }
+  const parsed = toJson(schema.parse(checked.args))
+  return { tool: 'response', args: checked.args, answered: wrapped && isObject(parsed) ? (parsed['value'] ?? null) : parsed }
+}
+
+interface Recorded {
+  readonly step: number
+  readonly reply: ModelReply
+  readonly calls: readonly RecordedCall[]
+  readonly stop?: StopReason
+}
+
+function recordReply(app: App, brief: Brief, { step, reply, calls, stop }: Recorded): Omit<ModelReplied, 'type'> {
   return {
-    kind: 'reply',
-    reply: {
-      step,
-      model: reply.model ?? brief.model.name,
-      text: reply.text,
-      calls,
-      usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? brief.model),
-      finish: reply.finish,
-      ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
-      ...(stop && { stop }),
-    },
+    step,
+    model: reply.model ?? brief.model.name,
+    text: reply.text,
+    calls,
+    usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? brief.model),
+    finish: reply.finish,
+    ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
+    ...(stop && { stop }),
   }
 }
 
@@ -90,17 +157,6 @@ function checkReply(model: string, reply: Partial<ModelReply> | undefined): void
           ? 'usage must hold the numbers inputTokens, outputTokens and costUsd'
           : undefined
   if (wrong) throw new SkeinError('MODEL_REJECTED', `model ${model} gave a reply that is none: ${wrong}`)
-}
-
-function recordCall(app: App, brief: Brief, { tool: name, args }: RequestedCall): RecordedCall {
-  const tool = brief.allowed.has(name) ? app.tools.get(name) : undefined
-  if (!tool) {
-    const known = [...brief.allowed].join(', ') || 'none'
-    return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(name)} here; the tools are: ${known}`) }
-  }
-  const checked = checkArgs(name, tool.args, args)
-  if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
-  return { tool: name, args: checked.args, ...(tool.sideEffect && { sideEffect: true }) }
 }
 
 function priced(usage: Usage, { costPerMillion }: ModelDefinition): Usage {

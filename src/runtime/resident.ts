@@ -14,12 +14,11 @@
 import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
-import { atRest, mayStart, outstanding } from '../../actors/thread/outstanding.js'
+import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
-import { statusOf } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Backend, Commit, Head, StoredMail } from '../backend/port.js'
+import type { Backend, Commit, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -27,14 +26,19 @@ import type { DeltaEvent } from '../core/event.js'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Fact, ThreadRecord } from '../core/record.js'
-import { awaitDeadline, callModel, runCall } from './effects.js'
-import type { Means, Speaking, Wanting } from './effects.js'
+import { runCall } from './call.js'
+import { awaitDeadline, callModel } from './effects.js'
+import type { Means, Wanting } from './effects.js'
+import { headOf } from './head.js'
 import { pack } from './journal.js'
 import { openMail } from './mail.js'
+import { toOrder } from './orders.js'
 import { answerTopic, asSignal, treeTopic } from './news.js'
-import { createReconciler } from './reconcile.js'
+import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
+import { maxStepsOf } from './request.js'
 import { freeze } from './snapshot.js'
+import { createTurns } from './turns.js'
 import { wakeWhole } from './wake.js'
 import type { Woken } from './wake.js'
 
@@ -66,6 +70,7 @@ export class Resident {
   readonly #move: ThreadActor['move']
   readonly #reconciler
   readonly #wanting: Wanting
+  readonly #turns
   #chain: string
   #durable: number
   /** The last record that gave an outcome to a call. */
@@ -83,7 +88,6 @@ export class Resident {
   #committing = false
   #stopped = false
   #draining = false
-  #speaking: Speaking | undefined
   #hydrating: Promise<void> | undefined
 
   constructor({ state, chain, folded }: Woken, options: ResidentOptions) {
@@ -100,9 +104,11 @@ export class Resident {
       state,
       hydrated: () => (this.#hydrating ??= this.#hydrate().finally(() => (this.#hydrating = undefined))),
       speak: (make) => this.#speak(make),
+      turn: () => Promise.resolve(),
       land: () => undefined,
     }
-    this.#reconciler = createReconciler(
+    this.#turns = createTurns(state)
+    this.#reconciler = new Reconciler(
       { start: (effect, done) => this.#start(effect, done), ready: (effect) => this.#ready(effect) },
       options.maxParallelTools,
     )
@@ -131,13 +137,12 @@ export class Resident {
   }
 
   get wakeAt(): number | undefined {
-    return this.state.turn?.deadlineAt
+    return earliestWake(this.state)
   }
 
-  /** What the model has said so far, for watchers that come late. */
+  /** What the model and the calls have said so far, for watchers that come late. */
   sayAgain(): void {
-    const speaking = this.#speaking
-    if (speaking) this.#speak(() => speaking.soFar())
+    for (const event of this.#reconciler.soFar()) this.#speak(() => event)
   }
 
   mailArrived(): void {
@@ -149,25 +154,29 @@ export class Resident {
     this.#readingMail = true
     while (this.#moreMail && !this.#stopped) {
       this.#moreMail = false
-      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) this.#take(mail)
+      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) await this.#take(mail)
     }
     this.#readingMail = false
     this.#settle()
   }
 
-  #take(mail: StoredMail): void {
+  async #take(mail: StoredMail): Promise<void> {
     this.#lastMail = mail.number
+    const known = this.state.accepted.get(mail.id)
+    const answer: Answer = known ? { ok: true, seq: known.seq, ...(known.run && { run: known.run }) } : this.#obeyed(mail.id, await this.#decideMail(mail))
     this.#done.push(mail.number)
     this.#options.dirty(this)
-    const known = this.state.accepted.get(mail.id)
-    if (known) {
-      const { seq, run } = known
-      return void this.#replies.push({ command: mail.id, answer: { ok: true, seq, ...(run && { run }) } })
-    }
+    this.#replies.push({ command: mail.id, answer })
+  }
+
+  /** Waits only for a definition's own function: whatever else happens meanwhile is decided before. */
+  async #decideMail(mail: StoredMail): Promise<Decision> {
     const { means } = this.#options
     const opened = openMail(mail, means.app)
-    const decision: Decision = 'refused' in opened ? opened : obey(this.state, { id: mail.id, command: opened.command }, this.#moment())
-    this.#replies.push({ command: mail.id, answer: this.#obeyed(mail.id, decision) })
+    if ('refused' in opened) return opened
+    const ordered = toOrder(means, this.state, opened.command)
+    const given = ordered instanceof Promise ? await ordered : ordered
+    return 'refused' in given ? given : obey(this.state, { id: mail.id, command: given.order }, this.#moment())
   }
 
   #obeyed(id: string, decision: Decision): Answer {
@@ -179,7 +188,8 @@ export class Resident {
 
   #moment() {
     const { means, maxWallClockMs } = this.#options
-    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, ...(maxWallClockMs !== undefined && { maxWallClockMs }) }
+    const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.brief(this.state.agent)) : undefined
+    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(maxSteps !== undefined && { maxSteps }) }
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -187,6 +197,7 @@ export class Resident {
     for (const fact of facts) this.#record(fact, by)
     this.#recordDue()
     this.#reconcile()
+    this.#park()
   }
 
   #recordDue(): void {
@@ -197,9 +208,10 @@ export class Resident {
     const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...(by !== undefined && { by }), ...fact }
     fold(this.state, record, this.#move)
     // The end of a turn answers the calls that it leaves open.
-    if (record.type === 'call.returned' || record.type === 'turn.ended') this.#lastOutcome = record.seq
+    if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
     if (record.type === 'call.began') this.#begun.add(callKey(record.step, record.index))
     this.#records.push(record)
+    this.#turns.advance()
     this.#options.dirty(this)
   }
 
@@ -223,21 +235,30 @@ export class Resident {
       this.#apply(this.#decide(landing))
       this.#settle()
     }
-    const wanting: Wanting = { ...this.#wanting, land: landed }
+    const turn = (index: number): Promise<void> => this.#turn(effect.key, index)
+    const wanting: Wanting = { ...this.#wanting, turn, land: landed }
     if (effect.kind === 'call') return runCall(means, wanting, { ...effect, recovered: !this.#begun.delete(effect.key) })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
-    const speaking = callModel(means, wanting, effect)
-    this.#speaking = speaking
-    return {
-      abort: (reason) => {
-        if (this.#speaking === speaking) this.#speaking = undefined
-        speaking.abort(reason)
-      },
-    }
+    return callModel(means, wanting, effect)
+  }
+
+  async #turn(key: string, index: number): Promise<void> {
+    const turn = this.#turns.wait(index)
+    if (!turn) return
+    this.#reconciler.waits(key, true)
+    this.#park()
+    await turn
+    this.#reconciler.waits(key, false)
+  }
+
+  /** Calls that wait for their turn behind one that waits for someone do nothing more by themselves. */
+  #park(): void {
+    if (this.state.slots.held === 0) return
+    const { step } = this.state
+    for (const index of this.#turns.waiting) this.#apply(this.#decide({ kind: 'parked', step, index }))
   }
 
   #decide(landing: Landing): readonly Fact[] {
-    if (landing.kind === 'reply' || landing.kind === 'model_failed') this.#speaking = undefined
     const decision = land(this.state, landing, this.#moment())
     return 'refused' in decision ? [] : decision.facts
   }
@@ -288,26 +309,9 @@ export class Resident {
       expected: this.#durable,
       epoch: this.#options.epoch,
       ...(records.length > 0 && { entry: pack(records, this.#chain) }),
-      ...(this.state.seq > 0 && { head: this.#head() }),
+      ...(this.state.seq > 0 && { head: headOf(this.state) }),
       sends: [],
       done: this.#done,
-    }
-  }
-
-  #head(): Head {
-    const { state } = this
-    const { wakeAt } = this
-    return {
-      agent: state.agent,
-      status: statusOf(state),
-      root: state.path[0] ?? state.id,
-      path: state.path,
-      tags: state.tags,
-      rest: atRest(state),
-      createdAt: state.createdAt,
-      updatedAt: state.updatedAt,
-      ...(state.parent !== undefined && { parent: state.parent }),
-      ...(wakeAt !== undefined && { wakeAt }),
     }
   }
 
@@ -345,6 +349,7 @@ export class Resident {
   drain(): void {
     this.#draining = true
     this.#reconciler.abortAll('the host is closing', 'model')
+    this.#reconciler.abortWaiting('the host is closing')
     this.#settle()
   }
 

@@ -6,7 +6,6 @@
  * RN2 Consuming a run starts nothing: the turn goes on whether anyone looks or not.
  */
 import type { Backend } from '../backend/port.js'
-import type { Outcome } from '../core/effect.js'
 import type { DurableEvent, SkeinEvent } from '../core/event.js'
 import { fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
@@ -17,6 +16,8 @@ import { addUsage, noUsage } from '../core/usage.js'
 import type { Usage } from '../core/usage.js'
 import { follow } from './follow.js'
 import { createAssembly } from './assembly.js'
+import { createRunCalls } from './run-calls.js'
+import type { ContextUpdate, RunCall } from './run-calls.js'
 import { spokenText } from './speech.js'
 import { watch } from './watch.js'
 
@@ -26,15 +27,9 @@ export interface RunResult {
   readonly stopReason: StopReason
   readonly usage: Usage
   readonly steps: number
+  /** In the form of the prompt's `outputSchema`, when it has one. */
+  readonly output?: Json
   readonly failure?: Failure
-}
-
-export interface RunCall {
-  readonly id: string
-  readonly tool: string
-  readonly args: Json
-  /** Absent while the call is not answered. */
-  readonly outcome?: Outcome
 }
 
 export interface Run {
@@ -52,13 +47,17 @@ export interface Run {
   readonly fullStream: AsyncIterable<SkeinEvent>
   readonly textStream: AsyncIterable<string>
   readonly reasoningStream: AsyncIterable<string>
-  /** Deltas of args, and results. */
-  readonly toolStream: AsyncIterable<Extract<SkeinEvent, { type: 'call.delta' | 'tool.result' }>>
+  /** Deltas of args, what bodies say while they run, and results. */
+  readonly toolStream: AsyncIterable<ToolEvent>
   /** Each call when it is answered. */
   readonly toolCallsStream: AsyncIterable<RunCall>
   /** The run's messages, results in call order. */
   readonly messagesStream: AsyncIterable<Message>
+  /** Contexts that tools changed, when that counts. */
+  readonly contextUpdates: AsyncIterable<ContextUpdate>
 }
+
+export type ToolEvent = Extract<SkeinEvent, { readonly type: 'call.delta' | 'tool.progress' | 'tool.preliminary' | 'tool.log' | 'tool.result' }>
 
 /** Where a run is found in the journal. */
 export interface RunPlace {
@@ -98,14 +97,15 @@ export function createRun({ backend, closed }: RunMeans, id: string, find: () =>
       const { text: _, ...response } = await result()
       return response
     },
-    toolCalls: async () => [...(await callsOf(events())).values()],
-    pendingToolCalls: async () => [...(await callsOf(events('now'))).values()].filter(({ outcome }) => !outcome),
+    toolCalls: () => callsOf(events()),
+    pendingToolCalls: async () => (await callsOf(events('now'))).filter(({ outcome }) => !outcome),
     fullStream: stream((from) => from),
     textStream: stream((from) => spokenText(from, 'text')),
     reasoningStream: stream((from) => spokenText(from, 'reasoning')),
     toolStream: stream(toolEvents),
     toolCallsStream: stream(answeredCalls),
     messagesStream: stream(messages),
+    contextUpdates: stream(contextUpdates),
   }
 }
 
@@ -131,9 +131,10 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
     let usage = noUsage
     let steps = 0
     let active = false
+    let output: Json | undefined
     const end = (stopReason: StopReason, failed?: Failure): void => {
       stop()
-      resolve({ text, usage, steps, stopReason, ...(failed && { failure: failed }) })
+      resolve({ text, usage, steps, stopReason, ...(output !== undefined && { output }), ...(failed && { failure: failed }) })
     }
     const take = (record: ThreadRecord): void => {
       if (record.type === 'turn.started') active = record.run === run
@@ -141,6 +142,7 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
         steps++
         usage = addUsage(usage, record.usage)
         if (record.text !== '') text = record.text
+        output = record.calls.find(({ answered }) => answered !== undefined)?.answered ?? output
       } else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
       else if (record.type === 'thread.terminated') end('terminated')
     }
@@ -148,33 +150,33 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
   })
 }
 
-async function callsOf(events: AsyncIterable<SkeinEvent>): Promise<Map<string, RunCall>> {
-  const calls = new Map<string, RunCall>()
-  for await (const event of events) for (const call of callsIn(event, calls)) calls.set(call.id, call)
-  return calls
+async function callsOf(events: AsyncIterable<SkeinEvent>): Promise<RunCall[]> {
+  const log = createRunCalls()
+  for await (const event of events) log.take(event)
+  return [...log.calls.values()]
 }
 
 async function* answeredCalls(events: AsyncIterable<SkeinEvent>): AsyncGenerator<RunCall> {
-  const calls = new Map<string, RunCall>()
+  const log = createRunCalls()
+  for await (const event of events) for (const call of log.take(event)) if (call.outcome) yield call
+}
+
+async function* contextUpdates(events: AsyncIterable<SkeinEvent>): AsyncGenerator<ContextUpdate> {
+  const log = createRunCalls()
   for await (const event of events) {
-    for (const call of callsIn(event, calls)) {
-      if (call.outcome) yield call
-      calls.set(call.id, call)
-    }
+    log.take(event)
+    yield* log.contexts(event)
   }
 }
 
-function callsIn(event: SkeinEvent, known: ReadonlyMap<string, RunCall>): readonly RunCall[] {
-  if (event.type === 'model.replied') {
-    return event.calls.map(({ tool, args, refused }, index) => ({ id: event.callIds[index] ?? '', tool, args, ...(refused && { outcome: { ok: false as const, failure: refused } }) }))
-  }
-  if (event.type !== 'tool.result') return []
-  const call = known.get(event.call)
-  return call ? [{ ...call, outcome: event.outcome }] : []
+const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set(['call.delta', 'tool.progress', 'tool.preliminary', 'tool.log', 'tool.result'])
+
+async function* toolEvents(events: AsyncIterable<SkeinEvent>): AsyncGenerator<ToolEvent> {
+  for await (const event of events) if (isToolEvent(event)) yield event
 }
 
-async function* toolEvents(events: AsyncIterable<SkeinEvent>): AsyncGenerator<Extract<SkeinEvent, { type: 'call.delta' | 'tool.result' }>> {
-  for await (const event of events) if (event.type === 'call.delta' || event.type === 'tool.result') yield event
+function isToolEvent(event: SkeinEvent): event is ToolEvent {
+  return toolEventTypes.has(event.type)
 }
 
 async function* messages(events: AsyncIterable<SkeinEvent>): AsyncGenerator<Message> {

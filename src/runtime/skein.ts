@@ -13,9 +13,11 @@ import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
-import type { Pool } from '../pool/port.js'
 import type { Means } from './effects.js'
 import { follow } from './follow.js'
+import { createInbox } from './inbox.js'
+import type { Inbox } from './inbox.js'
+import { firstFiles } from './thread-files.js'
 import { Host } from './host.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
@@ -31,6 +33,8 @@ export interface Limits {
   readonly maxParallelTools?: number
   /** How long a turn may take. Default: no limit. */
   readonly maxWallClockMs?: number
+  /** What the files of one thread may hold. Default 1 GB. */
+  readonly maxFileBytes?: number
 }
 
 export interface SkeinOptions {
@@ -39,6 +43,8 @@ export interface SkeinOptions {
   /** Default: `local('.skein')`. */
   readonly backend?: BackendSource
   readonly limits?: Limits
+  /** Values of the variables that tools declare. A tool sees those that it declares, and no others. */
+  readonly env?: Readonly<Record<string, string>>
   /** Threads that run tool bodies when `app` is a module. */
   readonly workers?: {
     /** Of each kind. Default: the number of cores. */
@@ -68,6 +74,8 @@ export interface CreateThread {
   /** Creating the same id again gives the thread that is there. */
   readonly id?: string
   readonly tags?: readonly string[]
+  /** What it begins with, by path. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
 }
 
 export interface SkeinClient {
@@ -76,6 +84,8 @@ export interface SkeinClient {
     get(id: string): Promise<Thread>
     list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
   }
+  /** What threads wait for a person to decide or to give. */
+  readonly inbox: Inbox
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /** Whether a host serves the store. */
@@ -92,7 +102,8 @@ const positive = z.number().int().positive()
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional() }).optional(),
+  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: z.number().int().min(0).optional() }).optional(),
+  env: z.record(z.string(), z.string()).optional(),
   workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
@@ -106,7 +117,10 @@ const createSchema = z.strictObject({
   agent: z.string().min(1),
   id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
   tags: z.array(z.string().min(1)).optional(),
+  files: z.record(z.string(), z.union([z.string(), z.instanceof(Uint8Array)])).optional(),
 })
+
+const shortestSecret = 8
 
 function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
   const checked = schema.safeParse(value)
@@ -116,22 +130,27 @@ function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): V
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
-  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {} } = options
-  const app = await loadApp(options.app)
-  const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
-  // Starts no thread before the first call, so there is nothing to undo when the store cannot be opened.
-  const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
-  const backend = await source.open('host')
+  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {}, env = {} } = options
+  const warn = options.warn ?? ((what: string, thrown: unknown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning'))
+  const { app, disconnect } = await equip(options.app)
+  const opened: (() => Promise<void>)[] = [disconnect]
   try {
+    checkEnv(app, env)
+    for (const warning of app.warnings) warn(warning, undefined)
+    const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
+    const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
+    opened.unshift(() => pool.close())
+    const backend = await source.open('host')
+    opened.push(() => backend.close())
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool }),
+      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, env, quotaBytes: limits.maxFileBytes ?? 2 ** 30 }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
       snapshotEvery: options.snapshotEvery ?? 2_000,
       closeGraceMs: options.closeGraceMs ?? 5_000,
-      warn: options.warn ?? ((what, thrown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning')),
+      warn,
     })
     const client = createClient({ backend, clock, chance })
     return {
@@ -142,12 +161,47 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       close: once(async () => {
         await host.close()
         await pool.close()
+        await disconnect()
         await client.close()
       }),
     }
   } catch (thrown) {
-    await backend.close()
+    for (const close of opened) await close()
     throw thrown
+  }
+}
+
+/** The app with Skein's own tools and those of the servers that it names. */
+async function equip(source: AppSource): Promise<{ readonly app: App; disconnect(): Promise<void> }> {
+  const { ownTools } = await import('../tools/own-tools.js')
+  let disconnect = async (): Promise<void> => undefined
+  try {
+    const app = await loadApp(source, {
+      builtins: ownTools,
+      async connectMcp(servers) {
+        const { connectMcp } = await import('../pool/mcp.js')
+        // By the time of this machine: servers live in it, whatever clock the threads have.
+        const connected = await connectMcp(servers)
+        disconnect = () => connected.close()
+        return connected.tools
+      },
+    })
+    return { app, disconnect: () => disconnect() }
+  } catch (thrown) {
+    await disconnect()
+    throw thrown
+  }
+}
+
+/** A secret is masked wherever its value turns up, which would mask half of a text for a short one. */
+function checkEnv({ tools }: App, env: Readonly<Record<string, string>>): void {
+  for (const { name: tool, variables = [] } of tools.values()) {
+    for (const { name, type = 'secret' } of variables) {
+      const value = env[name]
+      if (type === 'secret' && value !== undefined && value.length < shortestSecret) {
+        throw new SkeinError('BAD_OPTION', `the value of ${name}, a secret of the tool ${tool}, is shorter than ${shortestSecret} characters and could not be kept out of what others see; use a longer one, or declare it with type 'text'`)
+      }
+    }
   }
 }
 
@@ -157,14 +211,16 @@ export async function connectSkein(options: { readonly backend: BackendSource; r
   return createClient({ backend: await backend.open('client'), clock, chance })
 }
 
-function createMeans(app: App, { clock, chance, pool }: { clock: Clock; chance: Chance; pool: Pool }): Means {
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'env' | 'quotaBytes'> & { readonly chance: Chance }
+
+function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()
   const brief = (agent: string): Brief => {
     const known = briefs.get(agent) ?? createBrief(app, agent)
     briefs.set(agent, known)
     return known
   }
-  return { app, clock, brief, pool, model: createModels(app, clock, chance) }
+  return { ...given, app, brief, model: createModels(app, given.clock, chance) }
 }
 
 function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
@@ -176,8 +232,8 @@ function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   return {
     threads: {
       async create(options) {
-        const { agent, id = chance.id(), tags = [] } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags })
+        const { agent, id = chance.id(), tags = [], files = {} } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files })
         return get(id)
       },
       get,
@@ -186,6 +242,7 @@ function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
         return { threads: heads, ...(next !== undefined && { next }) }
       },
     },
+    inbox: createInbox(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     hosted: () => backend.hosted(),
     close: once(async () => {
@@ -201,10 +258,13 @@ function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags }: Required<CreateThread>): Promise<void> {
+async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags, files }: Required<CreateThread>): Promise<void> {
   const existing = await backend.heads.get(id)
   try {
-    if (!existing) await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id] } })
+    if (!existing) {
+      const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }) } })
+    }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.
     if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown

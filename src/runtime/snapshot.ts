@@ -9,10 +9,12 @@
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { placeAt } from '../../actors/thread/place.js'
+import { freezeTree, thawTree } from '../core/tree.js'
+import type { FrozenTree } from '../core/tree.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 1
+const foldVersion = 2
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 
@@ -21,6 +23,7 @@ const envelope = z.object({
   chain: z.string(),
   accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
   messages: z.number(),
+  files: z.custom<FrozenTree>(Array.isArray),
   // The rest is what `freeze` of this very fold version wrote.
   state: z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) }),
 })
@@ -31,20 +34,20 @@ export interface Waking {
 }
 
 export function freeze({ state, chain }: Waking): Uint8Array {
-  const { transcript, accepted, ...rest } = state
+  const { transcript, accepted, files, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
-  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, state: rest })
+  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), state: rest })
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
   if (!bytes) return undefined
   const checked = envelope.safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.state.id !== id) return undefined
-  const { chain, accepted, messages, state } = checked.data
-  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript'>
+  const { chain, accepted, messages, files, state } = checked.data
+  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files'>
   const place = placeAt(frozen.place.gate, frozen.place.work)
   const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
-  return { chain, state: { ...frozen, place, accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
+  return { chain, state: { ...frozen, place, files: thawTree(files), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
 }
 
 function unpackQuietly(bytes: Uint8Array): unknown {

@@ -9,7 +9,24 @@ interface Heard {
   readonly length: number
 }
 
+/** What calls say belongs to a step that is answered already; each thing is told once, for as long as its step lasts. */
+function createCallsHeard() {
+  const heard = new Map<string, { readonly step: number; readonly next: Map<number, number> }>()
+  return {
+    fits({ thread, step, index, number }: Extract<DeltaEvent, { readonly number: number }>): boolean {
+      const known = heard.get(thread)
+      if (known && step < known.step) return false
+      const { next } = known?.step === step ? known : { next: new Map<number, number>() }
+      heard.set(thread, { step, next })
+      if (number < (next.get(index) ?? 0)) return false
+      next.set(index, number + 1)
+      return true
+    },
+  }
+}
+
 export function createSpoken() {
+  const calls = createCallsHeard()
   const heard = new Map<string, Heard>()
   const answered = new Map<string, number>()
   return {
@@ -19,6 +36,7 @@ export function createSpoken() {
     },
     fits(event: DeltaEvent): boolean {
       const { thread, step, attempt } = event
+      if (event.type === 'tool.progress' || event.type === 'tool.preliminary' || event.type === 'tool.log') return calls.fits(event)
       const before = heard.get(thread)
       if (step <= (answered.get(thread) ?? 0)) return false
       if (before && (step < before.step || (step === before.step && attempt < before.attempt))) return false

@@ -9,11 +9,14 @@ import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import type { Message } from '../core/message.js'
 import type { Usage } from '../core/usage.js'
+import type { Files } from '../files/port.js'
+import { plainJson } from './inbox.js'
+import { createThreadFiles } from './thread-files.js'
 import { follow } from './follow.js'
-import { createInbox } from './inbox.js'
 import { decode } from './journal.js'
 import { treeTopic } from './news.js'
 import { post } from './post.js'
+import { createQueue } from './queue.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
 import { wake, wakeWhole } from './wake.js'
@@ -60,6 +63,10 @@ export interface Thread {
   /** The run that is going on. */
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
+  /** The thread's own files, as they are now. */
+  readonly files: Files
+  /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
+  callTool(name: string, args?: unknown): Promise<Run>
   /** Resolves when the thread is at rest. */
   settled(): Promise<StoredHead>
 }
@@ -106,6 +113,11 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       return turn && run(turn.run)
     },
     events,
+    files: createThreadFiles(means, id),
+    async callTool(name, args = {}) {
+      const { run: joined } = await ask({ kind: 'call', tool: name, args: plainJson(args) })
+      return run(joined ?? '')
+    },
     settled: () => settled(means, info, root),
   }
 }
@@ -170,7 +182,7 @@ async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<R
 }
 
 async function settled({ backend, closed }: ThreadMeans, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
-  const bell = createInbox<'ring'>(closed)
+  const bell = createQueue<'ring'>(closed)
   const ring = (): void => bell.push('ring')
   const stop = backend.signals.subscribe(treeTopic(root), ring, ring)
   try {

@@ -3,8 +3,8 @@
  * Owns no backend: `makeSource` gives a fresh store for each test and what removes it.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { createHash } from 'node:crypto'
 import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
+import { blobs } from './backend-blobs.js'
 import { bytesOf, commit, head, withoutRecords } from './entries.js'
 
 export interface Fresh {
@@ -49,7 +49,7 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
   })
 }
 
-interface Context {
+export interface Context {
   readonly backend: () => Backend
   readonly open: (role: 'host' | 'client') => Promise<Backend>
   readonly reopen: () => Promise<Backend>
@@ -235,6 +235,19 @@ function heads({ backend }: Context): void {
     expect(await names({ root: 'r2', parent: 'r1' })).toEqual([])
     expect(await names({ parent: 'gone' })).toEqual([])
     expect(await names({ tag: '' })).toEqual([])
+  })
+
+  it('keeps what a thread waits for, lists by it, and forgets it', async () => {
+    await make()
+    const pending = [{ call: 'call_1_0', why: 'approval' as const, tool: 'pay', args: { cents: [1, 'a'] }, requestedAt: 5, prompt: 'Pay?', defaults: { a: null }, deadlineAt: 9 }]
+    await backend().commit(commit('r1/b', 1, { head: head('r1/b', { root: 'r1', parent: 'r1', pending }) }))
+    await backend().commit(commit('r2', 1, { head: head('r2', { pending }) }))
+    expect(await names({ pending: true })).toEqual(['r2', 'r1/b'])
+    expect(await names({ pending: true, root: 'r1' })).toEqual(['r1/b'])
+    expect((await backend().heads.get('r1/b'))?.pending).toEqual(pending)
+    await backend().commit(commit('r2', 2, { head: head('r2') }))
+    expect(await names({ pending: true })).toEqual(['r1/b'])
+    expect(await backend().heads.get('r2')).not.toHaveProperty('pending')
   })
 
   it('pages through a list without loss, and says when there is no more', async () => {
@@ -433,46 +446,6 @@ function roles({ backend, open }: Context): void {
     await expect(client.commit(commit('a', 1))).rejects.toMatchObject({ code: 'INVARIANT' })
     await expect(client.leases.acquire(0)).rejects.toMatchObject({ code: 'INVARIANT' })
     await expect(client.snapshots.put('a', new Uint8Array(1))).rejects.toMatchObject({ code: 'INVARIANT' })
-  })
-}
-
-function blobs({ backend }: Context): void {
-  const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
-
-  it('J8: a blob is named by its sha256 and comes back as it was, also when it is empty', async () => {
-    for (const bytes of [Buffer.from('hello'), Buffer.alloc(0)]) {
-      expect(await backend().blobs.put(bytes)).toEqual({ hash: hashOf(bytes), size: bytes.length })
-      expect(await backend().blobs.put(bytes)).toEqual({ hash: hashOf(bytes), size: bytes.length })
-      expect(await backend().blobs.has(hashOf(bytes))).toBe(true)
-      expect(await bytesOf(backend().blobs.get(hashOf(bytes)))).toEqual(bytes)
-    }
-  })
-
-  it('J8: a blob of 8 MB streams in and out', async () => {
-    const parts = Array.from({ length: 128 }, (_, n) => Buffer.alloc(65_536, n))
-    async function* source(): AsyncGenerator<Uint8Array> {
-      yield* parts
-    }
-    const whole = Buffer.concat(parts)
-    const { hash, size } = await backend().blobs.put(source())
-    expect({ hash, size }).toEqual({ hash: hashOf(whole), size: 8 * 1024 * 1024 })
-    expect((await bytesOf(backend().blobs.get(hash))).equals(whole)).toBe(true)
-  })
-
-  it('J8: a blob that is not there fails with its hash', async () => {
-    for (const hash of [hashOf(Buffer.from('never')), '../../etc/passwd', '']) {
-      expect(await backend().blobs.has(hash)).toBe(false)
-      await expect(bytesOf(backend().blobs.get(hash))).rejects.toMatchObject({ code: 'BLOB_MISSING', data: { hash } })
-    }
-  })
-
-  it('J8: a source that fails leaves no blob behind', async () => {
-    async function* source(): AsyncGenerator<Uint8Array> {
-      yield Buffer.from('half')
-      throw new Error('the source broke')
-    }
-    await expect(backend().blobs.put(source())).rejects.toThrow('the source broke')
-    expect(await backend().blobs.has(hashOf(Buffer.from('half')))).toBe(false)
   })
 }
 

@@ -12,12 +12,13 @@ import type { ThreadRecord } from '../../src/core/record.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { chainStart, decode, pack } from '../../src/runtime/journal.js'
 import { createSkein } from '../../src/runtime/skein.js'
+import { deferred, until } from '../helpers/deferred.js'
 
 const thread = 'payer'
 const args = z.object({ cents: z.number() })
 
 /** An agent that charges once and then tells what came of it. */
-function createApp(policy: Partial<Tool<typeof args>>, execute: Tool<typeof args>['execute']) {
+function createApp(policy: Partial<Tool<typeof args>>, execute: NonNullable<Tool<typeof args>['execute']>) {
   return [
     defineModel({ name: 'm', model: scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? `it says: ${messages.at(-1)?.text}` : { calls: [{ tool: 'charge', args: { cents: 500 } }] })) }),
     definePrompt({ name: 'p', prompt: 'You pay.', model: 'm', tools: ['charge'] }),
@@ -49,8 +50,8 @@ async function whole(): Promise<{ readonly records: ThreadRecord[]; readonly key
   return { records: await readAll(source), key, before }
 }
 
-/** Goes on from a journal that ends with the intent. */
-async function recover(policy: Partial<Tool<typeof args>>): Promise<{ readonly text: string; readonly keys: string[] }> {
+/** A store whose journal ends with the intent. */
+async function left(): Promise<BackendSource> {
   const { records } = await whole()
   const kept = records.slice(0, records.findIndex(({ type }) => type === 'call.began') + 1)
   const source = memory()
@@ -58,6 +59,12 @@ async function recover(policy: Partial<Tool<typeof args>>): Promise<{ readonly t
   const head = { agent: 'payer', status: 'acting', root: thread, path: [thread], tags: [], rest: false, createdAt: 0, updatedAt: 0 }
   await backend.commit({ thread, expected: 0, epoch: 1, entry: pack(kept, chainStart), head, sends: [], done: [] })
   await backend.close()
+  return source
+}
+
+/** Goes on from there. */
+async function recover(policy: Partial<Tool<typeof args>>): Promise<{ readonly text: string; readonly keys: string[] }> {
+  const source = await left()
   const keys: string[] = []
   const app = createApp(policy, ({ idempotencyKey }) => {
     keys.push(idempotencyKey)
@@ -104,6 +111,87 @@ test('EX3: a probe asks the world first', async () => {
   })
   expect(broken.keys).toEqual([])
   expect(broken.text).toMatch(/EFFECT_UNKNOWN/)
+})
+
+test('T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a restart asks again', async () => {
+  const { key } = await whole()
+  for (const decision of ['approve', 'reject'] as const) {
+    const source = await left()
+    const keys: string[] = []
+    const app = createApp({ onUnknown: 'ask' }, ({ idempotencyKey }) => (keys.push(idempotencyKey), 'charged now'))
+    const first = await createSkein({ app, backend: source })
+    await (await first.threads.get(thread)).settled()
+    await first.close()
+    const skein = await createSkein({ app, backend: source })
+    const handle = await skein.threads.get(thread)
+    expect(await handle.status()).toBe('awaiting_approval')
+    expect(keys).toEqual([])
+    const [item] = await skein.inbox.list()
+    expect(item).toMatchObject({ tool: 'charge', unknown: true, prompt: expect.stringContaining('may already have happened') })
+    await skein.inbox[decision](item?.id ?? '', { by: 'ann' })
+    await handle.settled()
+    const text = (await handle.messages()).at(-1)?.text
+    await skein.close()
+    expect(keys).toEqual(decision === 'approve' ? [key] : [])
+    expect(text).toMatch(decision === 'approve' ? /charged now/ : /EFFECT_UNKNOWN: charge may already have happened, and it is not to be run again by ann/)
+  }
+})
+
+test('T10: the key is the same for every try of a call, and another for an equal call of the same step', async () => {
+  const keys: string[] = []
+  const charge = defineTool({
+    name: 'charge',
+    description: 'charges',
+    args,
+    sideEffect: true,
+    retry: { maxRetries: 1 },
+    execute({ idempotencyKey }) {
+      keys.push(idempotencyKey)
+      if (keys.length === 1) throw new Error('busy')
+      return 'ok'
+    },
+  })
+  const twice = { calls: [{ tool: 'charge', args: { cents: 1 } }, { tool: 'charge', args: { cents: 1 } }] }
+  const app = [...createApp({}, () => undefined).filter(({ kind }) => kind === 'prompt' || kind === 'agent'), defineModel({ name: 'm', model: scriptedModel([twice, 'done']) }), charge]
+  const skein = await createSkein({ app, backend: memory() })
+  await (await skein.threads.create({ agent: 'payer' })).send('go').text()
+  await skein.close()
+  expect(keys).toHaveLength(3)
+  expect(keys[0]).toBe(keys[1])
+  expect(keys[2]).not.toBe(keys[0])
+})
+
+test('T10, T3: effects that commute run beside each other, each after its intent', async () => {
+  const gates = [deferred(), deferred()]
+  const began: number[] = []
+  const send = defineTool({
+    name: 'send',
+    description: 'sends',
+    args: z.object({ n: z.number() }),
+    sideEffect: true,
+    commutes: true,
+    async execute({ idempotencyKey: _ }, { n }) {
+      began.push(n)
+      await gates[n]?.promise
+      return n
+    },
+  })
+  const source = memory()
+  const both = { calls: [{ tool: 'send', args: { n: 0 } }, { tool: 'send', args: { n: 1 } }] }
+  const app = [
+    defineModel({ name: 'm', model: scriptedModel([both, 'done']) }),
+    definePrompt({ name: 'p', prompt: 'x', model: 'm', tools: ['send'] }),
+    defineAgent({ name: 'payer', type: 'ai_human', sideA: { prompt: 'p' } }),
+    send,
+  ]
+  const skein = await createSkein({ app, backend: source })
+  const run = (await skein.threads.create({ agent: 'payer', id: thread })).send('go')
+  await until('both to begin', () => began.length === 2)
+  expect((await readAll(source)).filter(({ type }) => type === 'call.began')).toHaveLength(2)
+  gates[1]?.resolve()
+  gates[0]?.resolve()
+  expect((await run.toolCalls()).map(({ outcome }) => outcome)).toEqual([{ ok: true, value: 0 }, { ok: true, value: 1 }])
+  await skein.close()
 })
 
 test('OU3: a call with a side effect waits for those before it and holds back those behind it', async () => {

@@ -18,7 +18,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -58,6 +58,79 @@ test('02-crash-and-resume loses nothing and runs nothing finished again', { time
   expect(text).toMatch(/✓ no finished call ran twice: \d+ were finished at the kill/)
   expect(text).toContain('✓ the transcript is complete: 12 results in order, 13 replies')
   expect(text).toContain('"The report is complete: 12 sections."')
+})
+
+test('03-tools-and-files: the second of two parallel notes lands first, runs again and comes second', async () => {
+  const lines = (await printed(join(examples, '03-tools-and-files/main.ts'))).split('\n')
+  expect(lines.slice(0, 7)).toEqual([
+    'the model asks for 0:note and 1:note',
+    '  1:note has run: "this is note 1"',
+    '  0:note has run: "this is note 1"',
+    '    0 counts',
+    '    1 saw what a call before it has changed since: it runs again',
+    '  1:note has run again: "this is note 2"',
+    '    1 counts',
+  ])
+  const text = lines.join('\n')
+  expect(text).toContain(`0:bash has run: ${JSON.stringify('rolls 12\nrye 5\n')}`)
+  expect(text).toContain(`0:grep has run: ${JSON.stringify('/notes.md:1:1. Ito wants rye\n/notes.md:2:2. Diaz wants rolls')}`)
+  expect(text).toContain('  · bake {"tray":1}\n  · bake {"tray":2}\n  · bake {"tray":3}\n  0:bake has run: {"trays":3}\n')
+  expect(text).toContain('0:calculate has run: 17\n')
+  expect(text).toContain('\nfiles: /notes.md /orders.csv /recipes/rye.md /totals.txt\n1. Ito wants rye\n2. Diaz wants rolls\n')
+  expect(text).toContain("line: 3, text: 'closed at noon'")
+})
+
+test('04-approvals: what waits is there after a restart; one is changed, one rejected, one answered', async () => {
+  const text = await printed(join(examples, '04-approvals/main.ts'))
+  expect(text).toContain('the thread is awaiting_approval\n')
+  expect(text).toContain('books/call_1_0 waits for approval: pay {"to":"printer","euros":2000} More than 100 euros: is this right?\n')
+  expect(text).toContain('books/call_1_1 waits for approval: pay {"to":"casino","euros":900}')
+  expect(text).toContain('books/call_1_2 waits for person: ask_user_question')
+  expect(text).toContain("other args are checked like the model's: TOOL_INPUT_INVALID\n")
+  expect(text).toMatch(paidBills('by Ada: '))
+  expect(text).toContain('the inbox has 0 entries, the thread is idle\n')
+})
+
+test('04-approvals by hand: the commands in its header', { timeout: 60_000 }, async () => {
+  const { skein } = place()
+  const app = join(examples, '04-approvals/app.ts')
+  const said = readFileSync(join(examples, '04-approvals/main.ts'), 'utf8')
+  expect((await skein(['run', app, '--agent', 'bookkeeper', '--thread', 'books', 'Pay the bills.'])).code).toBe(3)
+  expect((await skein(['inbox'])).stdout).toContain('books/call_1_2  person')
+  const decisions = [
+    ['approve', 'books/call_1_0', '--args', '{ "to": "printer", "euros": 200 }'],
+    ['deny', 'books/call_1_1', '--comment', 'we do not gamble'],
+    ['answer', 'books/call_1_2', 'Friday'],
+  ]
+  for (const decision of decisions) {
+    expect(said.replace(/["']/g, '')).toContain(`npx skein ${decision.join(' ').replace(/["']/g, '')}\n`)
+    expect((await skein(decision)).code).toBe(0)
+  }
+  const { code, stdout } = await skein(['run', app, '--thread', 'books'])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(paidBills(': '))
+})
+
+function paidBills(by: string): RegExp {
+  const lines = [
+    String.raw`pay: \(It was approved with other args: \{"to":"printer","euros":200\}\) \{"paid":200,"to":"printer","transfer":"[\w-]{6}"\}`,
+    `pay: Error TOOL_DENIED: pay was not allowed ?${by}we do not gamble; it was not run`,
+    String.raw`ask_user_question: When shall I pay the rent\? → Friday`,
+    String.raw`balance: \{"euros":3100\}`,
+    String.raw`pay: \{"paid":80,"to":"cleaner","transfer":"[\w-]{6}"\}`,
+  ]
+  return new RegExp(`^${lines.join('\n')}$`, 'm')
+}
+
+test('05-effects-that-survive: killed within a charge, a mark and a postcard, none of them happens twice', { timeout: 60_000 }, async () => {
+  const text = await printed(join(examples, '05-effects-that-survive/main.ts'))
+  for (const tool of ['charge', 'mark', 'notify']) expect(text).toMatch(new RegExp(`${tool} [ABC] ✗ kill -9 (before|after) it happened\n`))
+  const [, ledger = ''] = /^the ledger: (.*)$/m.exec(text) ?? []
+  const happened = ledger.split(', ')
+  expect(new Set(happened).size).toBe(happened.length)
+  expect(happened).toEqual(expect.arrayContaining(['A', 'B', 'C'].flatMap((bill) => [`charge ${bill}`, `mark ${bill}`])))
+  expect(text).toContain('✓ every charge (it has a key) and every mark (it has a probe) happened exactly once\n')
+  expect(text).toMatch(/✓ notify [ABC] \(it has neither\) was not repeated: it happened [01] times\. The model was told\n {2}"Error EFFECT_UNKNOWN: /)
 })
 
 test('the code in README.md runs', async () => {

@@ -4,25 +4,27 @@
  */
 import * as fc from 'fast-check'
 import { due, land, obey } from '../../actors/thread/commands.js'
-import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
+import type { Decision, Landing, Moment, Order } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
 import type { Move } from '../../actors/thread/place.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Command } from '../../src/core/command.js'
+import { callId } from '../../src/core/message.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
-import type { Fact, RecordedCall, ThreadRecord } from '../../src/core/record.js'
+import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/record.js'
 import { noUsage } from '../../src/core/usage.js'
 
 /** What may happen to a thread, told without its numbers: those depend on where it stands. */
 export type Happening =
-  | { readonly kind: 'command'; readonly command: Command }
+  | { readonly kind: 'command'; readonly command: Order }
+  /** Someone decides about, or answers, the `pick`-th call that waits. */
+  | { readonly kind: 'decided'; readonly pick: number; readonly decision: 'approve' | 'reject'; readonly edited: boolean }
   | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly RecordedCall[]; readonly stop: boolean }
   | { readonly kind: 'model_failed' }
   /** The `pick`-th of the open calls returns. */
-  | { readonly kind: 'returned'; readonly pick: number; readonly outcome: Outcome }
+  | { readonly kind: 'returned'; readonly pick: number; readonly landed: Landed }
   | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
   | { readonly kind: 'deadline' }
   /** Something that has landed lands once more. */
@@ -37,20 +39,44 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
 const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'look', args: {} },
   { tool: 'push', args: { n: 1 }, sideEffect: true },
+  { tool: 'mail', args: { n: 2 }, sideEffect: true, commutes: true },
+  { tool: 'peek', args: {}, ahead: true },
+  { tool: 'once', args: {}, ahead: true, policy: { maxExecutions: 1, breaker: 2 } },
+  { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
+  { tool: 'mine', args: {}, inTurn: true },
+  { tool: 'ask', args: {}, hold: { why: 'person' } },
+  { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineAt: 9_000, atDeadline: 'approve' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )
 
-const message: fc.Arbitrary<Command> = fc.record({
+const path = fc.constantFrom('/a', '/b', '/d/a')
+const landed: fc.Arbitrary<Landed> = fc.oneof(
+  { weight: 3, arbitrary: outcome.map((given): Landed => ({ outcome: given })) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ outcome, path, size: fc.nat(3), version: fc.nat(2), look: fc.constantFrom('node' as const, 'kind' as const) }).map(
+      ({ outcome: given, path: at, size, version, look }): Landed => ({
+        outcome: given,
+        reads: { files: [{ path: at, look, token: 'nothing' }], values: [{ key: 'shared', version }] },
+        changes: { files: [{ op: 'file', path: at, hash: 'h', size }], values: [{ key: 'shared', value: size }] },
+        quotaBytes: 4,
+      }),
+    ),
+  },
+  { weight: 1, arbitrary: fc.constant<Landed>({ outcome: { ok: true, value: 1 }, queued: [{ tool: 'look', args: {} }], messages: [{ text: 'by the way' }] }) },
+)
+
+const message: fc.Arbitrary<Order> = fc.record({
   kind: fc.constant('message' as const),
   text,
   role: fc.constantFrom('user' as const, 'system' as const),
   delivery: fc.constantFrom('steer' as const, 'new_turn' as const, 'store' as const),
 })
-const ender: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 3, arbitrary: reason.map((why): Command => ({ kind: 'cancel', reason: why })) },
-  { weight: 2, arbitrary: reason.map((why): Command => ({ kind: 'pause', reason: why })) },
-  { weight: 3, arbitrary: fc.constant<Command>({ kind: 'resume' }) },
-  { weight: 1, arbitrary: reason.map((why): Command => ({ kind: 'terminate', reason: why })) },
+const ender: fc.Arbitrary<Order> = fc.oneof(
+  { weight: 3, arbitrary: reason.map((why): Order => ({ kind: 'cancel', reason: why })) },
+  { weight: 2, arbitrary: reason.map((why): Order => ({ kind: 'pause', reason: why })) },
+  { weight: 3, arbitrary: fc.constant<Order>({ kind: 'resume' }) },
+  { weight: 1, arbitrary: reason.map((why): Order => ({ kind: 'terminate', reason: why })) },
 )
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
@@ -61,7 +87,8 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('reply' as const), text, calls: fc.array(call, { maxLength: 4 }), stop: fc.boolean() }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'model_failed' }) },
-  { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), outcome }) },
+  { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), landed }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('decided' as const), pick: fc.nat(3), decision: fc.constantFrom('approve' as const, 'reject' as const), edited: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('held' as const), pick: fc.nat(5), why: fc.constantFrom('approval' as const, 'person' as const, 'variables' as const, 'children' as const) }) },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
@@ -86,13 +113,13 @@ export interface Watcher {
 /** How long a turn may take in these lives. */
 export const maxWallClockMs = 10_000
 
-const createCommand: Command = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
+const createCommand: Order = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
 
 /** Lives through what happens, from the creation on; a second passes between two happenings. */
 export function live(all: readonly Happening[], { move, watch = {} }: { readonly move?: Move; readonly watch?: Watcher } = {}): Life {
   const state = createState('t')
   const records: ThreadRecord[] = []
-  const landed: Landing[] = []
+  const before: Landing[] = []
   let now = 1_000
   const moment = (): Moment => ({ now, maxWallClockMs, mayBegin: true })
   const record = (fact: Fact, by?: string): void => {
@@ -121,10 +148,14 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
     const id = `c${index + 1}`
     if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
     else if (happens.kind === 'held') apply(holding(state, happens))
+    else if (happens.kind === 'decided') {
+      const order = deciding(state, happens)
+      if (order) decide(obey(state, { id, command: order }, moment()), id)
+    }
     else if (happens.kind === 'again') {
-      const before = landed[happens.pick % Math.max(1, landed.length)]
-      if (!before) continue
-      const decision = land(state, before, moment())
+      const given = before[happens.pick % Math.max(1, before.length)]
+      if (!given) continue
+      const decision = land(state, given, moment())
       watch.repeated?.(decision)
       decide(decision)
     } else {
@@ -132,7 +163,7 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
       if (!landing) continue
       const decision = land(state, landing, moment())
       // A deadline that comes too early has not landed.
-      if (!('refused' in decision) && decision.facts.length > 0) landed.push(landing)
+      if (!('refused' in decision) && decision.facts.length > 0) before.push(landing)
       decide(decision)
     }
   }
@@ -143,13 +174,26 @@ function openCalls(state: ThreadState): readonly number[] {
   return state.slots.items.flatMap((slot, index) => (slot.outcome ? [] : [index]))
 }
 
+/** Calls that a body runs for. */
+function runningCalls(state: ThreadState): readonly number[] {
+  return outstanding(state).flatMap((effect) => (effect.kind === 'call' ? [effect.index] : []))
+}
+
+function deciding(state: ThreadState, { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>): Order | undefined {
+  const held = state.slots.items.flatMap(({ hold }, index) => (hold ? [{ call: callId(state.step, index), why: hold.why }] : []))
+  const chosen = held[pick % Math.max(1, held.length)]
+  if (!chosen) return undefined
+  if (chosen.why === 'person') return { kind: 'answer', call: chosen.call, output: 'so be it' }
+  return { kind: 'decide', call: chosen.call, decision, ...(edited && decision === 'approve' && { edited: { tool: 'look', args: { other: 1 } } }) }
+}
+
 function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: 'held' }>): readonly Fact[] {
   const open = openCalls(state)
   const index = open[pick % Math.max(1, open.length)]
   return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
 }
 
-function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'again' }>): Landing | undefined {
+function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'again' }>): Landing | undefined {
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0
@@ -159,9 +203,9 @@ function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'comm
     case 'model_failed':
       return state.place.work === 'thinking' ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') } : undefined
     case 'returned': {
-      const open = openCalls(state)
-      const index = open[happens.pick % Math.max(1, open.length)]
-      return index === undefined ? undefined : { kind: 'returned', step: state.step, index, outcome: happens.outcome }
+      const running = runningCalls(state)
+      const index = running[happens.pick % Math.max(1, running.length)]
+      return index === undefined ? undefined : { kind: 'returned', step: state.step, index, landed: { ...happens.landed, ...(state.slots.items[index]?.again && { again: true }) } }
     }
     case 'deadline': {
       const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key

@@ -1,10 +1,9 @@
 /** A thread's life told step by step, for tests that say what happens and look at the state. Owns no assertion. */
 import { due, land, obey } from '../../actors/thread/commands.js'
-import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
+import type { Decision, Landing, Moment, Order } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Command } from '../../src/core/command.js'
 import type { Json } from '../../src/core/json.js'
 import type { Fact, RecordedCall, StopReason, ThreadRecord } from '../../src/core/record.js'
 import { noUsage } from '../../src/core/usage.js'
@@ -14,7 +13,7 @@ export interface Tale {
   readonly records: readonly ThreadRecord[]
   now: number
   readonly maxWallClockMs?: number
-  obey(command: Command, id?: string): Decision
+  obey(command: Order, id?: string): Decision
   say(text: string, delivery?: 'steer' | 'new_turn' | 'store', id?: string): Decision
   land(landing: Landing): Decision
   /** The model replies with this text and calls of these tools. */
@@ -55,7 +54,7 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
         kind: 'reply',
         reply: { step: state.step + 1, model: 'm', text, calls: calls.map((call) => (typeof call === 'string' ? { tool: call, args: {} } : call)), usage: noUsage, finish: 'stop', ...(stop && { stop }) },
       }),
-    returned: (index, value = 'ok') => tale.land({ kind: 'returned', step: state.step, index, outcome: { ok: true, value } }),
+    returned: (index, value = 'ok') => tale.land({ kind: 'returned', step: state.step, index, landed: { outcome: { ok: true, value } } }),
     record(fact, by) {
       const record: ThreadRecord = { seq: state.seq + 1, at: tale.now, ...(by !== undefined && { by }), ...fact }
       fold(state, record)

@@ -18,10 +18,13 @@ const model = scriptedModel([
   { text: 'Better now.' },
   { text: '', calls: [look(3)] },
   { text: '' },
+  { text: '', calls: [{ tool: 'append', args: { text: 'a' } }, { tool: 'append', args: { text: 'b' } }, { tool: 'cached', args: {} }, { tool: 'cached', args: {} }, { tool: 'charge', args: {} }] },
+  { text: '', calls: [{ tool: 'risky', args: { n: 1 } }, { tool: 'risky', args: { n: 2 } }, { tool: 'ask', args: {} }, { tool: 'queue', args: {} }, { tool: 'long', args: {} }] },
+  { text: 'All done.' },
 ])
 const app = [
   defineModel({ name: 'm', model, maxRetries: 0 }),
-  definePrompt({ name: 'p', prompt: 'You look.', model: 'm', tools: ['look'] }),
+  definePrompt({ name: 'p', prompt: 'You look.', model: 'm', tools: ['look', 'append', 'cached', 'charge', 'risky', 'ask', 'queue', 'long'] }),
   defineAgent({ name: 'looker', type: 'ai_human', sideA: { prompt: 'p' } }),
   defineTool({
     name: 'look',
@@ -32,6 +35,24 @@ const app = [
       return { seen: x }
     },
   }),
+  defineTool({
+    name: 'append',
+    description: 'appends',
+    args: z.object({ text: z.string() }),
+    sideEffect: false,
+    sharedSchema: z.object({ count: z.number().default(0) }),
+    async execute(state, { text }) {
+      await state.files.appendFile('/log', text)
+      state.setShared({ count: state.shared.count + 1 })
+      return state.files.readFile('/log', 'utf8')
+    },
+  }),
+  defineTool({ name: 'cached', description: 'caches', args: z.object({}), cache: true, maxExecutionsPerRun: 5, execute: () => 'once' }),
+  defineTool({ name: 'charge', description: 'charges', args: z.object({}), sideEffect: true, execute: ({ idempotencyKey }) => idempotencyKey.length }),
+  defineTool({ name: 'risky', description: 'risks', args: z.object({ n: z.number() }), needsApproval: true, approvalPrompt: 'Really?', execute: (_, { n }) => n }),
+  defineTool({ name: 'ask', description: 'asks', args: z.object({}), outputSchema: z.string(), onToolCalled: () => null }),
+  defineTool({ name: 'queue', description: 'queues', args: z.object({}), uses: ['look'], execute: (state) => (state.queueTool('look', { x: 4 }), state.queueMessage('by the way'), 'queued') }),
+  defineTool({ name: 'long', description: 'speaks for long', args: z.object({}), execute: () => 'x'.repeat(70_000) }),
 ]
 
 const source = memory()
@@ -45,6 +66,14 @@ await thread.settled()
 await thread.pause('lunch')
 await thread.resume()
 await thread.send('Once more.', { id: 'third' }).result()
+await thread.files.writeFile('/outside', 'from outside')
+const working = thread.send('Work.', { id: 'fourth' }).result()
+while ((await skein.inbox.list()).length < 3) await new Promise((resolve) => setImmediate(resolve))
+const [first, second, third] = (await skein.inbox.list()).map(({ id }) => id)
+await skein.inbox.approve(first ?? '', { by: 'ann', args: { n: 10 } })
+await skein.inbox.reject(second ?? '', { by: 'ann', comment: 'no' })
+await skein.inbox.answer(third ?? '', 'fine')
+await working
 await thread.terminate('enough')
 const messages = await thread.messages({ silent: 'show' })
 const { status } = await thread.info()

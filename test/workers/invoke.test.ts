@@ -3,17 +3,31 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { ToolDefinition, ToolState } from '../../src/agent/define.js'
 import { createCancel } from '../../src/core/cancel.js'
+import type { Cancel } from '../../src/core/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
+import type { ManualClock } from '../../src/core/manual-clock.js'
+import type { Returned, Said } from '../../src/pool/port.js'
+import { callArgs, todoValue } from '../../src/tools/runtime-tools.js'
+import type { TodoValue } from '../../src/tools/runtime-tools.js'
 import { invoke } from '../../workers/invoke.js'
+import { jobFor, testDesk } from '../contract/desk.js'
+import type { JobOptions } from '../contract/desk.js'
 import { looseTool } from '../helpers/app.js'
-import { deferred } from '../helpers/deferred.js'
+import { deferred, turn, until } from '../helpers/deferred.js'
 
-function start(tool: ToolDefinition, args: { [key: string]: string } = {}) {
+interface Started {
+  readonly clock: ManualClock
+  readonly cancel: Cancel
+  readonly returned: Promise<Returned>
+  readonly outcome: Promise<Returned['outcome']>
+}
+
+function start(tool: ToolDefinition, args: { [key: string]: string } = {}, more: JobOptions = {}): Started {
   const clock = manualClock()
   const cancel = createCancel()
-  const job = { tool: tool.name, args, threadId: 't', idempotencyKey: 'k', cancel }
-  return { clock, cancel, outcome: invoke(tool, job, clock) }
+  const returned = invoke(tool, jobFor(tool.name, args, { cancel, ...more }), { clock, limits: 'here', find: () => undefined })
+  return { clock, cancel, returned, outcome: returned.then(({ outcome }) => outcome) }
 }
 
 describe('IV1: whatever happens is an outcome', () => {
@@ -70,7 +84,7 @@ describe('IV1: whatever happens is an outcome', () => {
   it('the body is told where it runs', async () => {
     let told: Pick<ToolState, 'threadId' | 'idempotencyKey'> | undefined
     await start(looseTool('look', ({ threadId, idempotencyKey }) => void (told = { threadId, idempotencyKey }))).outcome
-    expect(told).toEqual({ threadId: 't', idempotencyKey: 'k' })
+    expect(told).toEqual({ threadId: 'thread-1', idempotencyKey: 'key-1' })
   })
 })
 
@@ -101,8 +115,8 @@ describe('IV2: a body that was ended has lost its result', () => {
     const cancel = createCancel()
     cancel.abort(new SkeinError('CANCELLED', 'never mind'))
     const tool = looseTool('look', async () => 'done')
-    const outcome = await invoke(tool, { args: {}, threadId: 't', idempotencyKey: 'k', cancel }, manualClock())
-    expect(outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+    const { outcome } = start(tool, {}, { cancel })
+    expect(await outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
   })
 
   it('IV2: a body that finished leaves no timer behind', async () => {
@@ -110,4 +124,112 @@ describe('IV2: a body that was ended has lost its result', () => {
     await outcome
     expect(clock.pending).toBe(0)
   })
+
+  it('IV2: a time-out drops what the body did; its limit stands still while it waits at its desk', async () => {
+    const gate = deferred()
+    const late = deferred()
+    const tool = looseTool(
+      'look',
+      async ({ kv }) => {
+        await kv.get('seen')
+        await kv.set('done', true)
+        await late.promise
+      },
+      { timeoutMs: 100 },
+    )
+    const { clock, returned } = start(tool, {}, { desk: testDesk({ gate: gate.promise }) })
+    clock.advance(1_000)
+    expect(clock.pending).toBe(0)
+    gate.resolve()
+    await until('it goes on', () => clock.pending > 0)
+    clock.advance(100)
+    const { outcome, ...rest } = await returned
+    expect(outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
+    expect(rest).toEqual({ reads: { values: [{ key: 'kv/seen', version: 0 }] } })
+  })
+
+  it('VC2: what a body says after its end is not heard', async () => {
+    const heard: Said[] = []
+    const late = deferred()
+    const said = deferred()
+    const tool = looseTool('look', ({ log }) => {
+      log('in time')
+      void late.promise.then(() => log('too late')).then(() => said.resolve())
+      return 'done'
+    })
+    await start(tool, {}, { heard }).outcome
+    late.resolve()
+    await said.promise
+    expect(heard).toEqual([{ type: 'log', text: 'in time' }])
+  })
+})
+
+describe('generators', () => {
+  it('T8, GN2: a body that was ended is made to return at its next yield', async () => {
+    const goes = deferred()
+    const returned = deferred()
+    async function* body() {
+      try {
+        yield 1
+        await goes.promise
+        yield 2
+        throw new Error('it went on')
+      } finally {
+        returned.resolve()
+      }
+    }
+    const heard: Said[] = []
+    const first = deferred()
+    const { cancel, outcome } = start(looseTool('look', body), {}, { said: (what) => (heard.push(what), first.resolve()) })
+    await first.promise
+    cancel.abort(new SkeinError('CANCELLED', 'enough'))
+    expect(await outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+    goes.resolve()
+    await returned.promise
+    expect(heard).toEqual([{ type: 'preliminary', event: 1 }])
+  })
+
+  it('GN3: a body that yields without waiting hears an abort', async () => {
+    async function* body() {
+      for (let n = 0; ; n++) yield n
+    }
+    const { cancel, outcome } = start(looseTool('look', body))
+    await turn()
+    cancel.abort(new SkeinError('CANCELLED', 'enough'))
+    expect(await outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+  })
+})
+
+describe('what the model reads', () => {
+  it.each([
+    ['throws', () => { throw new Error('no words') }],
+    ['gives no text', () => JSON.parse('5')],
+  ])('toModelOutput that %s costs a line in the log, not the result', async (_, toModelOutput) => {
+    const heard: Said[] = []
+    expect(await start(looseTool('look', () => 'fine', { toModelOutput }), {}, { heard }).returned).toEqual({ outcome: { ok: true, value: 'fine' } })
+    expect(heard).toMatchObject([{ type: 'log', text: expect.stringContaining('toModelOutput') }])
+  })
+})
+
+describe('T13: tools that are not there', () => {
+  it('invoking one that nobody defined is an error', async () => {
+    const tool = looseTool('look', ({ invokeTool }) => invokeTool('nobody', {}), { uses: ['nobody'] })
+    expect(await start(tool).outcome).toMatchObject({ ok: false, failure: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('nobody') } })
+  })
+
+  it('what only the runtime knows can be queued', async () => {
+    const tool = looseTool('look', ({ queueTool }) => queueTool('subagent', { any: 1 }), { uses: ['subagent'] })
+    expect((await start(tool).returned).queued).toEqual([{ tool: 'subagent', args: { any: 1 } }])
+  })
+})
+
+it('T12: the runtime\'s own tools reach the todo list and the args of their call', async () => {
+  const tool = looseTool('look', async (state) => {
+    const todo: TodoValue = Reflect.get(state, todoValue)
+    const before = await todo.get()
+    await todo.set(['write'])
+    return { before, after: await todo.get(), args: Reflect.get(state, callArgs) }
+  })
+  const returned = await start(tool, { a: 'b' }, { desk: testDesk({ values: { todo: [] } }) }).returned
+  expect(returned).toEqual({ outcome: { ok: true, value: { before: [], after: ['write'], args: { a: 'b' } } }, reads: { values: [{ key: 'todo', version: 7 }] }, changes: { values: [{ key: 'todo', value: ['write'] }] } })
 })

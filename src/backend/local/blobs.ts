@@ -1,111 +1,86 @@
 /**
- * Blobs as files `<folder>/blobs/ab/<sha256>`. Owner and clients alike write here: a blob appears by rename,
- * whole and synced, and its name says what it must contain. Owns that folder.
+ * The blobs of a local store: which are rows of the database and which are files. What the owner puts is a row up
+ * to 64 KB: it shares the transaction of the commits and takes 35 µs instead of a millisecond. What is larger, and
+ * all that a client puts, is a file (blob-files.ts). Owns that choice and the comparison of rows with their names.
  *
- * BL1 A file under its final name was complete and synced before it got that name.
+ * BL1 A put resolves when the blob is durable; a row comes before every commit that is handed over after it.
  * BL2 Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
- * BL3 Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written.
+ * BL3 Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written. A blob
+ *     may be a row and a file, each with its age: either is enough.
  */
 import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
-import { mkdir, open, rename, rm, stat, utimes } from 'node:fs/promises'
-import { join } from 'node:path'
-import { systemChance, systemClock } from '../../core/clock.js'
-import { isObject } from '../../core/json.js'
 import { blobMissing } from '../checks.js'
 import type { Blobs } from '../port.js'
+import { BlobFiles } from './blob-files.js'
+import type { PartFile, PutBlob } from './blob-files.js'
 
-export function createBlobs(folder: string, live: () => void): Blobs {
-  const home = join(folder, 'blobs')
-  const pathOf = (hash: string): string | undefined =>
-    /^[0-9a-f]{64}$/.test(hash) ? join(home, hash.slice(0, 2), hash) : undefined
+/** More would hold up the commits that share its transaction. */
+const largestRow = 64 * 1024
 
-  /** Whether a blob of that size is there; makes it young again (BL3). */
-  async function refreshed(path: string, size: number): Promise<boolean> {
-    if ((await sizeOf(path)) !== size) return false
-    const now = systemClock.now() / 1000
-    await utimes(path, now, now)
-    return true
+export interface BlobRows {
+  find(hash: string): Uint8Array | undefined
+  has(hash: string): boolean
+  /** Only the owner of the folder writes rows. The bytes must not change any more. */
+  readonly put?: (hash: string, bytes: Uint8Array) => Promise<void>
+}
+
+export function createBlobs(folder: string, rows: BlobRows, live: () => void): Blobs {
+  const files = new BlobFiles(folder)
+
+  async function putWhole(bytes: Uint8Array): Promise<PutBlob> {
+    if (!rows.put || bytes.length > largestRow) return files.put(bytes)
+    // Copied before it is hashed: the caller may change its bytes while the row waits for its transaction.
+    const kept = Buffer.from(bytes)
+    const hash = hashOf(kept)
+    await rows.put(hash, kept)
+    return { hash, size: kept.length }
   }
 
-  async function put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ hash: string; size: number }> {
-    const parts = bytes instanceof Uint8Array ? [bytes] : bytes
-    if (bytes instanceof Uint8Array) {
-      const hash = createHash('sha256').update(bytes).digest('hex')
-      if (await refreshed(join(home, hash.slice(0, 2), hash), bytes.length)) return { hash, size: bytes.length }
-    }
-    await mkdir(home, { recursive: true, mode: 0o700 })
-    const temporary = join(home, `${systemChance.id()}.part`)
+  async function putStream(parts: AsyncIterable<Uint8Array>): Promise<PutBlob> {
+    const start: Uint8Array[] = []
+    let size = 0
+    let file: PartFile | undefined
     try {
-      const { hash, size } = await written(temporary, parts)
-      const path = join(home, hash.slice(0, 2), hash)
-      if (!(await refreshed(path, size))) {
-        await mkdir(join(home, hash.slice(0, 2)), { recursive: true, mode: 0o700 })
-        await rename(temporary, path)
+      for await (const part of parts) {
+        size += part.length
+        if (size <= largestRow) {
+          // Copied, because a source may fill the same buffer again.
+          start.push(Uint8Array.from(part))
+          continue
+        }
+        if (!file) {
+          file = await files.begin()
+          await file.write(Buffer.concat(start))
+        }
+        await file.write(part)
       }
-      return { hash, size }
+      return await (file ? file.keep() : putWhole(Buffer.concat(start)))
     } finally {
-      await rm(temporary, { force: true })
+      await file?.drop()
     }
   }
 
   return {
-    put: async (bytes) => (live(), put(bytes)),
+    put: async (bytes) => (live(), bytes instanceof Uint8Array ? putWhole(bytes) : putStream(bytes)),
     async *get(hash) {
       live()
-      const path = pathOf(hash)
-      if (path === undefined) throw blobMissing(hash, 'has a name that is not a sha256')
-      yield* checked(path, hash)
+      if (!isHash(hash)) throw blobMissing(hash, 'has a name that is not a sha256')
+      const row = rows.find(hash)
+      if (row && hashOf(row) === hash) {
+        if (row.length > 0) yield row
+        return
+      }
+      if (row && !(await files.has(hash))) throw blobMissing(hash, 'is damaged in skein.db: its bytes are not those of its name')
+      yield* files.read(hash)
     },
-    has: async (hash) => {
-      live()
-      const path = pathOf(hash)
-      return path !== undefined && (await sizeOf(path)) !== undefined
-    },
+    has: async (hash) => (live(), isHash(hash) && (rows.has(hash) || files.has(hash))),
   }
 }
 
-async function written(path: string, parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<{ hash: string; size: number }> {
-  const digest = createHash('sha256')
-  let size = 0
-  const file = await open(path, 'wx', 0o600)
-  try {
-    for await (const part of parts) {
-      digest.update(part)
-      size += part.length
-      await file.writeFile(part)
-    }
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  return { hash: digest.digest('hex'), size }
+function isHash(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name)
 }
 
-async function* checked(path: string, hash: string): AsyncGenerator<Uint8Array> {
-  const digest = createHash('sha256')
-  try {
-    for await (const part of createReadStream(path, { highWaterMark: 256 * 1024 })) {
-      if (!(part instanceof Uint8Array)) continue
-      digest.update(part)
-      yield part
-    }
-  } catch (error) {
-    if (isMissing(error)) throw blobMissing(hash, `is not at ${path}`)
-    throw error
-  }
-  if (digest.digest('hex') !== hash) throw blobMissing(hash, `is damaged at ${path}: its bytes are not those of its name`)
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  try {
-    return (await stat(path)).size
-  } catch (error) {
-    if (isMissing(error)) return undefined
-    throw error
-  }
-}
-
-function isMissing(error: unknown): boolean {
-  return isObject(error) && error['code'] === 'ENOENT'
+function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
 }

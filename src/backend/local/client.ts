@@ -59,7 +59,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
       subscribe: (topic, heard, missed) => (live(), link.subscribe(topic, heard, missed)),
       heard: (topic) => link.heard(topic),
     },
-    blobs: createBlobs(folder, live),
+    blobs: createBlobs(folder, reader.blobs, live),
     leases: { partitions: 1, acquire: () => refuse('acquire a lease') },
     close: async () => {
       if (!open) return

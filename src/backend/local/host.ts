@@ -6,11 +6,13 @@
  * LH2 The socket listens before `open` returns: a client that sees no socket sees no host.
  */
 import { join } from 'node:path'
+import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
 import { checkCommit, mailText, storeClosed } from '../checks.js'
 import type { Backend, Lease, Leases, Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
+import { sweepParts } from './blob-files.js'
 import { createBlobs } from './blobs.js'
 import type { Database } from './driver.js'
 import { OwnerLink } from './link.js'
@@ -39,6 +41,8 @@ export async function openHost(dir: string, durability: Durability): Promise<Bac
   let database: Database | undefined
   try {
     database = await openForOwner(join(folder, 'skein.db'), durability)
+    // What it leaves behind takes room, nothing else: no reason to refuse the folder.
+    await sweepParts(folder, systemClock.now()).catch((error: unknown) => process.emitWarning(`${folder}: ${String(error)}`))
     return await host({ folder, path, ownership, database })
   } catch (error) {
     database?.close()
@@ -80,6 +84,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     const body = mailText(send)
     return writer.add((arrived) => writes.putMail(send, body, arrived))
   }
+  const putBlob = (hash: string, bytes: Uint8Array): Promise<void> => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   const server = await OwnerServer.listen(path, { put, topics })
   const reader = createReader(database, live)
   const { leases, release } = leasesOf(writer, writes, live)
@@ -111,7 +116,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
       put: async (thread, snapshot) => (live(), writer.add(() => writes.putSnapshot(thread, snapshot))),
     },
     signals: signalsOf(topics, server, live),
-    blobs: createBlobs(folder, live),
+    blobs: createBlobs(folder, { ...reader.blobs, put: putBlob }, live),
     leases,
     close: () => {
       open = false

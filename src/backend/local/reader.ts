@@ -1,15 +1,16 @@
 /**
- * Everything that is read from a local store: journals, heads, mail, snapshots. The owner uses it on its own
- * connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
+ * Everything that is read from the file of a local store: journals, heads, mail, snapshots, small blobs. The owner
+ * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
  *
  * RD1 A read sees all that was acknowledged before it began.
  * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value.
  */
 import type { HeadFilter, Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredHead } from '../port.js'
 import { cursorNumber, listedAtOnce } from '../checks.js'
+import type { BlobRows } from './blobs.js'
 import type { Database, Query, Value } from './driver.js'
 import { createJournalReader } from './read-journal.js'
-import { corrupt, integer, json, optionalInteger, optionalText, reading, text, texts } from './rows.js'
+import { blobKey, bytes, corrupt, integer, json, optionalInteger, optionalText, pendings, reading, text, texts } from './rows.js'
 import type { Row } from './driver.js'
 
 export interface Reader {
@@ -17,12 +18,15 @@ export interface Reader {
   readonly heads: Heads
   readonly mailbox: Pick<Mailbox, 'read' | 'waiting'>
   readonly snapshots: Pick<Snapshots, 'get'>
+  readonly blobs: Pick<BlobRows, 'find' | 'has'>
 }
 
 export function createReader(database: Database, live: () => void): Reader {
   const mail = database.query('SELECT number, id, body FROM mail WHERE thread = ? AND number > ? ORDER BY number')
   const waiting = database.query('SELECT DISTINCT thread FROM mail')
   const snapshot = database.query('SELECT body FROM snapshots WHERE thread = ?')
+  const blob = database.query('SELECT body FROM blobs WHERE hash = ?')
+  const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
   const journal = createJournalReader(database)
   return {
     journal: {
@@ -48,16 +52,23 @@ export function createReader(database: Database, live: () => void): Reader {
         return row[0]
       },
     },
+    blobs: {
+      find: (hash) => reading(() => {
+        const row = blob.one(blobKey(hash))
+        return row && bytes(row[0])
+      }),
+      has: (hash) => reading(() => blobThere.one(blobKey(hash)) !== undefined),
+    },
   }
 }
 
-const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created'
+const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created, pending'
 
 function createHeads(database: Database, live: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ?`)
   const restless = database.query(`SELECT ${headColumns} FROM threads WHERE rest = 0 OR wake IS NOT NULL ORDER BY tid`)
   const rootOf = database.query('SELECT root FROM threads WHERE id = ?')
-  /** One statement per combination of filters: at most 32. */
+  /** One statement per combination of filters: at most 64. */
   const lists = new Map<string, Query>()
 
   function list(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
@@ -96,6 +107,7 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
     where += ` AND ${column} = ?`
     values.push(wanted)
   }
+  if (filter.pending) where += ' AND pending IS NOT NULL'
   if (filter.tag !== undefined) {
     where += ' AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)'
     values.push(filter.tag)
@@ -106,6 +118,7 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
 function headOf(row: Row): StoredHead {
   const wakeAt = optionalInteger(row[6])
   const parent = optionalText(row[8])
+  const pending = optionalText(row[13])
   return {
     thread: text(row[1]),
     seq: integer(row[2]),
@@ -119,5 +132,6 @@ function headOf(row: Row): StoredHead {
     path: texts(row[10]),
     tags: texts(row[11]),
     createdAt: integer(row[12]),
+    ...(pending !== undefined && { pending: pendings(pending) }),
   }
 }

@@ -2,8 +2,10 @@
  * From what SQLite gives to what the port promises: checked values of a row, and errors of the driver as
  * SkeinErrors that say what to do. Owns no statement.
  */
+import { z } from 'zod'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
+import type { Pending } from '../port.js'
 
 export function corrupt(detail: string, cause?: unknown): SkeinError {
   return new SkeinError('JOURNAL_CORRUPT', `the store is damaged: ${detail}. Restore the folder from a backup.`, { cause })
@@ -41,6 +43,37 @@ export function texts(value: unknown): string[] {
   const parsed = json(value)
   if (!Array.isArray(parsed)) throw corrupt('expected a list of texts')
   return parsed.map(text)
+}
+
+export function pendings(value: unknown): Pending[] {
+  const parsed = pendingSchema.safeParse(json(value))
+  if (!parsed.success) throw corrupt('expected what a thread waits for')
+  return parsed.data
+}
+
+const pendingSchema = z.array(
+  z.object({
+    call: z.string(),
+    why: z.enum(['approval', 'person', 'variables', 'children']),
+    tool: z.string(),
+    args: z.json(),
+    requestedAt: z.number(),
+    prompt: z.string().exactOptional(),
+    defaults: z.json().exactOptional(),
+    deadlineAt: z.number().exactOptional(),
+    atDeadline: z.enum(['approve', 'reject']).exactOptional(),
+    unknown: z.literal(true).exactOptional(),
+  }),
+)
+
+export function bytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  throw corrupt(`expected bytes, found ${typeof value}`)
+}
+
+/** The hash of a blob as the column has it. */
+export function blobKey(hash: string): Uint8Array {
+  return Buffer.from(hash, 'hex')
 }
 
 /** Runs a read; what the driver throws becomes a SkeinError. */

@@ -1,9 +1,10 @@
 /**
  * The tables of a local store, how they are opened and which version of them this Skein understands.
- * Owns every CREATE and PRAGMA; the statements that use them are in writer.ts and reader.ts.
+ * Owns every CREATE and PRAGMA; the statements that use them are in write.ts and reader.ts.
  *
- * TB1 The tables and `user_version` appear in one transaction: a file has the whole schema or none.
- * TB2 A file of a newer version is refused before anything in it is read or changed.
+ * TB1 The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
+ * TB2 A file of a newer version is refused before anything in it is read or changed. One of an older version gets
+ *     what it lacks from its next owner; until then a client is refused.
  * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal
  *     by counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs).
  */
@@ -12,13 +13,11 @@ import { SkeinError } from '../../core/failure.js'
 import { openDatabase } from './driver.js'
 import type { Database } from './driver.js'
 
-const schemaVersion = 1
-
 export type Durability = 'process' | 'power'
 
 // No WITHOUT ROWID: rows around 1 KB take three times the room there. The index of the journal serves one
 // thread's tail, the partial one what a new owner must activate; status, agent and tags are scanned.
-const tables = `
+const firstTables = `
   CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL);
   INSERT INTO meta VALUES ('epoch', 0);
   CREATE TABLE threads (
@@ -39,8 +38,15 @@ const tables = `
   CREATE INDEX mail_order ON mail (thread);
   CREATE UNIQUE INDEX mail_id ON mail (thread, id);
   CREATE TABLE snapshots (thread TEXT PRIMARY KEY, body BLOB NOT NULL);
-  PRAGMA user_version = ${schemaVersion};
 `
+// The hash as 32 bytes halves its index. `touched` before the body: a new age changes the row's first page alone.
+const blobTable = 'CREATE TABLE blobs (hash BLOB PRIMARY KEY, touched INTEGER NOT NULL, body BLOB NOT NULL);'
+/** What a thread waits for someone to decide; the index is the inbox. */
+const pendingColumn = 'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS NOT NULL;'
+
+/** What each version added. */
+const additions = [firstTables, blobTable + pendingColumn]
+const schemaVersion = additions.length
 
 /** Checkpoints in a commit only when the idle one (writer.ts) did not come for this many pages. */
 const checkpointPages = 4000
@@ -52,7 +58,9 @@ export async function openForOwner(path: string, durability: Durability): Promis
     database.query('PRAGMA journal_mode = WAL').one()
     database.query(`PRAGMA wal_autocheckpoint = ${checkpointPages}`).one()
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
-    if (version === 0) database.exec(`BEGIN IMMEDIATE; ${tables} COMMIT;`)
+    if (version === schemaVersion) return
+    const lacking = additions.slice(version).join('')
+    database.exec(`BEGIN IMMEDIATE; ${lacking} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
   })
 }
 
@@ -60,6 +68,7 @@ export async function openForOwner(path: string, durability: Durability): Promis
 export async function openForReading(path: string): Promise<Database> {
   return openChecked(path, (database, version) => {
     if (version === 0) throw noStore(dirname(path))
+    if (version < schemaVersion) throw olderStore(dirname(path), version)
     database.exec('PRAGMA query_only = 1')
   })
 }
@@ -67,6 +76,13 @@ export async function openForReading(path: string): Promise<Database> {
 export function noStore(dir: string): SkeinError {
   return new SkeinError('BAD_OPTION', `there is no Skein store in ${dir}; start a host on that folder first, or name the folder of one`, {
     data: { dir },
+  })
+}
+
+function olderStore(dir: string, version: number): SkeinError {
+  const what = `the store in ${dir} is of version ${version}, this Skein reads version ${schemaVersion}`
+  return new SkeinError('BAD_OPTION', `${what}; start a host of this Skein on that folder once, which brings it up to date`, {
+    data: { dir, version, known: schemaVersion },
   })
 }
 

@@ -1,5 +1,5 @@
 /**
- * What one write does inside the group's transaction: a commit, a mail, a snapshot, an epoch. Owns the
+ * What one write does inside the group's transaction: a commit, a mail, a snapshot, a blob, an epoch. Owns the
  * statements and a bounded memory of threads (their row and what their head was), so that an ordinary commit
  * costs two statements and touches no index of heads.
  *
@@ -9,7 +9,7 @@
  */
 import type { Commit, CommitResult, Head, Send } from '../port.js'
 import type { Database, Value } from './driver.js'
-import { integer } from './rows.js'
+import { blobKey, integer } from './rows.js'
 
 interface Known {
   readonly tid: number
@@ -26,19 +26,24 @@ function prepare(database: Database) {
   return {
     find: database.query('SELECT tid, seq, epoch FROM threads WHERE id = ?'),
     create: database.write(
-      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
     rewrite: database.write(
       `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
-       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ? ${fence}`,
+       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ? ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
     finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
     post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
     keep: database.write('INSERT INTO snapshots VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET body = excluded.body'),
+    // Bytes that are there already cost nothing: SQLite leaves pages alone that would not change.
+    store: database.write(
+      `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
+       ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
+    ),
     raise: database.write("UPDATE meta SET value = value + 1 WHERE name = 'epoch'"),
     epoch: database.query("SELECT value FROM meta WHERE name = 'epoch'"),
     end: database.query('SELECT max(position) FROM journal'),
@@ -83,6 +88,11 @@ export class Writes {
 
   putSnapshot(thread: string, snapshot: Uint8Array): void {
     this.statements.keep.run(thread, snapshot)
+  }
+
+  /** New, or young again and as whole as on its first day (BL3). */
+  putBlob(hash: string, bytes: Uint8Array, at: number): void {
+    this.statements.store.run(blobKey(hash), at, bytes)
   }
 
   /** Greater than every epoch before. */
@@ -140,8 +150,8 @@ export class Writes {
 }
 
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt } = head
-  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt]
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
+  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null]
 }
 
 function steadyText(head: Head): string {

@@ -77,7 +77,7 @@ describe('late outcomes', () => {
     const tale = createdThread()
     tale.say('go')
     tale.reply('', ['look'])
-    const late = { kind: 'returned', step: 1, index: 0, outcome: { ok: true, value: 'late' } } as const
+    const late = { kind: 'returned', step: 1, index: 0, landed: { outcome: { ok: true, value: 'late' } } } as const
     expect(tale.land({ ...late, step: 2 })).toEqual({ facts: [] })
     expect(tale.land({ ...late, index: 1 })).toEqual({ facts: [] })
     expect(tale.land({ kind: 'model_failed', step: 2, failure: failure('MODEL_REJECTED', 'no') })).toEqual({ facts: [] })

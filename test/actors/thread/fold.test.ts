@@ -2,10 +2,11 @@
 import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
-import { createSlots, drain, fill, fillRest, hold } from '../../../actors/thread/slots.js'
+import { createSlots, closeRest, drain, fill, hold } from '../../../actors/thread/slots.js'
 import { createState, statusOf } from '../../../actors/thread/state.js'
 import { failure } from '../../../src/core/failure.js'
-import type { ThreadRecord } from '../../../src/core/record.js'
+import type { Json } from '../../../src/core/json.js'
+import type { Landed, ThreadRecord } from '../../../src/core/record.js'
 import { createdThread } from '../../helpers/tale.js'
 
 const dayMs = 24 * 60 * 60 * 1000
@@ -219,14 +220,15 @@ describe('the journal', () => {
 })
 
 describe('slots', () => {
+  const ok = (value: Json): Landed => ({ outcome: { ok: true, value } })
   const slots = () => createSlots([{ tool: 'a', args: {} }, { tool: 'b', args: {}, refused: failure('UNKNOWN_TOOL', 'no') }, { tool: 'c', args: {} }])
 
   it('SL1: a slot is filled once', () => {
     const some = slots()
-    expect(fill(some, 0, { ok: true, value: 1 })).toBe(true)
-    expect(fill(some, 0, { ok: true, value: 2 })).toBe(false)
-    expect(fill(some, 1, { ok: true, value: 2 })).toBe(false)
-    expect(fill(some, 9, { ok: true, value: 2 })).toBe(false)
+    expect(fill(some, 0, ok(1))).toBe(true)
+    expect(fill(some, 0, ok(2))).toBe(false)
+    expect(fill(some, 1, ok(2))).toBe(false)
+    expect(fill(some, 9, ok(2))).toBe(false)
     expect(some.open).toBe(1)
   })
 
@@ -234,10 +236,10 @@ describe('slots', () => {
     const some = slots()
     const taken: number[] = []
     const take = (): void => drain(some, (_, index) => void taken.push(index))
-    fill(some, 2, { ok: true, value: 'c' })
+    fill(some, 2, ok('c'))
     take()
     expect(taken).toEqual([])
-    fill(some, 0, { ok: true, value: 'a' })
+    fill(some, 0, ok('a'))
     take()
     take()
     expect(taken).toEqual([0, 1, 2])
@@ -245,11 +247,11 @@ describe('slots', () => {
 
   it('SL1: holding counts a slot once, and filling lets it go', () => {
     const some = slots()
-    expect(hold(some, 1, 'person')).toBe(false)
-    hold(some, 0, 'person')
-    hold(some, 0, 'approval')
+    expect(hold(some, 1, { why: 'person', at: 1 })).toBe(false)
+    hold(some, 0, { why: 'person', at: 1 })
+    hold(some, 0, { why: 'approval', at: 1 })
     expect([some.open, some.held]).toEqual([2, 1])
-    fillRest(some, { ok: false, failure: failure('CANCELLED', 'over') })
+    closeRest(some, { ok: false, failure: failure('CANCELLED', 'over') })
     expect([some.open, some.held]).toEqual([0, 0])
   })
 })

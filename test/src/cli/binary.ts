@@ -50,7 +50,7 @@ export function place(over: (remove: () => void) => void = onTestFinished) {
   const env = { SKEIN_STORE: store }
   const start = (args: readonly string[], settings: Settings = {}): Started => launch(process.execPath, [binary, ...args], { ...settings, env: { ...env, ...settings.env } })
   /** A host in this process: another one to the binary. */
-  const host = (): Promise<Skein> => createSkein({ app, backend: local(store) })
+  const host = (of = app): Promise<Skein> => createSkein({ app: of, backend: local(store) })
   /** Idle threads, each after a turn of its own. */
   const seed = async (...threads: readonly Seed[]): Promise<void> => {
     const here = await host()

@@ -27,7 +27,7 @@ async function dreamed({ store }: World, thread: string): Promise<number> {
   const head = await backend.heads.get(thread)
   if (!lease || !last || !head) throw new Error('the thread is not there')
   const seq = last.first + last.count
-  const body = JSON.stringify({ v: 2, r: [{ type: 'thread.dreamed', seq, at: 0 }] })
+  const body = JSON.stringify({ v: 3, r: [{ type: 'thread.dreamed', seq, at: 0 }] })
   const hash = createHash('sha256').update(last.hash + body).digest('base64url').slice(0, 22)
   const { thread: _, seq: expected, ...rest } = head
   const result = await backend.commit({ thread, expected, epoch: lease.epoch, entry: { first: seq, count: 1, body, hash }, head: rest, sends: [], done: [] })
@@ -71,7 +71,7 @@ onEveryStore('a damaged journal', (world) => {
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
     const thread = await skein.threads.get(bad)
     await expect(thread.messages()).rejects.toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringContaining('upgrade Skein') })
-    await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: 2 } } })
+    await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: 3 } } })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 })

@@ -75,7 +75,7 @@ describe('the journal', () => {
     ['null', 'JOURNAL_CORRUPT'],
     ['{"v":"1","r":[]}', 'JOURNAL_CORRUPT'],
     ['{"v":0,"r":[]}', 'JOURNAL_CORRUPT'],
-    ['{"v":2,"r":[]}', 'RECORD_FROM_FUTURE'],
+    ['{"v":3,"r":[]}', 'RECORD_FROM_FUTURE'],
     ['{"v":1', 'JOURNAL_CORRUPT'],
   ])('JO2, P2: the text %s is refused with %s', (body, code) => {
     expect(() => decode('t', { thread: 't', position: 1, first: 1, count: 1, body, hash: '' })).toThrow(expect.objectContaining({ code }))

@@ -4,9 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { createState } from '../../../actors/thread/state.js'
+import { definePrompt } from '../../../src/agent/define.js'
+import { manualClock } from '../../../src/core/manual-clock.js'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
-import { tinyApp } from '../../helpers/app.js'
+import { fromMcp } from '../../../src/tools/foreign/server.js'
+import type { McpDefinition } from '../../../src/tools/foreign/server.js'
+import { looseTool, tinyApp } from '../../helpers/app.js'
 
 const source = `
   export const model = { kind: 'model', name: 'fast', model: () => { throw new Error('not now') } }
@@ -64,6 +69,26 @@ describe('loadApp', () => {
     expect([...(await loadApp({ all: app, other: 5 })).agents.keys()]).toEqual(['helper'])
   })
 
+  it('LA2: a definition that is also the default export is one', async () => {
+    const twice = source.replace("export default 'not a definition'", 'export default agent')
+    expect([...(await loadApp(await file('twice.mjs', twice))).agents.keys()]).toEqual(['team'])
+    const list = source.replace("export default 'not a definition'", 'export default [agent, prompt, model]')
+    expect([...(await loadApp(await file('list.ts', list))).prompts.keys()]).toEqual(['lead'])
+  })
+
+  it('LA3: servers of tools are connected before the app is checked', async () => {
+    const app = [...tinyApp({ script: [] }).app, fromMcp({ name: 'files', command: 'x' }), definePrompt({ name: 'p', prompt: '', model: 'scripted', tools: ['fetch'] })]
+    const seen: unknown[] = []
+    const connectMcp = async (servers: readonly McpDefinition[]) => {
+      seen.push(...servers.map(({ name }) => name))
+      return [looseTool('fetch', () => 1)]
+    }
+    expect([...(await loadApp(app, { connectMcp })).tools.keys()]).toEqual(['fetch'])
+    expect(seen).toEqual(['files'])
+    await expect(loadApp(app)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('names the MCP server "files"') })
+    await expect(loadApp(app, { connectMcp: async () => [looseTool('response', () => 1)] })).rejects.toMatchObject({ code: 'RESERVED_NAME' })
+  })
+
   it('what cannot be loaded says so, with its path', async () => {
     const empty = await file('empty.mjs', 'export const nothing = 1')
     const broken = await file('broken.mjs', 'export const = 1')
@@ -90,7 +115,7 @@ describe('briefs', () => {
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding(app, brief, { step: 1, stepsBefore: 0, reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) => toLanding({ app, clock: manualClock() }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })

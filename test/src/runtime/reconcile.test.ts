@@ -1,7 +1,7 @@
 /** Reconcile on its own: what it starts, what it holds back, what it ends. */
 import { describe, expect, it } from 'vitest'
 import type { Effect } from '../../../src/core/effect.js'
-import { createReconciler } from '../../../src/runtime/reconcile.js'
+import { Reconciler } from '../../../src/runtime/reconcile.js'
 
 const call = (index: number, step = 1): Effect => ({ kind: 'call', key: `step/${step}/call/${index}`, step, index })
 const model = (step: number): Effect => ({ kind: 'model', key: `step/${step}/model`, step })
@@ -11,7 +11,7 @@ function stage(maxParallelTools = 2) {
   const log: string[] = []
   const done = new Map<string, () => boolean>()
   const shut = new Set<string>()
-  const reconciler = createReconciler(
+  const reconciler = new Reconciler(
     {
       start({ key }, finished) {
         log.push(`start ${key}`)

@@ -199,7 +199,7 @@ onEveryStore('another app on the same store', (world) => {
     const { app, model } = tinyApp({ script: ['I see'], tools: [looseTool('other', () => 1)] })
     const run = await goOn(app, left)
     expect(await run.text()).toBe('I see')
-    expect(model.requests[0]?.messages.at(-1)).toMatchObject({ role: 'tool', failed: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('there are: other') } })
+    expect(model.requests[0]?.messages.at(-1)).toMatchObject({ role: 'tool', failed: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('no longer defined') } })
   })
 
   it('P3: args that no longer fit are an error result, and the body does not run', async () => {

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeltaEvent, SkeinEvent } from '../../../src/core/event.js'
-import { createInbox } from '../../../src/runtime/inbox.js'
+import { createQueue } from '../../../src/runtime/queue.js'
 import { spokenText } from '../../../src/runtime/speech.js'
 import { createSpoken } from '../../../src/runtime/spoken.js'
 import { collect } from '../../helpers/deferred.js'
@@ -99,20 +99,20 @@ describe('what fits', () => {
   })
 })
 
-describe('an inbox', () => {
+describe('a queue', () => {
   it('gives what was pushed in order, waits for more, and ends with its signal', async () => {
     const controller = new AbortController()
-    const inbox = createInbox<number>(controller.signal)
-    inbox.push(1)
-    inbox.push(2)
-    expect([await inbox.next(), await inbox.next()]).toEqual([1, 2])
-    const waiting = inbox.next()
-    inbox.push(3)
+    const queue = createQueue<number>(controller.signal)
+    queue.push(1)
+    queue.push(2)
+    expect([await queue.next(), await queue.next()]).toEqual([1, 2])
+    const waiting = queue.next()
+    queue.push(3)
     expect(await waiting).toBe(3)
-    const last = inbox.next()
+    const last = queue.next()
     controller.abort()
     expect(await last).toBeUndefined()
-    inbox.push(4)
-    expect(await inbox.next()).toBeUndefined()
+    queue.push(4)
+    expect(await queue.next()).toBeUndefined()
   })
 })

@@ -1,0 +1,67 @@
+/**
+ * How a tool acts on the world, read off its definition (T10).
+ *
+ * TK1 A tool acts on the world if it says so or if a tool that it may use does; it is free of side effects only if it
+ *     and all that it may use say so.
+ */
+import { isObject } from '../core/json.js'
+import type { ToolDefinition } from './define.js'
+import { kindOf } from './tool-kind.js'
+import type { ToolKind } from './tool-kind.js'
+
+export interface ToolEffect {
+  /** Undefined: neither it nor anything it uses has a side effect, and not all of them say that they have none. */
+  readonly sideEffect: boolean | undefined
+  readonly commutes: boolean
+  readonly idempotent: boolean
+}
+
+/** TK1. What it uses may be idempotent in itself: the body may still use it otherwise the second time. */
+export function effectOf(tool: ToolDefinition, app: { readonly tools: ReadonlyMap<string, ToolDefinition> }): ToolEffect {
+  const used = usedBy(tool, app.tools)
+  const acting = [tool, ...used].filter(({ sideEffect }) => sideEffect === true)
+  if (acting.length > 0) return { sideEffect: true, commutes: tool.commutes ?? acting.every(({ commutes }) => commutes === true), idempotent: tool.idempotent ?? false }
+  const free = [tool, ...used].every(({ sideEffect }) => sideEffect === false)
+  return { sideEffect: free ? false : undefined, commutes: false, idempotent: true }
+}
+
+/** All that a tool may use, and what those may use. */
+function usedBy(tool: ToolDefinition, tools: ReadonlyMap<string, ToolDefinition>): ReadonlySet<ToolDefinition> {
+  const found = new Set<ToolDefinition>()
+  const visit = ({ uses = [] }: ToolDefinition): void => {
+    for (const name of uses) {
+      const used = tools.get(name)
+      if (!used || used === tool || found.has(used)) continue
+      found.add(used)
+      visit(used)
+    }
+  }
+  visit(tool)
+  return found
+}
+
+export interface ToolMetadata {
+  readonly name: string
+  readonly kind: ToolKind
+  /** Its own; what it inherits is known in an app only. */
+  readonly sideEffect: boolean
+  readonly idempotent: boolean
+  readonly commutes: boolean
+  readonly onUnknown: 'tell' | 'ask' | 'retry'
+  readonly cpu: boolean
+  readonly where: 'worker' | 'host'
+  readonly uses: readonly string[]
+}
+
+/** What a tool says of itself, with its defaults; null for anything that is no tool. */
+export function toolMetadata(tool: unknown): ToolMetadata | null {
+  if (!isTool(tool)) return null
+  const { name, sideEffect = false, commutes = false, idempotent = !sideEffect, onUnknown = 'tell', cpu = false, where = 'worker', uses = [] } = tool
+  return { name, kind: kindOf(tool), sideEffect, idempotent, commutes, onUnknown, cpu, where, uses }
+}
+
+function isTool(value: unknown): value is ToolDefinition {
+  if (!isObject(value) || value['kind'] !== 'tool' || typeof value['name'] !== 'string') return false
+  const { execute, onToolCalled } = value
+  return execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'
+}

@@ -1,0 +1,129 @@
+/**
+ * The form of every definition, field by field. What fields mean together is in tool-checks.ts, what names mean in
+ * mentions.ts.
+ *
+ * DF1 A field that is not known is a mistake, told with the known field that is nearest.
+ */
+import { z } from 'zod'
+import { isObject } from '../core/json.js'
+import type { Definition } from './define.js'
+import { nearest } from './nearest.js'
+
+const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
+  error: ({ input }) => (input === '' ? 'it has none; only the file of a folder app can name its definition' : 'a name is a letter, then up to 63 letters, digits, "_" or "-"'),
+})
+const schema = z.custom<z.ZodType>((value) => isObject(value) && '_zod' in value, 'must be a zod 4 schema')
+const body = z.custom<() => unknown>((value) => typeof value === 'function', 'must be a function')
+const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
+const count = z.number().int().min(0)
+
+const variable = z.strictObject({
+  name: z.string().regex(/^[A-Z_][A-Z0-9_]*$/, 'a variable is written in capitals, digits and "_", and does not begin with a digit'),
+  type: z.enum(['text', 'secret']).optional(),
+  required: z.boolean().optional(),
+  default: z.string().optional(),
+  description: z.string().optional(),
+})
+
+const retry = z.strictObject({
+  maxRetries: count,
+  backoffMs: z.number().min(0).optional(),
+  shouldRetry: body.optional(),
+  circuitBreakerThreshold: z.number().int().min(1).optional(),
+})
+
+const forms = {
+  tool: z.strictObject({
+    kind: z.literal('tool'),
+    name,
+    description: z.string(),
+    args: schema,
+    parameters: z.record(z.string(), z.json()).optional(),
+    execute: z.union([z.literal(false), body], 'must be a function (state, args) => result, an async generator, or false').optional(),
+    onToolCalled: body.optional(),
+    onResponseReceived: body.optional(),
+    outputSchema: schema.optional(),
+    eventSchema: schema.optional(),
+    contextSchema: schema.optional(),
+    sharedSchema: schema.optional(),
+    variables: z.array(variable).refine((list) => new Set(list.map(({ name: own }) => own)).size === list.length, 'a variable is named twice').optional(),
+    needsApproval: z.union([z.boolean(), body], 'must be true, false or a function (args, { threadId }) => boolean').optional(),
+    approvalPrompt: z.string().optional(),
+    approvalDefaults: z.json().optional(),
+    approvalDeadline: z.strictObject({ afterMs: z.number().positive(), decision: z.enum(['approve', 'reject']) }).optional(),
+    maxExecutionsPerRun: count.nullable().optional(),
+    cache: z.union([z.boolean(), z.strictObject({ keyFn: body.optional(), ttlMs: z.number().positive().optional() })], 'must be true, false or { keyFn?, ttlMs? }').optional(),
+    retry: retry.optional(),
+    timeoutMs: z.number().positive().optional(),
+    sideEffect: z.boolean().optional(),
+    commutes: z.boolean().optional(),
+    idempotent: z.boolean().optional(),
+    probe: body.optional(),
+    onUnknown: z.enum(['tell', 'ask', 'retry']).optional(),
+    revert: body.optional(),
+    retention: z.enum(['keep', 'archive']).optional(),
+    toModelOutput: body.optional(),
+    uses: z.array(z.string()).optional(),
+    cpu: z.boolean().optional(),
+    where: z.enum(['worker', 'host']).optional(),
+  }),
+  prompt: z.strictObject({
+    kind: z.literal('prompt'),
+    name,
+    prompt: z.string(),
+    model: z.string(),
+    tools: z.array(z.string()).optional(),
+    toolChoice: choice.optional(),
+    parallelToolCalls: z.boolean().optional(),
+    reasoning: z.enum(['low', 'medium', 'high']).optional(),
+    outputSchema: schema.optional(),
+  }),
+  model: z.strictObject({
+    kind: z.literal('model'),
+    name,
+    model: z.custom((value) => isObject(value) || typeof value === 'function', 'must be a model or a function that gives one'),
+    fallback: z.array(z.string()).optional(),
+    maxRetries: count.optional(),
+    costPerMillion: z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) }).optional(),
+  }),
+  agent: z.strictObject({
+    kind: z.literal('agent'),
+    name,
+    type: z.literal('ai_human'),
+    sideA: z.strictObject({ prompt: z.string(), label: z.string().optional(), maxSteps: z.number().int().positive().optional() }),
+  }),
+  // Its own module knows the rest of it.
+  mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),
+} satisfies Readonly<Record<Definition['kind'], z.ZodObject>>
+
+export function isDefinition(value: unknown): value is Definition {
+  return isObject(value) && typeof value['kind'] === 'string' && Object.hasOwn(forms, value['kind']) && typeof value['name'] === 'string'
+}
+
+/** What is wrong with one definition, looked at by itself. */
+export function checkForm(definition: Definition): readonly string[] {
+  const form = Object.hasOwn(forms, definition.kind) ? forms[definition.kind] : undefined
+  if (!form) return [`kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`]
+  const { error } = form.safeParse(definition)
+  return (error?.issues ?? []).flatMap((issue) => (issue.code === 'unrecognized_keys' ? unknownFields(issue, form) : [`${issue.path.join('.') || 'it'}: ${issue.message}`]))
+}
+
+/** DF1 */
+function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, form: z.ZodObject): readonly string[] {
+  const known = fieldsAt(form, path)
+  return keys.map((key) => {
+    const meant = nearest(key, known)
+    return `${[...path, key].join('.')}: there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`
+  })
+}
+
+function fieldsAt(form: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] {
+  if (form instanceof z.ZodOptional) return fieldsAt(form.unwrap(), path)
+  if (form instanceof z.ZodUnion) return form.options.flatMap((option) => fieldsAt(option, path))
+  const [key, ...rest] = path
+  if (form instanceof z.ZodArray && key !== undefined) return fieldsAt(form.element, rest)
+  if (!(form instanceof z.ZodObject)) return []
+  if (key === undefined) return Object.keys(form.shape)
+  const field: z.core.$ZodType | undefined = form.shape[String(key)]
+  return field ? fieldsAt(field, rest) : []
+}

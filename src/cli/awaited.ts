@@ -1,0 +1,42 @@
+/**
+ * What a thread waits for, and what to type so that it goes on.
+ *
+ * AW1 What is offered can be typed as it stands: it names the store, unless that is the default, and is quoted for a shell.
+ */
+import type { InboxItem, StoredHead } from '../index.js'
+import { waitsFor } from './call-line.js'
+import { oneLine, preview } from './format.js'
+import { typed } from './store.js'
+import type { Tally } from './tally.js'
+
+export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
+
+/** The calls of a thread that wait for someone. */
+export function awaitedOf({ thread, pending = [] }: Pick<StoredHead, 'thread' | 'pending'>): readonly Awaited[] {
+  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}` }))
+}
+
+export function awaitedLine({ tool, args, why, prompt, unknown }: Awaited): string {
+  const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
+  return `${tool} ${preview(args, 200)} ${waitsFor(why)}${unknown ? ' to be run again' : ''}${question}`
+}
+
+/** The commands that answer it; none where a restart with other options does. */
+export function answersTo(store: string, { id, why }: Awaited): readonly string[] {
+  if (why === 'approval') return [typed(store, 'skein', 'approve', id), typed(store, 'skein', 'deny', id)]
+  return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`] : []
+}
+
+interface Way {
+  readonly store: string
+  /** How the thread goes on where no other process serves it. */
+  readonly goOn?: string
+}
+
+/** For whoever watched a turn until it stood still. */
+export function nextSteps({ thread, standstill, pending = [] }: Pick<Tally, 'thread' | 'standstill' | 'pending'>, { store, goOn }: Way): readonly string[] {
+  if (!standstill) return []
+  const asked = pending.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
+  if (standstill === 'paused') return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
+  return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
+}

@@ -1,0 +1,45 @@
+/** What happens to a call, as a line for people; the same words wherever a turn is shown. */
+import type { CallNews, HoldReason } from './calls.js'
+import { duration, failureLine, oneLine, preview } from './format.js'
+import type { Output } from './output.js'
+
+const needs: Readonly<Record<HoldReason, string>> = { approval: 'approval', person: 'an answer', variables: 'variables', children: 'its children' }
+
+export function waitsFor(why: HoldReason): string {
+  return `waits for ${needs[why]}`
+}
+
+/** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
+export function callLine(paint: Output['paint'], news: CallNews, more: string): string | undefined {
+  const { state, call } = news
+  const by = 'by' in news && news.by !== undefined ? ` by ${oneLine(news.by, 100)}` : ''
+  switch (state) {
+    case 'asked':
+      return `→ ${call.tool} ${paint('dim', preview(call.args, 200))}`
+    case 'held':
+      return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(news.why))}${said(news.prompt)}`
+    case 'freed':
+      return `→ ${call.tool} ${news.how}${by}${news.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
+    case 'denied':
+      return `${paint('red', '✗')} ${call.tool} ${paint('red', `denied${by}${said(news.comment)}`)}`
+    case 'again':
+      return `${paint('yellow', '↻')} ${call.tool} runs again: what it read has changed`
+    case 'returned':
+      return undefined
+    case 'answered': {
+      const { outcome } = news
+      if (outcome.ok) return `${paint('green', '✓')} ${call.tool} ${more}`.trimEnd()
+      return `${paint('red', '✗')} ${call.tool} ${more === '' ? '' : `${more} `}${paint('red', failureLine(outcome.failure))}`
+    }
+  }
+}
+
+/** How long a call that is answered took, or why no time. */
+export function tookOf({ tookMs, cached }: Extract<CallNews, { state: 'answered' }>): string {
+  if (cached) return 'cached'
+  return tookMs === undefined ? '' : duration(tookMs)
+}
+
+function said(text: string | undefined): string {
+  return text === undefined || text.trim() === '' ? '' : `: ${oneLine(text, 500)}`
+}

@@ -1,0 +1,17 @@
+/** `skein deny`: a call that waits for approval never runs; the model is told, with the comment. */
+import type { Command } from 'commander'
+import { decidable, decide } from './decide.js'
+import type { DecideOptions } from './decide.js'
+import { perform } from './perform.js'
+
+interface Options extends DecideOptions {
+  readonly comment?: string
+}
+
+export function register(command: Command): void {
+  decidable(command)
+    .option('--comment <text>', 'why; the model reads it')
+    .action((id: string, { wait, ...said }: Options) =>
+      perform(command, (around) => decide(around, { id, ...(wait && { wait }), why: 'approval', done: 'denied', say: (inbox) => inbox.reject(id, said) })),
+    )
+}

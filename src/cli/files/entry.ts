@@ -1,0 +1,35 @@
+/** What a thread's files hold, entry by entry. Names are those of the thread's own tree, which knows only `/`. */
+import { posix } from 'node:path'
+import type { FileStat, Files } from '../../index.js'
+
+export interface Entry extends FileStat {
+  /** Absolute in the thread. */
+  readonly path: string
+  /** Where a link leads, as it was written. */
+  readonly target?: string
+}
+
+export async function entryAt(files: Files, path: string): Promise<Entry> {
+  const stat = await files.lstat(path)
+  return { path, ...stat, ...(stat.kind === 'link' && { target: await files.readlink(path) }) }
+}
+
+/** What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are not followed. */
+export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<Entry> {
+  for (const name of await files.readdir(path)) {
+    const entry = await entryAt(files, posix.join(path, name))
+    yield entry
+    if (deep && entry.kind === 'dir') yield* entriesIn(files, entry.path, deep)
+  }
+}
+
+/** What the thread's files do not have, or cannot do, is for whoever named it. */
+export async function inFiles<Value>(thread: string, work: () => Promise<Value>): Promise<Value> {
+  const { SkeinError, isSkeinError } = await import('../../index.js')
+  try {
+    return await work()
+  } catch (thrown) {
+    if (isSkeinError(thrown) || !(thrown instanceof Error) || !('code' in thrown)) throw thrown
+    throw new SkeinError('BAD_OPTION', `in the files of thread ${thread}: ${thrown.message}`, { cause: thrown })
+  }
+}

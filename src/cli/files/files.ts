@@ -1,0 +1,13 @@
+/** `skein files`: the files of a thread from outside; each of its commands is in the file of its name. */
+import type { Command } from 'commander'
+import { register as registerCat } from './cat.js'
+import { register as registerLs } from './ls.js'
+import { register as registerPull } from './pull.js'
+import { register as registerPush } from './push.js'
+
+export function register(command: Command): void {
+  registerLs(command.command('ls').description('list the files of a thread'))
+  registerCat(command.command('cat').description('print a file of a thread'))
+  registerPull(command.command('pull').description('copy files of a thread into a folder'))
+  registerPush(command.command('push').description('copy a file into a thread'))
+}

@@ -1,0 +1,43 @@
+/** `skein inbox`: what threads wait for a person to decide or to give, oldest first. Reads the store itself. */
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import type { InboxFilter, InboxItem, SkeinClient } from '../index.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { dateTime, oneLine, preview, table } from './format.js'
+import type { Output } from './output.js'
+import { perform } from './perform.js'
+import type { Around } from './perform.js'
+import { withClient } from './store.js'
+
+export function register(command: Command): void {
+  command
+    .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
+    .option('--thread <thread>', 'only what this thread waits for')
+    .action((filter: InboxFilter) => perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))))
+}
+
+async function inbox({ out }: Around, client: SkeinClient, filter: InboxFilter): Promise<ExitCode> {
+  const named = filter.thread ?? filter.root
+  // A name with a mistake in it is no empty inbox.
+  if (named !== undefined) await client.threads.get(named)
+  const items = (await client.inbox.list(filter)).filter(({ why }) => why !== 'children')
+  if (out.mode === 'json') out.json({ items, hosted: await client.hosted() })
+  else if (items.length === 0) out.note('nothing waits for anyone')
+  else out.print(listing(out, items))
+  return exitCode.ok
+}
+
+function listing({ paint }: Output, items: readonly InboxItem[]): string {
+  const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)]).trimEnd().split('\n')
+  const lines = rows.flatMap((line, index) => [line, ...questions(items[index]).map((text) => paint('dim', `  ${text}`))])
+  return [head, ...lines, ''].join('\n')
+}
+
+function row({ id, why, tool, args, requestedAt, deadlineAt }: InboxItem): readonly string[] {
+  return [id, why, tool, preview(args, 40), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
+}
+
+function questions({ prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
+  return [...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]), ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`])]
+}

@@ -1,0 +1,298 @@
+/**
+ * A thread's files as an immutable tree: names and what stands behind them, contents only by hash. Pure data; the fold
+ * applies changes to it, workers work on a copy of the parts they touch.
+ *
+ * FT1 A tree is never changed: applying changes gives a new one that shares all that stayed the same, so a snapshot and a
+ *     fork cost nothing. Nothing to change gives the same tree.
+ * FT2 Paths are absolute, normalised and real: links have been followed before a path comes here.
+ * FT3 The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands in
+ *     its way is replaced.
+ * FT4 A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
+ */
+import { createHash } from 'node:crypto'
+import type { FileChange, FileRead, Look } from './change.js'
+import { SkeinError } from './failure.js'
+
+export interface FileNode {
+  readonly kind: 'file'
+  /** sha256 of the content, in hex. */
+  readonly hash: string
+  readonly size: number
+  readonly mode: number
+  /** When it was last changed: the time of the step. */
+  readonly at: number
+}
+
+export interface LinkNode {
+  readonly kind: 'link'
+  readonly target: string
+  readonly at: number
+}
+
+export interface DirNode {
+  readonly kind: 'dir'
+  readonly mode: number
+  readonly at: number
+  /** Map: a name may be anything, also `__proto__`. */
+  readonly entries: ReadonlyMap<string, TreeNode>
+}
+
+export type TreeNode = FileNode | LinkNode | DirNode
+
+export const emptyTree: DirNode = { kind: 'dir', mode: 0o755, at: 0, entries: new Map() }
+
+export function nodeAt(tree: DirNode, path: string): TreeNode | undefined {
+  let node: TreeNode | undefined = tree
+  for (const name of namesOf(path)) {
+    if (node?.kind !== 'dir') return undefined
+    node = node.entries.get(name)
+  }
+  return node
+}
+
+function namesOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '')
+}
+
+/** Entries in the order of their names, which is the same on every machine. */
+export function sortedEntries<Node>(entries: ReadonlyMap<string, Node>): (readonly [string, Node])[] {
+  return [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+// ── changes ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** A tree while it is changed: each directory is copied once, however many changes it sees. */
+export interface TreeEditor {
+  /** As it stands; later changes may show in it. */
+  readonly root: DirNode
+  apply(change: FileChange): void
+  /** As it stands, and stays. */
+  seal(): DirNode
+}
+
+export function applyChanges(tree: DirNode, changes: readonly FileChange[], at: number): DirNode {
+  const editor = editTree(tree, at)
+  for (const change of changes) editor.apply(change)
+  return editor.seal()
+}
+
+interface Draft extends DirNode {
+  at: number
+  readonly entries: Map<string, TreeNode>
+}
+
+export function editTree(tree: DirNode, at: number): TreeEditor {
+  let root = tree
+  /** Copies that nobody else has seen. */
+  const drafts = new Map<DirNode, Draft>()
+  function draftOf(dir: DirNode): Draft {
+    const known = drafts.get(dir)
+    if (known) return known
+    const draft: Draft = { ...dir, entries: new Map(dir.entries) }
+    drafts.set(draft, draft)
+    return draft
+  }
+  /** The draft of the directory at these names, made where it is missing. */
+  function open(names: readonly string[]): Draft {
+    let dir = draftOf(root)
+    root = dir
+    for (const name of names) {
+      const child = dir.entries.get(name)
+      const next = draftOf(child?.kind === 'dir' ? child : newDir(at))
+      dir.entries.set(name, next)
+      if (child?.kind !== 'dir') dir.at = at
+      dir = next
+    }
+    return dir
+  }
+  return {
+    get root() {
+      return root
+    },
+    apply(change) {
+      const found = nodeAt(root, change.path)
+      const next = nextNode(found, change, at)
+      if (next === found) return
+      const names = namesOf(change.path)
+      const name = names.pop()
+      if (name === undefined) {
+        if (next?.kind === 'dir') root = next
+        else if (!next) root = { ...root, at, entries: new Map() } // FT3
+        return
+      }
+      const parent = open(names)
+      if (next) parent.entries.set(name, next)
+      else parent.entries.delete(name)
+      if (found?.kind !== next?.kind) parent.at = at // FT4
+    },
+    seal() {
+      drafts.clear()
+      return root
+    },
+  }
+}
+
+function newDir(at: number, mode = 0o755): DirNode {
+  return { kind: 'dir', mode, at, entries: new Map() }
+}
+
+function nextNode(found: TreeNode | undefined, change: FileChange, at: number): TreeNode | undefined {
+  switch (change.op) {
+    case 'file': {
+      const mode = change.mode ?? (found?.kind === 'file' ? found.mode : 0o644)
+      return { kind: 'file', hash: change.hash, size: change.size, mode, at }
+    }
+    case 'dir':
+      return found?.kind === 'dir' ? found : newDir(at, change.mode)
+    case 'link':
+      return { kind: 'link', target: change.target, at }
+    case 'mode':
+      return found === undefined || found.kind === 'link' ? found : { ...found, mode: change.mode, at }
+    case 'gone':
+      return undefined
+  }
+}
+
+// ── what was seen ─────────────────────────────────────────────────────────────────────────────────────
+
+/** The token of CS1: equal as long as nothing has changed that a look of this kind would notice. */
+export function observe(tree: DirNode, path: string, look: Look): string {
+  const node = nodeAt(tree, path)
+  switch (look) {
+    case 'kind':
+      return node?.kind === 'link' ? `link ${node.target}` : (node?.kind ?? 'nothing')
+    case 'slot':
+      return node === undefined || node.kind === 'file' ? 'free' : node.kind
+    case 'room':
+      return node === undefined || node.kind === 'dir' ? 'free' : 'taken'
+    case 'node':
+      return nodeToken(node)
+    case 'list':
+      return node?.kind === 'dir' ? memo(lists, node, listToken) : (node?.kind ?? 'nothing')
+    case 'deep':
+      return deepToken(node)
+  }
+}
+
+export function stale(tree: DirNode, reads: readonly FileRead[]): boolean {
+  return reads.some(({ path, look, token }) => observe(tree, path, look) !== token)
+}
+
+/** Of nodes that never change, so that only what is new is ever computed. */
+type Memo<Value> = WeakMap<DirNode, Value>
+const lists: Memo<string> = new WeakMap()
+const deeps: Memo<string> = new WeakMap()
+const usages: Memo<TreeUsage> = new WeakMap()
+
+function memo<Value>(known: Memo<Value>, dir: DirNode, make: (dir: DirNode) => Value): Value {
+  const value = known.get(dir) ?? make(dir)
+  known.set(dir, value)
+  return value
+}
+
+/** From the bottom up, so that `make` finds what is below made already: a tree may be deeper than the stack. */
+function memoUp<Value>(known: Memo<Value>, dir: DirNode, make: (dir: DirNode) => Value): Value {
+  const value = known.get(dir)
+  if (value !== undefined) return value
+  const ahead = [dir]
+  for (const each of ahead) {
+    for (const child of each.entries.values()) if (child.kind === 'dir' && !known.has(child)) ahead.push(child)
+  }
+  for (const each of ahead.toReversed()) known.set(each, make(each))
+  return memo(known, dir, make)
+}
+
+function nodeToken(node: TreeNode | undefined): string {
+  switch (node?.kind) {
+    case undefined:
+      return 'nothing'
+    case 'file':
+      return `file ${node.hash} ${node.size} ${node.mode} ${node.at}`
+    case 'link':
+      return `link ${node.at} ${node.target}`
+    case 'dir':
+      return `dir ${node.mode} ${node.at}`
+  }
+}
+
+function listToken(dir: DirNode): string {
+  return digest(sortedEntries(dir.entries).map(([name, { kind }]) => [name, kind]))
+}
+
+function deepToken(node: TreeNode | undefined): string {
+  if (node?.kind !== 'dir') return nodeToken(node)
+  return memoUp(deeps, node, (dir) => digest([dir.mode, dir.at, sortedEntries(dir.entries).map(([name, child]) => [name, deepToken(child)])]))
+}
+
+/** As JSON: it has one form for each value, and names cannot run into one another. */
+function digest(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('base64url')
+}
+
+export interface TreeUsage {
+  readonly bytes: number
+  readonly files: number
+}
+
+/** Size of all files, each counted where it stands. Costs what has changed since it was last asked. */
+export function usageOf(tree: DirNode): TreeUsage {
+  return memoUp(usages, tree, (dir) => {
+    let bytes = 0
+    let files = 0
+    for (const node of dir.entries.values()) {
+      const part = node.kind === 'dir' ? usageOf(node) : { bytes: node.kind === 'file' ? node.size : 0, files: node.kind === 'file' ? 1 : 0 }
+      bytes += part.bytes
+      files += part.files
+    }
+    return { bytes, files }
+  })
+}
+
+// ── as plain data ─────────────────────────────────────────────────────────────────────────────────────
+
+type FrozenNode =
+  | readonly [depth: number, name: string, kind: 'dir', mode: number, at: number]
+  | readonly [depth: number, name: string, kind: 'file', hash: string, size: number, mode: number, at: number]
+  | readonly [depth: number, name: string, kind: 'link', target: string, at: number]
+
+/** Plain JSON: a directory, then what it holds, by depth. Flat, because deep JSON is cut off; equal for equal trees. */
+export type FrozenTree = readonly FrozenNode[]
+
+export function freezeTree(tree: DirNode): FrozenTree {
+  const rows: FrozenNode[] = []
+  const ahead: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [{ name: '', node: tree, depth: 0 }]
+  for (let next = ahead.pop(); next; next = ahead.pop()) {
+    const { name, node, depth } = next
+    if (node.kind === 'file') rows.push([depth, name, 'file', node.hash, node.size, node.mode, node.at])
+    else if (node.kind === 'link') rows.push([depth, name, 'link', node.target, node.at])
+    else {
+      rows.push([depth, name, 'dir', node.mode, node.at])
+      for (const [below, child] of sortedEntries(node.entries).reverse()) ahead.push({ name: below, node: child, depth: depth + 1 })
+    }
+  }
+  return rows
+}
+
+export function thawTree(rows: FrozenTree): DirNode {
+  const [first, ...rest] = rows
+  if (first?.[2] !== 'dir' || first[0] !== 0) throw unreadable(0, first)
+  const root = { kind: 'dir' as const, mode: first[3], at: first[4], entries: new Map<string, TreeNode>() }
+  const open = [root.entries]
+  rest.forEach((row, index) => {
+    const [depth, name] = row
+    const entries = open[depth - 1]
+    if (!entries || entries.has(name)) throw unreadable(index + 1, row)
+    open.length = depth
+    if (row[2] === 'file') entries.set(name, { kind: 'file', hash: row[3], size: row[4], mode: row[5], at: row[6] })
+    else if (row[2] === 'link') entries.set(name, { kind: 'link', target: row[3], at: row[4] })
+    else if (row[2] === 'dir') {
+      open[depth] = new Map()
+      entries.set(name, { kind: 'dir', mode: row[3], at: row[4], entries: open[depth] })
+    } else throw unreadable(index + 1, row)
+  })
+  return root
+}
+
+function unreadable(index: number, row: unknown): SkeinError {
+  return new SkeinError('JOURNAL_CORRUPT', `row ${index} of a stored file tree does not fit the rows before it: ${JSON.stringify(row)}. Restore the store from a backup.`)
+}

@@ -1,0 +1,103 @@
+/**
+ * Contents of files for a call: those it wrote are kept until it ends, all others come from the source.
+ *
+ * FC1 Bytes that a body gave or got are its own: changing them changes no file.
+ * FC2 What was written over or removed is let go when much has gathered, and never handed out at the end.
+ */
+import { Buffer } from 'node:buffer'
+import { createHash } from 'node:crypto'
+import type { FileChange } from '../core/change.js'
+import type { FileNode } from '../core/tree.js'
+import type { FileSource } from './port.js'
+
+/** A content as it may be put. */
+export interface Content {
+  readonly hash: string
+  readonly size: number
+  /** Absent: the source has stored it. */
+  readonly bytes?: Uint8Array
+}
+
+export interface Contents {
+  keep(content: Content): void
+  bytes(file: Pick<FileNode, 'hash'>): Promise<Uint8Array>
+  /** In parts where it is large. */
+  chunks(file: Pick<FileNode, 'hash' | 'size'>): AsyncIterable<Uint8Array>
+  /** The bytes that these changes name and nobody has stored. */
+  named(changes: readonly FileChange[]): ReadonlyMap<string, Uint8Array>
+}
+
+/** Larger ones are not held in memory where that can be avoided. */
+export const largeBytes = 2 ** 20
+const sweptBytes = 64 * largeBytes
+
+/** `changes`: what is needed still. */
+export function createContents(source: FileSource, changes: () => readonly FileChange[]): Contents {
+  let kept = new Map<string, Uint8Array>()
+  let held = 0
+  let sweepAt = sweptBytes
+  const named = (needed: readonly FileChange[]): Map<string, Uint8Array> => {
+    const found = new Map<string, Uint8Array>()
+    for (const change of needed) {
+      const bytes = change.op === 'file' ? kept.get(change.hash) : undefined
+      if (change.op === 'file' && bytes) found.set(change.hash, bytes)
+    }
+    return found
+  }
+  return {
+    named,
+    keep({ hash, bytes }) {
+      if (!bytes || kept.has(hash)) return
+      kept.set(hash, bytes)
+      held += bytes.length
+      if (held < sweepAt) return
+      kept = named(changes())
+      held = [...kept.values()].reduce((sum, { length }) => sum + length, 0)
+      sweepAt = Math.max(sweptBytes, held * 2)
+    },
+    async bytes({ hash }) {
+      const own = kept.get(hash)
+      return own ? Uint8Array.from(own) : source.bytes(hash)
+    },
+    async *chunks({ hash, size }) {
+      const own = kept.get(hash)
+      if (own) yield Uint8Array.from(own)
+      else if (size > largeBytes) yield* source.stream(hash)
+      else yield await source.bytes(hash)
+    },
+  }
+}
+
+/** A content of bytes, copied (FC1). */
+export function contentOf(value: string | Uint8Array): Content {
+  const bytes = bytesOf(value)
+  return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
+}
+
+function bytesOf(value: string | Uint8Array): Uint8Array {
+  return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
+}
+
+/** Stores a content as it comes, unless it turns out to be small. `grown` hears how much has come, and may throw. */
+export async function gather(source: FileSource, content: AsyncIterable<string | Uint8Array>, grown: (bytes: number) => void): Promise<Content> {
+  const first: Uint8Array[] = []
+  let size = 0
+  const parts = (async function* () {
+    for await (const part of content) {
+      const bytes = bytesOf(part)
+      size += bytes.length
+      grown(size)
+      yield bytes
+    }
+  })()
+  while (size <= largeBytes) {
+    const part = await parts.next()
+    if (part.done) return contentOf(Buffer.concat(first))
+    first.push(part.value)
+  }
+  const whole = (async function* () {
+    yield* first
+    yield* parts
+  })()
+  return source.store(whole)
+}

@@ -1,0 +1,43 @@
+/**
+ * What goes wrong with files, as Node says it: the same codes, the same form of message, so that a body and the
+ * libraries in it can do with these errors what they do with those of `node:fs`.
+ */
+
+const meanings = {
+  ENOENT: 'no such file or directory',
+  EEXIST: 'file already exists',
+  ENOTDIR: 'not a directory',
+  EISDIR: 'illegal operation on a directory',
+  ENOTEMPTY: 'directory not empty',
+  ELOOP: 'too many symbolic links encountered',
+  EINVAL: 'invalid argument',
+  ENAMETOOLONG: 'name too long',
+  EBUSY: 'resource busy or locked',
+  EDQUOT: 'disk quota exceeded',
+  EBADF: 'bad file descriptor',
+} as const
+
+export type FileErrorCode = keyof typeof meanings
+
+export interface FileError extends Error {
+  readonly code: FileErrorCode
+  readonly syscall: string
+  readonly path: string
+  readonly dest?: string
+}
+
+export interface Doing {
+  readonly syscall: string
+  readonly path: string
+  readonly dest?: string
+}
+
+/** `why` says more than Node would, where Node would leave the reader alone. */
+export function fileError(code: FileErrorCode, { syscall, path, dest }: Doing, why?: string): FileError {
+  const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
+  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...(dest !== undefined && { dest }) })
+}
+
+export function isFileError(thrown: unknown): thrown is FileError {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' && Object.hasOwn(meanings, thrown.code)
+}

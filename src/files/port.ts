@@ -1,0 +1,98 @@
+/**
+ * The files of a thread as a tool's body sees them, and where they come from. Paths are POSIX and absolute (a relative one
+ * starts at `/`); nothing of the host's file system is reachable.
+ *
+ * FP1 What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR, EISDIR,
+ *     ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
+ * FP2 Only what writes a file makes the directories above it; everything else wants them to be there.
+ */
+import type { IFs } from 'memfs'
+import type { DirNode, TreeNode } from '../core/tree.js'
+
+export interface FileStat {
+  readonly kind: 'file' | 'dir' | 'link'
+  readonly size: number
+  readonly mode: number
+  /** Milliseconds since 1970: the step that changed it. */
+  readonly at: number
+}
+
+export interface Match {
+  readonly path: string
+  readonly line: number
+  readonly text: string
+}
+
+export interface Usage {
+  readonly bytes: number
+  readonly files: number
+  readonly quotaBytes: number
+}
+
+export interface Files {
+  readFile(path: string): Promise<Uint8Array>
+  readFile(path: string, encoding: 'utf8'): Promise<string>
+  /** Makes the directories above it. A file that exists keeps its mode, unless one is given. */
+  writeFile(path: string, content: string | Uint8Array, options?: { readonly mode?: number }): Promise<void>
+  /** Makes the directories above it. */
+  appendFile(path: string, content: string | Uint8Array): Promise<void>
+  /** For files that memory should not hold at once; it is opened when its first chunk is asked for. */
+  readStream(path: string): AsyncIterable<Uint8Array>
+  /** As `writeFile`, when all of the content has come. */
+  writeStream(path: string, content: AsyncIterable<string | Uint8Array>, options?: { readonly mode?: number }): Promise<void>
+  stat(path: string): Promise<FileStat>
+  /** Of a link itself. */
+  lstat(path: string): Promise<FileStat>
+  exists(path: string): Promise<boolean>
+  /** Names in order. */
+  readdir(path: string): Promise<readonly string[]>
+  mkdir(path: string, options?: { readonly recursive?: boolean; readonly mode?: number }): Promise<void>
+  /** A directory that is not empty goes only with `recursive`. `force`: nothing there is fine. */
+  rm(path: string, options?: { readonly recursive?: boolean; readonly force?: boolean }): Promise<void>
+  /** As `rename` of Node: it replaces a file, a link or an empty directory. */
+  move(from: string, to: string): Promise<void>
+  /** With all below it. A directory is merged into one that is there. Links in it stay links; `from` and `to` are followed. */
+  copy(from: string, to: string): Promise<void>
+  symlink(target: string, path: string): Promise<void>
+  readlink(path: string): Promise<string>
+  realpath(path: string): Promise<string>
+  chmod(path: string, mode: number): Promise<void>
+  /**
+   * Lines that match, in order of path; files that are not text are passed over. A text is taken as a regular expression.
+   * A glob without `/` speaks of names, at any depth; one with `/` of the path from `path`.
+   */
+  grep(pattern: RegExp | string, options?: { readonly path?: string; readonly glob?: string; readonly limit?: number }): Promise<readonly Match[]>
+  /**
+   * Paths that match a glob (`**`, `*`, `?`, `[…]`, `{a,b}`), a directory before what it holds. It counts from `path`, or
+   * from `/` if it starts there. Names that start with a dot are names like others; links are found, not followed.
+   */
+  find(glob: string, options?: { readonly path?: string; readonly limit?: number }): Promise<readonly string[]>
+  usage(): Promise<Usage>
+  /** The directory (default: all) as a synchronous `fs`, for libraries that want one. */
+  volume(path?: string): Promise<FileVolume>
+}
+
+export interface FileVolume {
+  /** Knows the directory under the same paths, as it was when it was loaded. */
+  readonly fs: IFs
+  /** Brings what has changed in `fs` back to the files. */
+  save(): Promise<void>
+}
+
+/** A node as it is handed out: a directory may come without its entries, which are then asked for. */
+export type Shown = Exclude<TreeNode, DirNode> | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, Shown> })
+
+/** Where a working copy gets what it does not have yet. One snapshot: every answer is of the same instant. */
+export interface FileSource {
+  /** The node at a real path, a directory with its entries; their directories may come without. */
+  node(path: string): Promise<Shown | undefined>
+  /** Token of everything below a real path (`observe(…, 'deep')`). */
+  deep(path: string): Promise<string>
+  usage(): Promise<Usage>
+  bytes(hash: string): Promise<Uint8Array>
+  stream(hash: string): AsyncIterable<Uint8Array>
+  /** Stores a content that is too large to be kept until the call returns. */
+  store(content: AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
+  /** The time that changes are given: that of the step. */
+  readonly at: number
+}

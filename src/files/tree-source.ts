@@ -1,0 +1,71 @@
+/**
+ * A tree in memory and a store of contents, as the source of working copies. Hosts make one per snapshot: for workers,
+ * for tools on the host and for a thread's files from outside.
+ *
+ * TO1 An answer holds the entries of the directory that was asked for, and of those below it, the nearest first, as far as
+ *     256 nodes go: a reader far away asks once for a small tree and never gets a large one.
+ */
+import { Buffer } from 'node:buffer'
+import { nodeAt, observe, usageOf } from '../core/tree.js'
+import type { DirNode } from '../core/tree.js'
+import type { FileSource, Shown } from './port.js'
+
+export interface ContentStore {
+  put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
+  get(hash: string): AsyncIterable<Uint8Array>
+}
+
+export interface TreeSourceOptions {
+  readonly tree: DirNode
+  /** The time of the step. */
+  readonly at: number
+  readonly quotaBytes: number
+  readonly blobs: ContentStore
+}
+
+export function createTreeSource({ tree, at, quotaBytes, blobs }: TreeSourceOptions): FileSource {
+  return {
+    at,
+    async node(path) {
+      const node = nodeAt(tree, path)
+      return node?.kind === 'dir' ? show(node) : node
+    },
+    deep: async (path) => observe(tree, path, 'deep'),
+    usage: async () => ({ ...usageOf(tree), quotaBytes }),
+    async bytes(hash) {
+      const parts: Uint8Array[] = []
+      for await (const part of blobs.get(hash)) parts.push(part)
+      // Not a Buffer: that would come out of a worker's port as something else.
+      return new Uint8Array(Buffer.concat(parts))
+    },
+    stream: (hash) => blobs.get(hash),
+    store: (content) => blobs.put(content),
+  }
+}
+
+const mostNodes = 256
+
+function show(dir: DirNode): Shown {
+  const top = new Map<string, Shown>()
+  const ahead = [{ from: dir, into: top }]
+  let left = mostNodes - dir.entries.size
+  // Grows while it is gone through.
+  for (const { from, into } of ahead) {
+    for (const [name, node] of from.entries) {
+      if (node.kind !== 'dir') {
+        into.set(name, node)
+        continue
+      }
+      const { kind, mode, at, entries } = node
+      if (entries.size > left) {
+        into.set(name, { kind, mode, at })
+        continue
+      }
+      left -= entries.size
+      const below = new Map<string, Shown>()
+      into.set(name, { kind, mode, at, entries: below })
+      ahead.push({ from: node, into: below })
+    }
+  }
+  return { kind: 'dir', mode: dir.mode, at: dir.at, entries: top }
+}

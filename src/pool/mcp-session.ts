@@ -1,0 +1,139 @@
+/**
+ * One session with an MCP server: the process or endpoint, connected, with its tools listed.
+ *
+ * MN1 What a server writes to its standard error stays here; its end is told when the server does not come up.
+ * MN2 `end` never rejects, and a process has gone when it resolves.
+ * MN3 A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
+ */
+import { createRequire } from 'node:module'
+import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
+import type { Tool } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import type { Clock } from '../core/clock.js'
+import { SkeinError } from '../core/failure.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
+
+export interface Session {
+  readonly client: Client
+  readonly tools: readonly Tool[]
+  /** Resolves when the connection is gone, whoever ended it. */
+  readonly ended: Promise<void>
+  /** What the connection last complained of. */
+  complaint(): string | undefined
+  stderr(): string
+  end(): Promise<void>
+}
+
+export interface Opening {
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+  readonly clock: Clock
+}
+
+type Transport = StdioClientTransport | Endpoint
+
+/** A process is asked, then told, then killed, two seconds apart (by its transport). */
+const endMs = 6000
+
+export async function openSession(server: McpDefinition, opening: Opening, protocol: 'common' | 'asked' = 'command' in server ? 'common' : 'asked'): Promise<Session> {
+  const transport = transportOf(server)
+  const stderr = tailOf(transport)
+  // An endpoint can be asked which protocol it speaks; a process would be started twice for that, so it is asked only
+  // when it refuses the common one.
+  const client = new Client(clientInfo(), protocol === 'asked' ? { versionNegotiation: { mode: 'auto' } } : {})
+  let complaint: string | undefined
+  const ended = new Promise<void>((resolve) => {
+    const onerror = ({ message }: Error): void => {
+      complaint = message
+    }
+    Object.assign(client, { onclose: resolve, onerror })
+  })
+  const end = (): Promise<void> => endOf({ client, transport, ended }, opening.clock)
+  const { timeoutMs: timeout, signal } = opening
+  try {
+    await client.connect(transport, { timeout, signal })
+    const { tools } = await client.listTools(undefined, { timeout, signal })
+    return { client, tools, ended, complaint: () => complaint, stderr, end }
+  } catch (thrown) {
+    await end()
+    signal.throwIfAborted()
+    if (protocol === 'common' && UnsupportedProtocolVersionError.isInstance(thrown)) return openSession(server, opening, 'asked')
+    throw notLoaded(server, reasonOf(thrown), stderr())
+  }
+}
+
+function transportOf(server: McpDefinition): Transport {
+  if (!('command' in server)) return new Endpoint(new URL(server.url), { requestInit: { headers: { ...server.headers } } })
+  const { command, args = [], env, cwd } = server
+  return new StdioClientTransport({ command, args: [...args], ...(env && { env: { ...env } }), ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
+}
+
+type Send = Parameters<StreamableHTTPClientTransport['send']>
+
+/** MN3: the protocol hears of a request that could not be sent, and of nothing after that. So sending is not over before its answer is. */
+class Endpoint extends StreamableHTTPClientTransport {
+  override send(message: Send[0], options?: Send[1]): Promise<void> {
+    if (Array.isArray(message) || !('id' in message && 'method' in message)) return super.send(message, options)
+    return new Promise((_resolve, reject) => {
+      const onRequestStreamEnd = (): void => {
+        options?.onRequestStreamEnd?.()
+        // A stream ends after its answer too, which then is on its way already.
+        setImmediate(() => reject(new Error('the answer broke off')))
+      }
+      super.send(message, { ...options, onRequestStreamEnd }).catch(reject)
+    })
+  }
+}
+
+const tailLength = 2000
+
+/** MN1 */
+function tailOf(transport: Transport): () => string {
+  let tail = ''
+  if (transport instanceof StdioClientTransport) {
+    transport.stderr?.on('data', (chunk: Buffer) => {
+      tail = (tail + chunk.toString('utf8')).slice(-tailLength)
+    })
+  }
+  return () => tail.trim()
+}
+
+function clientInfo(): { readonly name: string; readonly version: string } {
+  const { name, version }: { name: string; version: string } = createRequire(import.meta.url)('skein/package.json')
+  return { name, version }
+}
+
+/** MN2 */
+async function endOf({ client, transport, ended }: { client: Client; transport: Transport; ended: Promise<void> }, clock: Clock): Promise<void> {
+  const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined)
+  if (transport instanceof Endpoint) {
+    await within(quietly(transport.terminateSession()), endMs, clock)
+    return within(quietly(client.close()), endMs, clock)
+  }
+  await within(quietly(client.close()), endMs, clock)
+  await within(ended, endMs, clock)
+}
+
+function within(work: Promise<void>, ms: number, clock: Clock): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = clock.wakeAt(clock.now() + ms, resolve)
+    void work.then(() => {
+      stop()
+      resolve()
+    })
+  })
+}
+
+export function reasonOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const { cause } = thrown
+  return cause instanceof Error ? `${thrown.message} (${reasonOf(cause)})` : thrown.message
+}
+
+function notLoaded(server: McpDefinition, reason: string, stderr: string): SkeinError {
+  const where = 'command' in server ? `(${[server.command, ...(server.args ?? [])].join(' ')}${server.cwd === undefined ? '' : `, in ${server.cwd}`})` : `at ${String(server.url)}`
+  const said = stderr === '' ? '' : `\nIt wrote:\n${stderr}`
+  return new SkeinError('APP_NOT_LOADED', `the MCP server ${JSON.stringify(server.name)} ${where} could not be connected: ${reason}${said}`, {
+    data: { server: server.name, reason, stderr },
+  })
+}

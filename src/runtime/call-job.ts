@@ -1,0 +1,135 @@
+/**
+ * A call as a job for the pool: what its body may use of its thread and of the skein.
+ *
+ * CJ1 The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10).
+ */
+import type { Slot } from '../../actors/thread/slots.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { App } from '../agent/app.js'
+import type { ToolDefinition, Variable } from '../agent/define.js'
+import type { Cancel } from '../core/cancel.js'
+import type { CallEffect } from '../core/effect.js'
+import type { DeltaEvent } from '../core/event.js'
+import { callId } from '../core/message.js'
+import type { Desk, Job, Part, Said } from '../pool/port.js'
+import { keyOf } from './calls.js'
+import { createDesk } from './desk.js'
+import type { Means, Wanting } from './effects.js'
+
+/** Things said by a call that a watcher who comes late is told. */
+const remembered = 128
+
+export interface CallVoice {
+  said(what: Said): void
+  /** The last of what was said. */
+  soFar(): readonly DeltaEvent[]
+}
+
+/** One for all tries of a call: what is said is numbered on. */
+export function createCallVoice({ state, speak }: Wanting, { step, index }: CallEffect): CallVoice {
+  let last: DeltaEvent[] = []
+  let number = 0
+  return {
+    said(what) {
+      const tool = state.slots.items[index]?.call.tool ?? ''
+      const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: 1, index, call: callId(step, index), tool, number: number++ }
+      const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
+      last.push(event)
+      if (last.length > 2 * remembered) last = last.slice(-remembered)
+      speak(() => event)
+    },
+    soFar: () => last,
+  }
+}
+
+export interface CallJobStart {
+  readonly means: Means
+  readonly wanting: Wanting
+  readonly effect: CallEffect
+  readonly slot: Slot
+  readonly cancel: Cancel
+  readonly voice: CallVoice
+}
+
+/** A class, so that what most bodies never use (desk, key, env) is made only when it is asked for. */
+export class CallJob implements Job {
+  readonly tool: string
+  readonly args: Job['args']
+  readonly threadId: string
+  readonly cancel: Cancel
+  readonly run: Part
+  readonly #start: CallJobStart
+  readonly #definition: ToolDefinition | undefined
+  #desk: Desk | undefined
+
+  constructor(start: CallJobStart, run?: Part) {
+    const { slot, wanting, cancel, means } = start
+    this.#start = start
+    this.tool = slot.call.tool
+    this.args = slot.call.args
+    this.threadId = wanting.state.id
+    this.cancel = cancel
+    this.run = run ?? (slot.answer ? { part: 'respond', answer: slot.answer.output } : { part: 'execute' })
+    this.#definition = means.app.tools.get(this.tool)
+  }
+
+  /** The same call once more, with an end of its own: one that was late may be tried again. */
+  trying(cancel: Cancel): CallJob {
+    return new CallJob({ ...this.#start, cancel }, this.run)
+  }
+
+  /** The same call, asking the world whether it happened. */
+  probing(): Job {
+    return new CallJob(this.#start, { part: 'probe' })
+  }
+
+  get definition(): ToolDefinition | undefined {
+    return this.#definition
+  }
+
+  get state(): ThreadState {
+    return this.#start.wanting.state
+  }
+
+  /** CJ1 */
+  get idempotencyKey(): string {
+    const { step, index } = this.#start.effect
+    return keyOf([this.threadId, step, index, this.tool, this.args])
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    const { env } = this.#start.means
+    const found: Record<string, string> = {}
+    for (const { name, default: fallback } of variablesOf(this.#start.means.app, this.tool)) {
+      const value = env[name] ?? fallback
+      if (value !== undefined) found[name] = value
+    }
+    return found
+  }
+
+  get desk(): Desk {
+    const { means, wanting, effect } = this.#start
+    const { contextSchema, sharedSchema } = this.#definition ?? {}
+    this.#desk ??= createDesk({
+      state: wanting.state,
+      index: effect.index,
+      blobs: means.blobs,
+      quotaBytes: means.quotaBytes,
+      turn: () => wanting.turn(effect.index),
+      contexts: [...(contextSchema ? [`context/${this.tool}`] : []), ...(sharedSchema ? ['shared'] : [])],
+    })
+    return this.#desk
+  }
+
+  get said(): Job['said'] {
+    return this.#start.voice.said
+  }
+}
+
+/** What a tool declares, and the tools that it may invoke. */
+function variablesOf(app: App, name: string, seen = new Set<string>()): readonly Variable[] {
+  const tool = app.tools.get(name)
+  if (!tool || seen.has(name)) return []
+  seen.add(name)
+  return [...(tool.variables ?? []), ...(tool.uses ?? []).flatMap((used) => variablesOf(app, used, seen))]
+}

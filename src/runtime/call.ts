@@ -1,0 +1,94 @@
+/**
+ * A call's effect: its body is run (again, after a failure, as its tool says), and what came of it becomes a landing.
+ *
+ * EX3 An effect on the world whose outcome is not known is never silently repeated (T10).
+ * EX4 Bytes are stored before the landing that names them (CS3).
+ * EX5 What a body said is told while it runs, and all of it before its result.
+ */
+import type { Landing } from '../../actors/thread/commands.js'
+import type { Slot } from '../../actors/thread/slots.js'
+import { createCancel } from '../core/cancel.js'
+import type { CallEffect, Outcome } from '../core/effect.js'
+import { SkeinError, failure, toFailure } from '../core/failure.js'
+import type { Failure, FailureCode } from '../core/failure.js'
+import { callId } from '../core/message.js'
+import type { Landed } from '../core/record.js'
+import type { Returned } from '../pool/port.js'
+import { archived } from './archive.js'
+import { CallJob, createCallVoice } from './call-job.js'
+import { recordCall } from './calls.js'
+import type { Means, Wanting } from './effects.js'
+import type { Started } from './reconcile.js'
+import { withRetries } from './tool-retry.js'
+
+export interface CallStart extends CallEffect {
+  /** Its intent was recorded before this host had the thread: the body may have run. */
+  readonly recovered: boolean
+}
+
+export function runCall(means: Means, wanting: Wanting, effect: CallStart): Started {
+  const cancel = createCancel()
+  const slot = wanting.state.slots.items[effect.index]
+  const voice = createCallVoice(wanting, effect)
+  const job = slot && new CallJob({ means, wanting, effect, slot, cancel, voice })
+  if (slot && job) {
+    const { land } = wanting
+    const failed = (thrown: unknown): Landing => ({ kind: 'returned', step: effect.step, index: effect.index, landed: { outcome: { ok: false, failure: toFailure(thrown, 'TOOL_FAILED') }, ...(effect.again && { again: true }) } })
+    carryOut(means, job, { effect, slot }).then(land, (thrown: unknown) => land(failed(thrown)))
+  }
+  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
+}
+
+interface Asked {
+  readonly effect: CallStart
+  readonly slot: Slot
+}
+
+async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
+  const { step, index, recovered } = effect
+  const effectful = slot.call.sideEffect && !slot.answer
+  const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
+  if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
+  if (returned.held) return { kind: 'held', step, index, why: 'person' }
+  return { kind: 'returned', step, index, landed: await toLanded(means, job, { returned, slot }) }
+}
+
+const lostThread: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
+
+type Effected = Returned | { readonly ask: string }
+
+/** EX3: a body that may have run is not run again, unless the tool says how that is safe. */
+async function runEffect(means: Means, job: CallJob, recovered: boolean): Promise<Effected> {
+  // A thread that died is no failure that may be tried again: the body may have acted.
+  const first = recovered ? undefined : await withRetries(means, job, lostThread)
+  if (first && (first.outcome.ok || first.outcome.failure.code !== 'WORKER_CRASHED')) return first
+  const tool = job.definition
+  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return means.pool.run(job)
+  const found = tool?.probe && (await means.pool.run(job.probing()))
+  if (found?.outcome.ok) return found.outcome.value === null ? means.pool.run(job) : found
+  const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
+  if (tool?.onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
+  return { outcome: unknown(`${message}; find out before you ask for it again`, found && !found.outcome.ok ? found.outcome.failure : undefined) }
+}
+
+function unknown(message: string, cause?: Failure): Outcome {
+  return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
+}
+
+async function toLanded(means: Means, job: CallJob, { returned, slot }: { returned: Returned; slot: Slot }): Promise<Landed> {
+  const { outcome, text, reads, changes, contents, queued, messages, preliminaries } = returned
+  if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
+  const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
+  const kept = await archived(means.blobs, { outcome, call: callId(job.state.step, job.state.slots.items.indexOf(slot)), keep: job.definition?.retention === 'keep' })
+  return {
+    outcome: kept.outcome,
+    ...(slot.again && { again: true }),
+    ...((text ?? kept.text) !== undefined && { text: text ?? kept.text }),
+    // Only a call that ran before its turn can have seen what is not so any more.
+    ...(reads && slot.call.ahead && !slot.again && { reads }),
+    ...(changes && { changes, ...(changes.files && { quotaBytes: means.quotaBytes }) }),
+    ...(calls && { queued: calls }),
+    ...(messages && { messages }),
+    ...(preliminaries && { preliminaries }),
+  }
+}

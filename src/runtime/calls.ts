@@ -1,0 +1,111 @@
+/**
+ * From what a model (a body, a person) asks to a call as it is recorded: everything that the tool's definition decides
+ * about the call is decided here, once (RE1).
+ *
+ * RK1 A call that may not be made is recorded with its result; its body never runs (T1).
+ * RK2 What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that throws
+ *     makes the call fail: nothing runs that someone should have been asked about.
+ */
+import { hash } from 'node:crypto'
+import { effectOf } from '../agent/effect.js'
+import type { App } from '../agent/app.js'
+import type { ToolDefinition } from '../agent/define.js'
+import type { Clock } from '../core/clock.js'
+import { failure, toFailure } from '../core/failure.js'
+import { canonical, toJson } from '../core/json.js'
+import type { Json } from '../core/json.js'
+import type { CallPolicy, Hold, RecordedCall } from '../core/record.js'
+import type { RequestedCall } from '../models/port.js'
+import { checkArgs } from '../tools/args.js'
+
+export interface CallDesk {
+  readonly app: App
+  readonly clock: Clock
+}
+
+export interface Asker {
+  readonly threadId: string
+  /** Names of the tools that may be called. */
+  readonly allowed: ReadonlySet<string>
+}
+
+/** A promise only where a definition's function gives one. */
+export function recordCall({ app, clock }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
+  const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
+  if (!tool) {
+    const known = [...asker.allowed].join(', ') || 'none'
+    return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(name)} here; the tools are: ${known}`) }
+  }
+  const checked = checkArgs(name, tool.args, args)
+  if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
+  try {
+    const call = described(app, tool, checked.args)
+    if (tool.execute === false) return { ...call, hold: { why: 'person' } }
+    const needed = approvalNeeded(tool, checked.args, asker)
+    if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool, clock) } : call
+    return needed.then(
+      (yes) => (yes ? { ...call, hold: approvalOf(tool, clock) } : call),
+      (thrown: unknown) => unasked(tool, checked.args, thrown),
+    )
+  } catch (thrown) {
+    return unasked(tool, checked.args, thrown)
+  }
+}
+
+/** The same call with other args, as someone approved it: it waits for nobody any more. */
+export function recordEdited({ app }: CallDesk, name: string, args: unknown): RecordedCall {
+  const tool = app.tools.get(name)
+  if (!tool) return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
+  const checked = checkArgs(name, tool.args, args)
+  return checked.ok ? described(app, tool, checked.args) : { tool: name, args: checked.sent, refused: checked.failure }
+}
+
+function described(app: App, tool: ToolDefinition, args: Json): RecordedCall {
+  const { sideEffect, commutes } = effectOf(tool, app)
+  const policy = policyOf(tool, args)
+  const reads = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
+  return {
+    tool: tool.name,
+    args,
+    ...(sideEffect === true && { sideEffect: true as const }),
+    ...(sideEffect === true && commutes && { commutes: true as const }),
+    ...(sideEffect === false && { ahead: true as const }),
+    ...(reads && sideEffect !== false && { inTurn: true as const }),
+    ...(policy && { policy }),
+  }
+}
+
+function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: ToolDefinition, args: Json): CallPolicy | undefined {
+  const breaker = retry?.circuitBreakerThreshold
+  if (!cache && breaker === undefined && (maxExecutionsPerRun ?? undefined) === undefined) return undefined
+  const { keyFn, ttlMs } = typeof cache === 'object' ? cache : {}
+  return {
+    ...(cache && { cacheKey: keyOf([name, keyFn ? String(keyFn(schema.parse(args))) : args]) }),
+    ...(ttlMs !== undefined && { cacheTtlMs: ttlMs }),
+    ...(typeof maxExecutionsPerRun === 'number' && { maxExecutions: maxExecutionsPerRun }),
+    ...(breaker !== undefined && { breaker }),
+  }
+}
+
+function approvalNeeded({ needsApproval, args: schema }: ToolDefinition, args: Json, { threadId }: Asker): boolean | Promise<boolean> {
+  return typeof needsApproval === 'function' ? needsApproval(schema.parse(args), { threadId }) : needsApproval === true
+}
+
+function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition, clock: Clock): Hold {
+  return {
+    why: 'approval',
+    ...(approvalPrompt !== undefined && { prompt: approvalPrompt }),
+    ...(approvalDefaults !== undefined && { defaults: approvalDefaults }),
+    ...(approvalDeadline && { deadlineAt: clock.now() + approvalDeadline.afterMs, atDeadline: approvalDeadline.decision }),
+  }
+}
+
+function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): RecordedCall {
+  const { message } = toFailure(thrown, 'TOOL_THREW')
+  return { tool: name, args, refused: failure('TOOL_THREW', `${name} was not run: its definition could not decide about the call: ${message}`) }
+}
+
+/** A short name for a JSON value: equal for equal values. */
+export function keyOf(value: Json): string {
+  return hash('sha256', canonical(value), 'base64url').slice(0, 32)
+}

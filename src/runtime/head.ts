@@ -1,0 +1,45 @@
+/**
+ * A thread's head: its entry in the index, derived from its state with every commit. The thread list and the inbox are
+ * made of heads.
+ */
+import { atRest, earliestWake } from '../../actors/thread/outstanding.js'
+import type { Slot } from '../../actors/thread/slots.js'
+import { statusOf } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Head, Pending } from '../backend/port.js'
+import { callId } from '../core/message.js'
+
+export function headOf(state: ThreadState): Head {
+  const wake = earliestWake(state)
+  return {
+    agent: state.agent,
+    status: statusOf(state),
+    root: state.path[0] ?? state.id,
+    path: state.path,
+    tags: state.tags,
+    rest: atRest(state),
+    createdAt: state.createdAt,
+    updatedAt: state.updatedAt,
+    ...(state.parent !== undefined && { parent: state.parent }),
+    ...(wake !== undefined && { wakeAt: wake }),
+    ...(state.turn && state.slots.held > 0 && { pending: state.slots.items.flatMap((slot, index) => pendingOf(slot, callId(state.step, index))) }),
+  }
+}
+
+function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
+  if (!hold) return []
+  const { why, at, prompt, defaults, deadlineAt, atDeadline } = hold
+  return [
+    {
+      call: id,
+      why,
+      tool: call.tool,
+      args: call.args,
+      requestedAt: at,
+      ...(prompt !== undefined && { prompt }),
+      ...(defaults !== undefined && { defaults }),
+      ...(deadlineAt !== undefined && { deadlineAt, ...(atDeadline && { atDeadline }) }),
+      ...(began && { unknown: true as const }),
+    },
+  ]
+}

@@ -1,0 +1,57 @@
+/**
+ * From a command to an order: what it says about a tool is checked against the tool's definition, so that the thread
+ * decides about nothing but facts. A mistake is an answer to whoever sent it, and changes nothing.
+ */
+import type { Order } from '../../actors/thread/commands.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Command } from '../core/command.js'
+import { failure, toFailure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
+import { parseCallId } from '../core/message.js'
+import type { RecordedCall } from '../core/record.js'
+import type { ToolDefinition } from '../agent/define.js'
+import { answerCheck } from '../tools/runtime-tools.js'
+import type { CheckedAnswer } from '../tools/runtime-tools.js'
+import { toOutcome } from '../tools/outcome.js'
+import { recordCall, recordEdited } from './calls.js'
+import type { Means } from './effects.js'
+
+type Ordered = { readonly order: Order } | { readonly refused: Failure }
+
+/** A promise only where a definition's function gives one. */
+export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
+  if (command.kind === 'decide') return decision(means, state, command)
+  if (command.kind === 'answer') return answered(means, state, command)
+  if (command.kind !== 'call') return { order: command }
+  const { tool, args } = command
+  const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
+  const ordered = (call: Awaited<typeof recorded>): Ordered => (call.refused ? { refused: call.refused } : { order: { kind: 'call', call } })
+  return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
+}
+
+function calledBy({ slots, step }: ThreadState, call: string): RecordedCall | undefined {
+  const place = parseCallId(call)
+  return place?.step === step ? slots.items[place.index]?.call : undefined
+}
+
+function decision(means: Means, state: ThreadState, { args, ...rest }: Extract<Command, { kind: 'decide' }>): Ordered {
+  const tool = calledBy(state, rest.call)?.tool
+  if (args === undefined || tool === undefined || rest.decision === 'reject') return { order: rest }
+  const edited = recordEdited(means, tool, args)
+  return edited.refused ? { refused: edited.refused } : { order: { ...rest, edited } }
+}
+
+/** What the tool itself does not look at must fit its `outputSchema`, so that the person can correct it. */
+function answered({ app }: Means, state: ThreadState, command: Extract<Command, { kind: 'answer' }>): Ordered {
+  const call = calledBy(state, command.call)
+  const tool: (ToolDefinition & CheckedAnswer) | undefined = call && app.tools.get(call.tool)
+  if (!call || !tool) return { order: command }
+  try {
+    tool[answerCheck]?.(call.args, command.output)
+  } catch (thrown) {
+    return { refused: failure('BAD_OPTION', `this answer does not fit: ${toFailure(thrown, 'BAD_OPTION').message}`) }
+  }
+  if (tool.onResponseReceived || !tool.outputSchema) return { order: command }
+  const outcome = toOutcome(tool.name, command.output, tool.outputSchema)
+  return outcome.ok ? { order: command } : { refused: failure('BAD_OPTION', `this answer does not fit: ${outcome.failure.message}`) }
+}

@@ -1,0 +1,68 @@
+/**
+ * Tries a tool again after a failure, as its definition says (T6). Only the last outcome reaches the thread; waits end
+ * with the call.
+ */
+import type { RetryPolicy } from '../agent/define.js'
+import { createCancel } from '../core/cancel.js'
+import type { Clock } from '../core/clock.js'
+import { fromFailure, toFailure } from '../core/failure.js'
+import type { Failure, FailureCode } from '../core/failure.js'
+import type { Pool, Returned } from '../pool/port.js'
+import type { CallJob } from './call-job.js'
+
+/** What trying again cannot mend, or must not. */
+const final: ReadonlySet<FailureCode> = new Set(['CANCELLED', 'UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_NOT_ALLOWED', 'ENV_MISSING'])
+const nothingElse: ReadonlySet<FailureCode> = new Set()
+
+interface Means {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+/** `never`: failures after which it is not tried again, besides those that are final for any call. */
+export function withRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
+  const policy = job.definition?.retry
+  return policy && policy.maxRetries > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
+}
+
+async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> }): Promise<Returned> {
+  let delayMs = policy.backoffMs ?? 0
+  for (let retries = 0; ; retries++) {
+    const returned = await tryOnce(means, job)
+    const { outcome } = returned
+    if (outcome.ok || retries >= policy.maxRetries || job.cancel.signal.aborted || never.has(outcome.failure.code) || !wants(policy, outcome.failure)) return returned
+    if (delayMs > 0 && !(await pause(means.clock, delayMs, job.cancel.signal))) return { outcome: { ok: false, failure: toFailure(job.cancel.signal.reason, 'CANCELLED') } }
+    delayMs *= 2
+  }
+}
+
+/** With an end of its own: a time-out ends the try, not the call. */
+async function tryOnce({ pool }: Means, job: CallJob): Promise<Returned> {
+  const cancel = createCancel()
+  const { signal } = job.cancel
+  const onAbort = (): void => cancel.abort(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await pool.run(job.trying(cancel))
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+function wants({ shouldRetry }: RetryPolicy, failed: Failure): boolean {
+  return !final.has(failed.code) && (shouldRetry?.(fromFailure(failed)) ?? true)
+}
+
+/** False when the call was ended meanwhile. */
+function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (slept: boolean): void => {
+      cancel()
+      signal.removeEventListener('abort', onAbort)
+      resolve(slept)
+    }
+    const onAbort = (): void => end(false)
+    const cancel = clock.wakeAt(clock.now() + delayMs, () => end(true))
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+}

@@ -1,0 +1,56 @@
+/** The args of the built-in tools, the same for a thread's own files and for a real directory. */
+import { z } from 'zod'
+import { commandArgs, commandChars, longestTimeoutMs } from './limits.js'
+
+export const readArgs = z.object({
+  path: z.string().describe('The file.'),
+  offset: z.number().int().min(1).optional().describe('First line to give; the first of the file is 1.'),
+  limit: z.number().int().min(1).optional().describe('How many lines to give.'),
+})
+
+export const writeArgs = z.object({
+  path: z.string().describe('The file. Directories above it are made.'),
+  content: z.string().describe('All that the file will hold.'),
+})
+
+export const editArgs = z.object({
+  path: z.string().describe('The file, which must exist.'),
+  patch: z.string().describe('A unified diff of this one file, with @@ -line,count +line,count @@ headers and lines that match the file exactly.'),
+})
+
+export const grepArgs = z.object({
+  pattern: z.string().min(1).describe('A regular expression, matched line by line.'),
+  path: z.string().optional().describe('Directory or file to search. Default: everything.'),
+})
+
+export const lsArgs = z.object({
+  path: z.string().optional().describe('The directory. Default: /'),
+})
+
+export const globArgs = z.object({
+  pattern: z.string().min(1).describe('Such as **/*.md or src/{a,b}/*.ts'),
+  path: z.string().optional().describe('Directory to begin in. Default: /'),
+})
+
+const command = {
+  cmd: z.string().min(1).max(commandChars).describe('Name of one command; it is not parsed. For pipes: sh with args ["-lc", script].'),
+  args: z.array(z.string().max(commandChars)).max(commandArgs).optional().describe('Its arguments, each passed as it is.'),
+}
+
+const cwd = z.string().optional().describe('Directory to run in.')
+
+export const bashArgs = z.object({
+  ...command,
+  opts: z.object({ cwd, timeoutMs: z.number().int().min(1).max(longestTimeoutMs).optional() }).optional(),
+})
+
+/** How long a command may take on a real machine is said by whoever makes the tools, not by a model. */
+export const hostBashArgs = z.object({ ...command, opts: z.object({ cwd }).optional() })
+
+export type ReadArgs = z.output<typeof readArgs>
+export type WriteArgs = z.output<typeof writeArgs>
+export type EditArgs = z.output<typeof editArgs>
+export type GrepArgs = z.output<typeof grepArgs>
+export type LsArgs = z.output<typeof lsArgs>
+export type GlobArgs = z.output<typeof globArgs>
+export type BashArgs = z.output<typeof bashArgs>

@@ -1,0 +1,101 @@
+/**
+ * What `ask_user_question` asks, and what an answer must be to fit. Pure.
+ *
+ * QU1 An answer fits when every question has one: options that were offered, one of them unless several are allowed, or
+ *     own words where those are welcome.
+ */
+import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
+import { isObject } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
+
+const question = z.object({
+  question: z.string().min(1).describe('The whole question.'),
+  header: z.string().min(1).max(30).describe('Two or three words that stand above it.'),
+  options: z
+    .array(z.object({ label: z.string().min(1).max(100), description: z.string().optional().describe('What choosing it means.') }))
+    .min(2)
+    .max(4)
+    .refine((options) => new Set(options.map(({ label }) => label)).size === options.length, 'two options have the same label')
+    .optional()
+    .describe('2 to 4 to choose from. Without them the person writes.'),
+  multiSelect: z.boolean().default(false).describe('Several options may be chosen.'),
+  freeText: z.boolean().default(true).describe('Besides choosing, or instead, the person may write.'),
+})
+
+export const questionArgs = z.object({ questions: z.array(question).min(1).max(4) })
+
+export type Question = z.output<typeof question>
+
+export const questionOutput = z.object({
+  answers: z.array(z.object({ header: z.string(), question: z.string(), selected: z.array(z.string()), text: z.string().optional() })),
+})
+
+export type QuestionOutput = z.output<typeof questionOutput>
+
+/**
+ * Checks what a person answered. Taken is `{ answers: [...] }` or the list, one entry a question in their order: a text (an
+ * option or own words), a list of options, or `{ selected?, text? }`. For one question its answer alone will do.
+ */
+export function fitAnswers(questions: readonly Question[], response: Json): QuestionOutput {
+  const given = answersIn(questions, response)
+  if (given.length !== questions.length) throw unfit(`${questions.length} questions were asked, ${given.length} answered`)
+  return { answers: questions.map((asked, index) => fitAnswer(asked, given[index] ?? null)) }
+}
+
+function answersIn(questions: readonly Question[], response: Json): readonly Json[] {
+  const inner = isObject(response) && 'answers' in response ? (response['answers'] ?? null) : response
+  if (questions.length > 1) return isList(inner) ? inner : [inner]
+  // Of one question a list of texts is its choice.
+  return isList(inner) && inner.length === 1 ? inner : [inner]
+}
+
+const isList = (value: Json): value is readonly Json[] => Array.isArray(value)
+
+function fitAnswer(asked: Question, given: Json): QuestionOutput['answers'][number] {
+  const { header, question: words } = asked
+  const labels = asked.options?.map(({ label }) => label) ?? []
+  const { selected, text } = parts(asked, given, labels)
+  const strange = selected.find((label) => !labels.includes(label))
+  if (strange !== undefined) throw unfit(`${JSON.stringify(header)} has no option ${JSON.stringify(strange)}; there are: ${labels.join(', ') || 'none'}`)
+  if (selected.length > 1 && !asked.multiSelect) throw unfit(`${JSON.stringify(header)} takes one option, not ${selected.length}`)
+  if (text !== undefined && labels.length > 0 && !asked.freeText) throw unfit(`${JSON.stringify(header)} takes an option, not own words; there are: ${labels.join(', ')}`)
+  if (selected.length === 0 && text === undefined) throw unfit(`${JSON.stringify(header)} has no answer`)
+  return { header, question: words, selected: [...new Set(selected)], ...(text !== undefined && { text }) }
+}
+
+interface Parts {
+  readonly selected: readonly string[]
+  readonly text?: string
+}
+
+function parts({ header }: Question, given: Json, labels: readonly string[]): Parts {
+  if (typeof given === 'string') return labels.includes(given) ? { selected: [given] } : { selected: [], ...own(given) }
+  if (isList(given)) return { selected: texts(header, given) }
+  if (!isObject(given)) throw unfit(`the answer to ${JSON.stringify(header)} is ${JSON.stringify(given)}; send a text, a list of options, or { selected, text }`)
+  const { selected = [], text = '' } = given
+  if (typeof text !== 'string') throw unfit(`the text for ${JSON.stringify(header)} is no text`)
+  return { selected: texts(header, typeof selected === 'string' ? [selected] : selected), ...own(text) }
+}
+
+const own = (text: string): { readonly text?: string } => (text.trim() === '' ? {} : { text })
+
+function texts(header: string, value: unknown): readonly string[] {
+  const checked = z.array(z.string()).safeParse(value)
+  if (!checked.success) throw unfit(`the options chosen for ${JSON.stringify(header)} are no list of texts`)
+  return checked.data
+}
+
+function unfit(why: string): SkeinError {
+  return new SkeinError('TOOL_OUTPUT_INVALID', `the answer does not fit the questions: ${why}`)
+}
+
+/** What the model reads. */
+export function speakAnswers({ answers }: QuestionOutput): string {
+  return answers
+    .map(({ question: asked, selected, text }) => {
+      const said = [selected.join(', '), text === undefined ? '' : JSON.stringify(text)].filter((part) => part !== '')
+      return `${asked}\n→ ${said.join('; ')}`
+    })
+    .join('\n\n')
+}

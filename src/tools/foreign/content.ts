@@ -1,0 +1,78 @@
+/**
+ * Content as foreign tools give it (MCP, LangChain blocks, AI SDK parts): what a model reads of it.
+ *
+ * XC1 A model never reads base64: a binary item is told by its kind, media type and size. The value keeps the bytes.
+ */
+import { isObject } from '../../core/json.js'
+
+type Item = { readonly [key: string]: unknown }
+
+/** Types of items that carry bytes or point to some. */
+const binary: ReadonlySet<unknown> = new Set(['image', 'audio', 'video', 'file', 'media', 'image-data', 'file-data', 'image_url', 'image-url', 'file-url', 'file-id'])
+const known: ReadonlySet<unknown> = new Set([...binary, 'text', 'resource', 'resource_link'])
+
+function isContent(value: unknown): value is readonly Item[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => isObject(item) && known.has(item['type']))
+}
+
+/** Bytes of a base64 text. */
+export function sizeOf(base64: string): number {
+  return Buffer.byteLength(base64, 'base64')
+}
+
+/** What a model reads of any value. */
+export function spoken(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (isContent(value)) return value.map(itemText).join('\n')
+  if (isObject(value) && isContent(value['content'])) {
+    const { content, structuredContent } = value
+    return [spoken(content), ...(structuredContent === undefined ? [] : [spoken(structuredContent)])].join('\n')
+  }
+  return JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? (bytesText(inner) ?? inner) : inner)) ?? 'null'
+}
+
+function itemText(item: Item): string {
+  const { type, text, resource } = item
+  if (type === 'text' && typeof text === 'string') return text
+  if (type === 'resource' && isObject(resource)) {
+    return typeof resource['text'] === 'string' ? resource['text'] : (bytesText(resource) ?? JSON.stringify(resource))
+  }
+  return bytesText(item) ?? linkText(item) ?? JSON.stringify(item)
+}
+
+/** XC1, if the item holds bytes. */
+function bytesText(item: Item): string | undefined {
+  const { type, uri } = item
+  const source = isObject(item['source']) ? item['source'] : item
+  const data = binary.has(type) ? source['data'] : undefined
+  const held = typeof data === 'string' ? { data, mediaType: mediaTypeOf(source) } : heldByUrl(item)
+  const blob = item['blob']
+  const found = typeof blob === 'string' && typeof uri === 'string' ? { data: blob, mediaType: mediaTypeOf(item) } : held
+  if (!found) return undefined
+  const words = [typeof uri === 'string' ? `resource ${uri}` : String(type), ...(found.mediaType === undefined ? [] : [found.mediaType])]
+  return `[${words.join(' ')}, ${sizeOf(found.data)} bytes, not shown]`
+}
+
+function mediaTypeOf(item: Item): string | undefined {
+  const found = item['mimeType'] ?? item['mime_type'] ?? item['mediaType'] ?? item['media_type']
+  return typeof found === 'string' ? found : undefined
+}
+
+function urlOf(item: Item): string | undefined {
+  const nested = item['image_url']
+  const found = isObject(nested) ? nested['url'] : (nested ?? item['url'] ?? item['uri'])
+  return typeof found === 'string' ? found : undefined
+}
+
+function heldByUrl(item: Item): { readonly data: string; readonly mediaType: string | undefined } | undefined {
+  if (!binary.has(item['type'])) return undefined
+  const match = /^data:([^;,]*)[^,]*;base64,/.exec(urlOf(item) ?? '')
+  return match ? { data: (urlOf(item) ?? '').slice(match[0].length), mediaType: match[1] || undefined } : undefined
+}
+
+function linkText(item: Item): string | undefined {
+  const url = urlOf(item)
+  if (url === undefined) return undefined
+  const name = item['name']
+  return `[${String(item['type'])} ${typeof name === 'string' ? `${name} ` : ''}${url}]`
+}

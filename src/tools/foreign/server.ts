@@ -1,0 +1,35 @@
+/**
+ * What an app says of an MCP server: plain data. An app module is imported by every worker, so nothing is started here;
+ * the host connects (src/pool/mcp.ts).
+ */
+import type { ForeignOptions } from './options.js'
+
+/** A server that is started as a process and spoken to over its standard streams. */
+export interface McpProcess {
+  readonly name: string
+  readonly command: string
+  readonly args?: readonly string[]
+  /** Besides PATH, HOME and the like, which every server gets. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+}
+
+/** A server that is reached over streamable HTTP. */
+export interface McpEndpoint {
+  readonly name: string
+  readonly url: string | URL
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface McpOptions extends ForeignOptions {
+  /** Put before the name of each tool: `fs_` makes `fs_read_file` of `read_file`. */
+  readonly prefix?: string
+  /** Only these, by the names that the server gives. Default: all. */
+  readonly tools?: readonly string[]
+}
+
+export type McpDefinition = (McpProcess | McpEndpoint) & { readonly kind: 'mcp'; readonly options?: McpOptions }
+
+export function fromMcp(server: McpProcess | McpEndpoint, options?: McpOptions): McpDefinition {
+  return { kind: 'mcp', ...server, ...(options && { options }) }
+}

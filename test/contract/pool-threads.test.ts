@@ -1,0 +1,223 @@
+/** The pool of worker threads: what only threads can do, and what only they can suffer. */
+import { BroadcastChannel } from 'node:worker_threads'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { App } from '../../src/agent/app.js'
+import { createCancel } from '../../src/core/cancel.js'
+import { systemClock } from '../../src/core/clock.js'
+import { SkeinError } from '../../src/core/failure.js'
+import type { Json } from '../../src/core/json.js'
+import { createPool } from '../../src/pool/pool.js'
+import type { Pool, Returned } from '../../src/pool/port.js'
+import { loadApp } from '../../src/runtime/load-app.js'
+import { builtins } from '../../src/tools/builtins.js'
+import { deferred } from '../helpers/deferred.js'
+import { jobFor, testDesk } from './desk.js'
+import type { TestDesk } from './desk.js'
+
+let app: App
+beforeAll(async () => {
+  app = await loadApp(fileURLToPath(new URL('./fixtures/pool-app.ts', import.meta.url)), { builtins })
+})
+
+const options = { clock: systemClock, threads: 2, graceMs: 50, memoryMb: 48 }
+
+/** The other side of `meet`: hears who is there, and lets all of them go. */
+function createMeeting(at: string) {
+  const channel = new BroadcastChannel(`meet/${at}`)
+  let here = 0
+  let told: () => void = () => undefined
+  channel.addEventListener('message', () => {
+    here++
+    told()
+  })
+  return {
+    arrived: (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        told = () => here >= count && resolve()
+        told()
+      }),
+    go(): void {
+      channel.postMessage('go')
+      channel.close()
+    },
+  }
+}
+
+async function outcomeOf(pool: Pool, tool: string, args?: Json): Promise<Returned['outcome']> {
+  return (await pool.run(jobFor(tool, args))).outcome
+}
+
+async function withPool(more: Partial<typeof options>, use: (pool: Pool) => Promise<void>): Promise<void> {
+  const pool = await createPool(app, { ...options, ...more })
+  try {
+    await use(pool)
+  } finally {
+    await pool.close()
+  }
+}
+
+const single = (use: (pool: Pool) => Promise<void>): Promise<void> => withPool({ threads: 1 }, use)
+
+describe('threads', () => {
+  let pool: Pool
+  beforeAll(async () => {
+    pool = await createPool(app, options)
+  })
+  afterAll(() => pool.close())
+
+  it('WP1: 64 calls that wait share two threads', async () => {
+    const meeting = createMeeting('many')
+    const running = Array.from({ length: 64 }, () => outcomeOf(pool, 'meets', { at: 'many' }))
+    await meeting.arrived(64)
+    meeting.go()
+    expect(new Set((await Promise.all(running)).map(({ ok }) => ok))).toEqual(new Set([true]))
+  })
+
+  it.each(['deaf', 'loops'])('T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again', async (tool) => {
+    await single(async (alone) => {
+      const meeting = createMeeting(tool)
+      const neighbour = outcomeOf(alone, 'meets', { at: tool })
+      await meeting.arrived(1)
+      const cancel = createCancel()
+      const begins = createMeeting(`${tool} begins`)
+      const running = alone.run(jobFor(tool, {}, { cancel }))
+      await begins.arrived(1)
+      begins.go()
+      cancel.abort(new SkeinError('CANCELLED', 'enough'))
+      expect((await running).outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+      await meeting.arrived(2) // only a thread that ended makes it begin again
+      meeting.go()
+      expect(await neighbour).toEqual({ ok: true, value: `met at ${tool}` })
+    })
+  })
+
+  it('T14: a body that loops past its time is timed out; the pool goes on', async () => {
+    expect(await outcomeOf(pool, 'loops_late')).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
+    expect(await outcomeOf(pool, 'where')).toMatchObject({ ok: true })
+  })
+
+  it('WT1: a call that is ended before it began never begins, and its thread lives on', async () => {
+    await single(async (alone) => {
+      const begins = createMeeting('loops begins')
+      const looping = createCancel()
+      const loops = alone.run(jobFor('loops', {}, { cancel: looping }))
+      await begins.arrived(1)
+      begins.go()
+      const cancel = createCancel()
+      const meeting = createMeeting('never')
+      const behind = alone.run(jobFor('meets', { at: 'never' }, { cancel }))
+      cancel.abort(new SkeinError('CANCELLED', 'not needed'))
+      expect((await behind).outcome).toMatchObject({ failure: { code: 'CANCELLED', message: 'not needed' } })
+      looping.abort(new SkeinError('CANCELLED', 'enough'))
+      expect((await loops).outcome).toMatchObject({ failure: { code: 'CANCELLED', message: 'enough' } })
+      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+      const arrived = await Promise.race([meeting.arrived(1).then(() => 'began'), outcomeOf(alone, 'where').then(() => 'not begun')])
+      expect(arrived).toBe('not begun')
+      meeting.go()
+    })
+  })
+
+  it('WP4: what is cut off by closing is not begun again, and nothing begins afterwards', async () => {
+    const closing = await createPool(app, { ...options, threads: 1 })
+    const meeting = createMeeting('closing')
+    const running = outcomeOf(closing, 'meets', { at: 'closing' })
+    await meeting.arrived(1)
+    await closing.close()
+    expect(await running).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
+    meeting.go()
+    expect(await outcomeOf(closing, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('closed') } })
+  })
+
+  it.each(['exits', 'hogs', 'bombs'])('T14: a thread that dies (%s) costs its own call one result, and none of those that shared it', { timeout: 60_000 }, async (tool) => {
+    await single(async (alone) => {
+      const meeting = createMeeting(tool)
+      const waiting = Array.from({ length: 4 }, () => outcomeOf(alone, 'meets', { at: tool }))
+      await meeting.arrived(4)
+      const died = await outcomeOf(alone, tool)
+      expect(died).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining(tool === 'exits' ? 'exited' : 'memory') } })
+      await meeting.arrived(8) // all four began again
+      meeting.go()
+      expect(await Promise.all(waiting)).toEqual(Array.from({ length: 4 }, () => ({ ok: true, value: `met at ${tool}` })))
+      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+    })
+  })
+
+  it('T14, MW1: buffers taken without ever waiting cost one result that says so, and not the process', { timeout: 60_000 }, async () => {
+    await single(async (alone) => {
+      expect(await outcomeOf(alone, 'bombs_at_once')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('memory') } })
+      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+    })
+  })
+
+  it('PU1: what was thrown away is not held against a body', { timeout: 60_000 }, async () => {
+    expect(await outcomeOf(pool, 'garbage')).toEqual({ ok: true, value: 400_000_000 })
+  })
+
+  it('WP3: a call with a side effect is not run again when its thread dies', async () => {
+    expect(await outcomeOf(pool, 'effect_exits')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
+    const meeting = createMeeting('effect')
+    const running = outcomeOf(pool, 'effect', { at: 'effect' })
+    await meeting.arrived(1)
+    meeting.go()
+    expect(await running).toEqual({ ok: true, value: 'met at effect' })
+  })
+
+  it('WP3: a call whose body had not begun when its thread died runs, effect or not', async () => {
+    await single(async (alone) => {
+      const begins = createMeeting('effect loops')
+      const loops = outcomeOf(alone, 'effect_loops_late')
+      await begins.arrived(1)
+      begins.go()
+      const meeting = createMeeting('behind')
+      const behind = outcomeOf(alone, 'effect', { at: 'behind' })
+      expect(await loops).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
+      await meeting.arrived(1)
+      meeting.go()
+      expect(await behind).toEqual({ ok: true, value: 'met at behind' })
+    })
+  })
+
+  it('LN2: where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
+    await withPool({ threads: 1, memoryMb: 1 }, async (poor) => {
+      expect(await outcomeOf(poor, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
+    })
+  })
+})
+
+describe('calls that wait at their desk', () => {
+  const waits = (pool: Pool, desk: TestDesk, tool = 'waits'): Promise<Returned> => pool.run(jobFor(tool, {}, { desk }))
+  const desk = (gate: Promise<unknown>): TestDesk => testDesk({ gate, values: { 'kv/go': 'go' } })
+
+  it.each([
+    ['waits', 40],
+    ['waits_alone', 3],
+  ])('AO4: %s hold no place that others need', async (tool, count) => {
+    await single(async (alone) => {
+      const gate = deferred()
+      const desks = Array.from({ length: count }, () => desk(gate.promise))
+      const waiting = desks.map((each) => waits(alone, each, tool))
+      await Promise.all(desks.map(({ asked }) => asked))
+      // The one that they wait for, in the same lane.
+      expect(await waits(alone, desk(Promise.resolve()), tool)).toMatchObject({ outcome: { ok: true, value: 'go' } })
+      gate.resolve()
+      expect(await Promise.all(waiting)).toMatchObject(desks.map(() => ({ outcome: { ok: true, value: 'go' } })))
+    })
+  })
+
+  it('LI2: a call that is ended while it waits ends at once', async () => {
+    await single(async (alone) => {
+      const cancel = createCancel()
+      const stuck = desk(new Promise(() => undefined))
+      const running = alone.run(jobFor('waits', {}, { desk: stuck, cancel }))
+      await stuck.asked
+      const meeting = createMeeting('beside')
+      const neighbour = outcomeOf(alone, 'meets', { at: 'beside' })
+      await meeting.arrived(1)
+      cancel.abort(new SkeinError('CANCELLED', 'enough'))
+      expect((await running).outcome).toMatchObject({ failure: { code: 'CANCELLED' } })
+      meeting.go()
+      expect(await neighbour).toMatchObject({ ok: true })
+    })
+  })
+})

@@ -1,0 +1,82 @@
+/** Secrets do not get out, in whatever dress. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createRedactor, mask } from '../../../src/core/redact.js'
+
+const secret = 'tök"en/+\\42 &\n!'
+
+function redactor(...secrets: readonly string[]) {
+  const made = createRedactor(secrets)
+  if (!made) throw new Error('nothing to mask')
+  return made
+}
+
+describe('RX1: every form is masked', () => {
+  it.each([
+    ['raw', secret],
+    ['JSON', JSON.stringify(secret).slice(1, -1)],
+    ['JSON in JSON', JSON.stringify(JSON.stringify(secret)).slice(3, -3)],
+    ['JSON in ASCII', JSON.stringify(secret).slice(1, -1).replace('ö', String.raw`\u00f6`)],
+    ['percent', encodeURIComponent(secret)],
+    ['percent in lower case', encodeURIComponent(secret).replaceAll(/%../g, (digits) => digits.toLowerCase())],
+    ['a form field', new URLSearchParams({ a: secret }).toString().slice(2)],
+    ['hex', Buffer.from(secret).toString('hex')],
+    ['upper-case hex', Buffer.from(secret).toString('hex').toUpperCase()],
+    ['base64', Buffer.from(secret).toString('base64').replace(/.=*$/, '')],
+    ['base64url', Buffer.from(secret).toString('base64url').slice(0, -1)],
+  ])('RX1, F3: %s', (_, form) => {
+    expect(redactor(secret).text(`<${form}>`)).toMatch(/^<\[redacted\][A-Za-z0-9+/=]?>$/)
+  })
+
+  it('RX1: base64 of a longer text, wherever in it', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string({ unit: 'binary', minLength: 8 }), fc.string(), (before, value, after) => {
+        const text = Buffer.from(before + value + after).toString('base64')
+        const clean = redactor(value).text(text)
+        expect(clean).toContain(mask)
+        expect(Buffer.from(clean.replaceAll(mask, ''), 'base64').includes(Buffer.from(value))).toBe(false)
+      }),
+    )
+  })
+
+  it('RX1: no text holds the value afterwards, and what was around it is left', () => {
+    const words = fc.stringMatching(/^[a-z ]{0,20}$/)
+    fc.assert(
+      fc.property(words, fc.stringMatching(/^[A-Z0-9%"\\]{8,40}$/), words, (before, value, after) => {
+        expect(redactor(value).text(before + value + after)).toBe(before + mask + after)
+      }),
+    )
+  })
+
+  it('RX1: a value with space around it is also masked without', () => {
+    expect(redactor('hunter2hunter2\n').text('(hunter2hunter2)')).toBe('([redacted])')
+  })
+
+  it('RX1: half of a surrogate pair is no mistake', () => {
+    expect(redactor('\uD800abcdefgh').text('x \uD800abcdefgh')).toBe('x [redacted]')
+  })
+})
+
+it('RX2: values that overlap leave nothing of either', () => {
+  expect(redactor('abcdefgh', 'efghijkl').text('<abcdefghijkl>')).toBe('<[redacted]>')
+  expect(redactor('aaaaaaaa').text('<aaaaaaaaaaaa>')).toBe('<[redacted]>')
+  expect(redactor('abcdefgh', 'abcdefghij').text('<abcdefghij> <abcdefgh>')).toBe('<[redacted]> <[redacted]>')
+})
+
+describe('JSON', () => {
+  it('F3: keys, nested values, and a number that says the same', () => {
+    const clean = redactor('hunter2hunter2', '12345678').json({ hunter2hunter2: [1, { deep: ['my hunter2hunter2'] }], pin: 12345678, near: 1234567 })
+    expect(clean).toEqual({ [mask]: [1, { deep: ['my [redacted]'] }], pin: mask, near: 1234567 })
+  })
+
+  it('RX3: what holds no secret is the same object', () => {
+    const value = { list: [1, 'two', null], deep: { yes: true } }
+    expect(redactor('hunter2hunter2').json(value)).toBe(value)
+  })
+})
+
+it('RX4: there is nothing to mask without a value of 8 characters', () => {
+  expect(createRedactor([])).toBeUndefined()
+  expect(createRedactor(['1234567', ' 1234567'])).toBeDefined()
+  expect(createRedactor(['', '1234567'])).toBeUndefined()
+})

@@ -1,0 +1,199 @@
+/** The built-in `bash`: a virtual shell on a thread's own files. */
+import { beforeEach, describe, expect, it } from 'vitest'
+import { SkeinError } from '../../../src/core/failure.js'
+import type { Files } from '../../../src/files/port.js'
+import { builtins } from '../../../src/tools/builtins.js'
+import { caller } from './call.js'
+import { createThreadFiles } from './thread-files.js'
+import type { ThreadFiles } from './thread-files.js'
+
+let thread: ThreadFiles
+beforeEach(async () => {
+  thread = createThreadFiles()
+  await put('/a.txt', 'one\ntwo\nthree\n')
+})
+
+const put = (path: string, content: string | Uint8Array): Promise<void> => thread.call((files) => files.writeFile(path, content))
+const look = <Value>(at: (files: Files) => Promise<Value>): Promise<Value> => thread.call(at)
+const run = caller(builtins)
+const bash = (cmd: string, args: readonly string[] = [], opts: { cwd?: string; timeoutMs?: number; signal?: AbortSignal } = {}) => {
+  const { signal, ...rest } = opts
+  return thread.call((files) => run('bash', { cmd, args, opts: rest }, { files, ...(signal && { signal }) }))
+}
+const sh = (script: string, opts: Parameters<typeof bash>[2] = {}) => bash('sh', ['-lc', script], opts)
+const failed = (error: RegExp) => ({ status: 'error', code: 'TOOL_COMMAND_FAILED', error: expect.stringMatching(error) })
+
+describe('a command', () => {
+  it('T11: is not parsed, nor are its args', async () => {
+    expect(await bash('cat', ['a.txt'])).toBe('one\ntwo\nthree\n')
+    expect(await bash('printf', ['%s|', '*', '$HOME', 'a b', "it's", ''])).toBe("*|$HOME|a b|it's||")
+    expect(await bash('cat a.txt')).toEqual(failed(/cat a\.txt: (command not found|No such file)/))
+    expect(await bash('echo hi; echo ho')).toEqual(failed(/exited with 127/))
+    expect(await bash('if')).toEqual(failed(/exited with 127/))
+  })
+
+  it('T11: pipes through sh -lc and bash -c, with arguments', async () => {
+    expect(await sh('sort a.txt | head -n 1; echo err >&2')).toBe('one\nerr\n')
+    expect(await bash('bash', ['-c', 'echo "$0 $1 $#"', 'zero', 'o n e'])).toBe('zero o n e 1\n')
+    expect(await bash('bash', ['-euo', 'pipefail', '-c', 'false | true; echo no'])).toEqual(failed(/exited with 1/))
+    await put('/run.sh', 'for each in "$@"; do echo "[$each]"; done')
+    expect(await bash('sh', ['run.sh', 'a b', 'c'])).toBe('[a b]\n[c]\n')
+    expect(await sh('cat <<EOF\n  kept\nEOF')).toBe('  kept\n')
+  })
+
+  it('T11: VB1: that fails is a result, and what it changed is kept', async () => {
+    expect(await sh('echo half > b.txt; echo said; exit 3')).toEqual(failed(/^sh exited with 3:\nsaid\n$/))
+    expect(await bash('cat', ['b.txt'])).toBe('half\n')
+    expect(await bash('false')).toEqual(failed(/^false exited with 1 and said nothing$/))
+    expect(await bash('cat', ['gone'])).toEqual(failed(/cat: gone: No such file or directory/))
+    expect(await sh('cat "')).toEqual(failed(/unexpected EOF/))
+  })
+
+  it('T11: runs where it is told', async () => {
+    await put('/sub/b.txt', 'x')
+    expect(await bash('ls', [], { cwd: 'sub' })).toBe('b.txt\n')
+    expect(await bash('pwd', [], { cwd: '/sub' })).toBe('/sub\n')
+    await expect(bash('pwd', [], { cwd: 'gone' })).rejects.toMatchObject({ code: 'TOOL_PATH_INVALID' })
+    await expect(bash('pwd', [], { cwd: 'a.txt' })).rejects.toMatchObject({ code: 'TOOL_PATH_INVALID', message: expect.stringMatching(/not a directory/) })
+  })
+
+  it('T11: nothing of the host, no network, no other interpreters', async () => {
+    expect(await bash('cat', ['/etc/passwd'])).toEqual(failed(/No such file/))
+    for (const cmd of ['curl', 'wget', 'node', 'python3', 'js-exec', 'git', 'npm']) expect(await bash(cmd, ['--version'])).toEqual(failed(/exited with 127:\n.*command not found/))
+    expect(String(await bash('env'))).not.toMatch(new RegExp(`${process.env['PATH'] ?? 'none'}|npm_|VITEST`))
+  })
+
+  it('TX1: output is cut at the limit', async () => {
+    await put('/big', '€uro\n'.repeat(60_000))
+    const output = String(await bash('cat', ['big']))
+    expect(Buffer.byteLength(output)).toBeLessThanOrEqual(200_000)
+    expect(output).toMatch(/\[cut: the first part of 420000 bytes/)
+    expect(output).not.toContain('\uFFFD')
+  })
+
+  it('T11: cmd has 8,192 characters at most, args 128 of 8,192, time an hour', async () => {
+    await expect(bash('x'.repeat(8193))).rejects.toThrow(/8192/)
+    await expect(bash('echo', ['x'.repeat(8193)])).rejects.toThrow(/8192/)
+    await expect(bash('echo', Array.from({ length: 129 }, () => 'x'))).rejects.toThrow(/128/)
+    await expect(bash('echo', [], { timeoutMs: 3_600_001 })).rejects.toThrow(/3600000/)
+  })
+})
+
+describe('an end', () => {
+  it('T11, VB2: too late is PROCESS_TIMEOUT, and nothing is kept', async () => {
+    await expect(sh('echo x > b.txt; sleep 100', { timeoutMs: 30 })).rejects.toMatchObject({ code: 'PROCESS_TIMEOUT', message: expect.stringMatching(/30 ms/) })
+    expect(await look((files) => files.exists('/b.txt'))).toBe(false)
+  })
+
+  it('T14, VB2: an abort ends it at once, with its reason', async () => {
+    const controller = new AbortController()
+    const why = new SkeinError('CANCELLED', 'not wanted any more')
+    const ended = sh('while true; do sleep 100; done', { signal: controller.signal })
+    setImmediate(() => controller.abort(why))
+    await expect(ended).rejects.toBe(why)
+    await expect(sh('echo hi', { signal: controller.signal })).rejects.toBe(why)
+  })
+
+  it('VB2: a loop that lets no timer fire is ended in time too', async () => {
+    await expect(sh('while true; do :; done', { timeoutMs: 50 })).rejects.toMatchObject({ code: 'PROCESS_TIMEOUT' })
+  })
+
+  it('what has no end ends by itself', async () => {
+    expect(await sh('i=0; while true; do i=$((i+1)); done')).toEqual(failed(/too many|iterations/))
+    expect(await sh('f() { f; }; f')).toEqual(failed(/recursion/))
+  })
+})
+
+describe('files', () => {
+  it('SF1: change as they do in a shell', async () => {
+    await sh('mkdir -p d/e; echo new > d/e/f; echo more >> d/e/f; cp d/e/f g; mv g h; rm a.txt; touch t; tail -n 1 h > last')
+    const tree = await look(async (files) => Promise.all((await files.find('**')).map(async (path) => [path, (await files.stat(path)).kind === 'file' ? await files.readFile(path, 'utf8') : 'dir'])))
+    expect(Object.fromEntries(tree)).toEqual({ '/d': 'dir', '/d/e': 'dir', '/d/e/f': 'new\nmore\n', '/h': 'new\nmore\n', '/last': 'more\n', '/t': '' })
+    await sh('cp -r d copy; rm -r d; cp copy/e/f /')
+    expect(await look((files) => files.find('**'))).toEqual(['/copy', '/copy/e', '/copy/e/f', '/f', '/h', '/last', '/t'])
+  })
+
+  it('SF2: errors are those of a shell', async () => {
+    await put('/d/x', 'x')
+    expect(await sh('echo x > d')).toEqual(failed(/d: Is a directory/))
+    expect(await sh('echo x > a.txt/b')).toEqual(failed(/ENOTDIR/))
+    expect(await sh('cat gone || echo went on')).toBe('went on\ncat: gone: No such file or directory\n')
+    expect(await sh('cat d')).toEqual(failed(/sh exited with 1/))
+    expect(await sh('mkdir d')).toEqual(failed(/File exists/))
+    expect(await sh('mkdir no/way')).toEqual(failed(/No such file/))
+    expect(await sh('rmdir d')).toEqual(failed(/not empty/))
+    expect(await sh('rm d')).toEqual(failed(/Is a directory/))
+    expect(await sh('rm gone')).toEqual(failed(/No such file/))
+    expect(await sh('cp d e')).toEqual(failed(/directory/))
+    expect(await sh('mv gone e')).toEqual(failed(/No such file/))
+    expect(await sh('cd a.txt')).toEqual(failed(/Not a directory/))
+    expect(await sh('rm -f gone; ls -d d')).toBe('d\n')
+  })
+
+  it('SF1: links and modes', async () => {
+    expect(await sh('ln -s a.txt l; cat l; readlink l; readlink -f l')).toBe('one\ntwo\nthree\na.txt\n/a.txt\n')
+    expect(await look((files) => files.readlink('/l'))).toBe('a.txt')
+    expect(await sh('echo changed > l; cat a.txt; rm l; ls')).toBe('changed\na.txt\n')
+    expect(await sh('ln a.txt hard; cat hard; ln a.txt hard')).toEqual(failed(/^sh exited with 1:\nchanged\n.*File exists/))
+    await sh('ln -s gone dangling; chmod 750 a.txt')
+    expect(await sh('cat dangling')).toEqual(failed(/No such file/))
+    expect((await look((files) => files.stat('/a.txt'))).mode & 0o777).toBe(0o750)
+    await put('/script', '#!/bin/bash\necho "ran $1"\n')
+    expect(await bash('./script', ['x'])).toEqual(failed(/Permission denied/))
+    await bash('chmod', ['+x', 'script'])
+    expect(await bash('./script', ['x'])).toBe('ran x\n')
+  })
+
+  it('bytes stay what they are', async () => {
+    const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+    await put('/raw', bytes)
+    await sh('cp raw copy; cat raw > through; cat raw raw | head -c 256 > piped; gzip -c raw | gunzip -c > zipped; base64 raw | base64 -d > decoded')
+    for (const name of ['copy', 'through', 'piped', 'zipped', 'decoded']) {
+      expect(Buffer.from(await look((files) => files.readFile(`/${name}`))).equals(bytes), name).toBe(true)
+    }
+  })
+
+  it('SF1: devices and the places of commands are no files', async () => {
+    expect(await sh('echo gone > /dev/null; cat /dev/null; cat < /dev/null; echo err > /dev/stderr; which cat; [ -x /bin/ls ] && echo there')).toBe('/usr/bin/cat\nthere\nerr\n')
+    expect(await sh('ls /; find / -type f')).toBe('a.txt\n/a.txt\n')
+    expect(await sh('echo x > /bin/cat')).toEqual(failed(/sh exited with 1/))
+    await put('/usr/bin/mine', 'echo mine')
+    await bash('chmod', ['+x', '/usr/bin/mine'])
+    expect(await sh('mine; cat a.txt | wc -l')).toMatch(/^mine\n\s*3\n$/)
+  })
+
+  it('SF1: a command reads what it needs and no more', async () => {
+    await put('/other', 'x')
+    const strong = (): readonly string[] => thread.reads().filter((read) => /^(node|list|deep) /.test(read))
+    await bash('cat', ['a.txt'])
+    expect(strong()).toEqual(['node /a.txt'])
+    await sh('echo hi > new; echo ho')
+    expect(strong()).toEqual([])
+    await sh('echo hi | tr h H')
+    expect(thread.reads()).toEqual([])
+  })
+
+  it('times are those of the step', async () => {
+    await put('/later', 'x')
+    expect(await sh('[ later -nt a.txt ] && echo newer; touch a.txt; [ a.txt -nt later ] || echo not')).toBe('newer\nnot\n')
+    expect(await look(async (files) => (await files.stat('/a.txt')).at)).toBe(1000)
+  })
+
+  it('the usual tools are there', async () => {
+    await put('/data.json', '[{"n":1},{"n":2}]')
+    expect(await sh(`jq '[.[].n] | add' data.json; awk 'NR==2' a.txt; sed -n 's/three/3/p' a.txt; grep -rn two . ; sqlite3 :memory: 'select 40+2'`)).toBe('3\ntwo\n3\na.txt:2:two\n42\n')
+    await sh('tar cf a.tar a.txt; mkdir x; tar xf a.tar -C x; diff a.txt x/a.txt')
+    expect(await bash('cat', ['x/a.txt'])).toBe('one\ntwo\nthree\n')
+  })
+})
+
+it('commands of several calls at once do not disturb each other', async () => {
+  const files = await Promise.all(
+    Array.from({ length: 8 }, async (_, index) => {
+      const own = createThreadFiles()
+      await own.call((each) => run('bash', { cmd: 'sh', args: ['-c', `for i in 1 2 3; do echo ${index} >> f; done; sleep 0.01; cat f`] }, { files: each }))
+      return own.call((each) => each.readFile('/f', 'utf8'))
+    }),
+  )
+  expect(files).toEqual(Array.from({ length: 8 }, (_, index) => `${index}\n`.repeat(3)))
+})

@@ -1,0 +1,13 @@
+/** `glob` on the thread's own files: one path a line. */
+import type { ToolState } from '../../src/agent/define.js'
+import type { GlobArgs } from '../../src/tools/builtin/args.js'
+import { mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
+import { threadPath, touching } from './path.js'
+import { listed } from './text.js'
+
+export async function run({ files }: Pick<ToolState, 'files'>, args: GlobArgs): Promise<string> {
+  const path = threadPath(args.path ?? '/')
+  const paths = await touching(path, () => files.find(args.pattern, { path, limit: mostMatches }))
+  const note = paths.length === mostMatches ? [`[cut: the first ${mostMatches} paths; give a narrower pattern]`] : []
+  return listed([...paths, ...note], outputBytes, 'give a narrower pattern')
+}

@@ -1,0 +1,61 @@
+/**
+ * Paths that a model gives for its thread's own files, and what is told of those that do not work.
+ *
+ * VP1 A path that climbs above the root is refused, never bent into something else.
+ */
+import { posix } from 'node:path'
+import { SkeinError } from '../../src/core/failure.js'
+import type { FailureCode } from '../../src/core/failure.js'
+import { pathChars } from '../../src/tools/builtin/limits.js'
+
+/** Absolute and normalised. */
+export function threadPath(path: string): string {
+  checkPath(path)
+  let depth = 0
+  for (const name of path.split('/')) {
+    depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
+    if (depth < 0) throw new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads above the root of the files. Give a path below /.`)
+  }
+  return posix.resolve('/', path)
+}
+
+/** What no file system takes. */
+export function checkPath(path: string): void {
+  const why = path === '' ? 'is empty' : path.includes('\0') ? 'has a zero byte' : path.length > pathChars ? `is longer than ${pathChars} characters` : undefined
+  if (why !== undefined) throw new SkeinError('TOOL_PATH_INVALID', `the path ${JSON.stringify(path.slice(0, 100))} ${why}. Give the path of a file.`)
+}
+
+const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
+  ENOENT: ['TOOL_PATH_INVALID', 'does not exist. See what is there with ls or glob'],
+  // Of a directory that should be made where a file is.
+  EEXIST: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
+  ENOTDIR: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
+  EISDIR: ['TOOL_PATH_INVALID', 'is a directory; this needs a file. See what is in it with ls'],
+  ELOOP: ['TOOL_PATH_INVALID', 'goes round in a circle of links'],
+  ENAMETOOLONG: ['TOOL_PATH_INVALID', 'is too long'],
+  EACCES: ['TOOL_PATH_INVALID', 'may not be touched by this process'],
+  EPERM: ['TOOL_PATH_INVALID', 'may not be touched by this process'],
+  EROFS: ['TOOL_PATH_INVALID', 'is on a file system that is read only'],
+  EDQUOT: ['FILES_QUOTA', 'does not fit: the files of this thread have reached their quota. Delete something first'],
+  ENOSPC: ['FILES_QUOTA', 'does not fit: the disk is full'],
+}
+
+/** What a model can do about an error of a file system; anything else stays as it is. */
+export function toldOf(path: string, thrown: unknown): unknown {
+  if (errorCode(thrown) === 'EINVAL') return new SkeinError('TOOL_PATH_INVALID', `${path} does not work here: ${thrown instanceof Error ? thrown.message : 'EINVAL'}.`, { cause: thrown })
+  const known = reasons[errorCode(thrown) ?? '']
+  return known ? new SkeinError(known[0], `${path} ${known[1]}.`, { cause: thrown }) : thrown
+}
+
+export function errorCode(thrown: unknown): string | undefined {
+  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
+}
+
+/** Runs what touches `path`, and tells its error. */
+export async function touching<Value>(path: string, touch: () => Promise<Value>): Promise<Value> {
+  try {
+    return await touch()
+  } catch (thrown) {
+    throw toldOf(path, thrown)
+  }
+}

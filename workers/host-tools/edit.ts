@@ -1,0 +1,31 @@
+/** `edit` on a real directory. */
+import type { EditArgs } from '../../src/tools/builtin/args.js'
+import type { HostSettings } from '../../src/tools/host-tools.js'
+import { checkPatch, checkSize } from '../builtins/edit.js'
+import { patchText } from '../builtins/patch.js'
+import { touching } from '../builtins/path.js'
+import { decodeText, notText } from '../builtins/text.js'
+import { openInside, openRoot, pathInside, replaceInside } from './root.js'
+import type { Root } from './root.js'
+
+export async function run({ rootDir, maxOutputBytes }: HostSettings, { path, patch }: EditArgs): Promise<string> {
+  checkPatch(path, patch, maxOutputBytes)
+  const root = await openRoot(rootDir)
+  await touching(path, async () => {
+    const real = await pathInside(root, path)
+    await replaceInside(root, real, patchText(path, await textAt(root, real, path), patch))
+  })
+  return 'ok'
+}
+
+export async function textAt(root: Root, real: string, path: string): Promise<string> {
+  const handle = await openInside(root, real)
+  try {
+    checkSize(path, (await handle.stat()).size)
+    const text = decodeText(await handle.readFile())
+    if (text === undefined) throw notText(path)
+    return text
+  } finally {
+    await handle.close()
+  }
+}

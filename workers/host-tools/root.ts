@@ -1,0 +1,145 @@
+/**
+ * The real directory that host tools work in, and the way to a path below it.
+ *
+ * HR1 Every link on the way is followed here, one by one, also where the end does not exist yet; what leads outside is
+ *     refused before anything is opened.
+ * HR2 The directories may change while we look: what was opened is compared with what is at the path then, and nothing is
+ *     read or written before.
+ */
+import { constants } from 'node:fs'
+import { lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { systemChance } from '../../src/core/clock.js'
+import { SkeinError } from '../../src/core/failure.js'
+import { checkPath, errorCode } from '../builtins/path.js'
+
+/** As many as Linux follows. */
+const mostLinks = 40
+
+export interface Root {
+  /** The real path of the directory. */
+  readonly dir: string
+  /** As it was given. */
+  readonly given: string
+}
+
+export async function openRoot(given: string): Promise<Root> {
+  try {
+    return { given, dir: await realpath(given) }
+  } catch (thrown) {
+    throw new SkeinError('BAD_OPTION', `the rootDir ${given} of hostTools cannot be opened: ${thrown instanceof Error ? thrown.message : String(thrown)}. Make the directory, or give another.`, { cause: thrown })
+  }
+}
+
+/** The real path of what a model calls `path`; its last part need not exist. */
+export async function pathInside(root: Root, path: string): Promise<string> {
+  checkPath(path)
+  const wanted = resolve(root.dir, path)
+  // Absolute paths may be told by the name that the root was given.
+  const inner = isInside(root.dir, wanted) ? wanted : isAbsolute(path) && isInside(root.given, wanted) ? join(root.dir, relative(root.given, wanted)) : undefined
+  if (inner === undefined) throw escape(root, path)
+  return follow(root, path, inner)
+}
+
+async function follow(root: Root, path: string, wanted: string): Promise<string> {
+  let at = root.dir
+  let rest = namesOf(relative(root.dir, wanted))
+  for (let links = 0; rest.length > 0; ) {
+    const [name = '', ...after] = rest
+    const next = join(at, name)
+    const target = await targetOf(next)
+    if (target === undefined) {
+      at = next
+      rest = after
+      continue
+    }
+    if (++links > mostLinks) throw new SkeinError('TOOL_PATH_INVALID', `${path} goes round in a circle of links.`)
+    const led = resolve(at, target, ...after)
+    if (!isInside(root.dir, led)) throw escape(root, path)
+    // From the top again: the target may itself lead through links.
+    at = root.dir
+    rest = namesOf(relative(root.dir, led))
+  }
+  return at
+}
+
+const namesOf = (path: string): readonly string[] => path.split(sep).filter((name) => name !== '')
+
+/** Where a link leads; undefined for everything else and for nothing. */
+async function targetOf(path: string): Promise<string | undefined> {
+  try {
+    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined
+  } catch (thrown) {
+    if (errorCode(thrown) === 'ENOENT' || errorCode(thrown) === 'ENOTDIR') return undefined
+    throw thrown
+  }
+}
+
+function isInside(dir: string, path: string): boolean {
+  return path === dir || path.startsWith(dir.endsWith(sep) ? dir : dir + sep)
+}
+
+function escape(root: Root, path: string): SkeinError {
+  return new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads outside ${root.given}. Give a path below it.`)
+}
+
+/** A regular file, open for reading. `real` comes from `pathInside`. */
+export async function openInside(root: Root, real: string): Promise<FileHandle> {
+  // Not to wait for the other end of a pipe.
+  return checked(root, real, await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK))
+}
+
+/**
+ * Puts a file in place at once: whoever looks sees the old content or the new. It is written beside its place first; if a
+ * directory above were exchanged meanwhile, the file to be renamed would not be there.
+ */
+export async function replaceInside(root: Root, real: string, content: string): Promise<void> {
+  await mkdir(dirname(real), { recursive: true })
+  const mode = await modeOf(real)
+  const draft = join(dirname(real), `.skein-${systemChance.id()}`)
+  const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode ?? 0o666)
+  try {
+    await checked(root, draft, handle)
+    // Without the mask of the process, which a new file obeys.
+    if (mode !== undefined) await handle.chmod(mode)
+    await handle.writeFile(content)
+    await handle.close()
+    await rename(draft, real)
+  } catch (thrown) {
+    await handle.close()
+    await rm(draft, { force: true })
+    throw thrown
+  }
+}
+
+/** Of an existing file. */
+async function modeOf(real: string): Promise<number | undefined> {
+  try {
+    const found = await lstat(real)
+    if (!found.isFile()) throw notFile(real, found.isDirectory())
+    return found.mode & 0o7777
+  } catch (thrown) {
+    if (errorCode(thrown) === 'ENOENT') return undefined
+    throw thrown
+  }
+}
+
+/** HR2. */
+async function checked(root: Root, real: string, handle: FileHandle): Promise<FileHandle> {
+  try {
+    const opened = await handle.stat()
+    if (!opened.isFile()) throw notFile(real, opened.isDirectory())
+    const actual = await realpath(real)
+    const there = await stat(actual)
+    if (!isInside(root.dir, actual) || there.ino !== opened.ino || there.dev !== opened.dev) throw escape(root, real)
+    return handle
+  } catch (thrown) {
+    await handle.close()
+    throw thrown
+  }
+}
+
+function notFile(path: string, isDirectory: boolean): SkeinError {
+  return new SkeinError('TOOL_PATH_INVALID', `${path} is ${isDirectory ? 'a directory' : 'not a regular file'}; this needs a file.`)
+}

@@ -1,0 +1,13 @@
+/** `write` on a real directory. */
+import type { WriteArgs } from '../../src/tools/builtin/args.js'
+import type { HostSettings } from '../../src/tools/host-tools.js'
+import { touching } from '../builtins/path.js'
+import { checkContent } from '../builtins/write.js'
+import { openRoot, pathInside, replaceInside } from './root.js'
+
+export async function run({ rootDir, maxOutputBytes }: HostSettings, { path, content }: WriteArgs): Promise<string> {
+  checkContent(path, content, maxOutputBytes)
+  const root = await openRoot(rootDir)
+  await touching(path, async () => replaceInside(root, await pathInside(root, path), content))
+  return 'ok'
+}

@@ -1,0 +1,52 @@
+/**
+ * A worker thread's pulse: tells the host that the event loop turns and how much memory the thread has, and ends the thread
+ * when its buffers pass the limit, which V8 does not watch.
+ *
+ * PU1 Garbage is not held against a body: the limit counts what is left after a collection.
+ */
+import { getHeapStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import type { Clock } from '../src/core/clock.js'
+import { SkeinError } from '../src/core/failure.js'
+import { control } from '../src/pool/wire.js'
+
+const beatMs = 50
+const mb = 1024 * 1024
+
+export interface PulseOptions {
+  readonly clock: Clock
+  readonly numbers: Int32Array
+  readonly memoryMb: number
+}
+
+export function startPulse({ clock, numbers, memoryMb }: PulseOptions): void {
+  const limit = memoryMb * mb
+  /** What has to be passed before it is worth a collection. */
+  let suspect = limit
+  const beat = (): void => {
+    clock.wakeAt(clock.now() + beatMs, beat)
+    const { total_physical_size: heap, external_memory: external } = getHeapStatistics()
+    Atomics.store(numbers, control.usedKb, Math.round((heap + external) / 1024))
+    Atomics.add(numbers, control.beat, 1)
+    if (external <= suspect) return
+    collectGarbage()
+    const left = getHeapStatistics().external_memory
+    // Thrown where nobody catches it: that ends the thread and says why.
+    if (left > limit) {
+      throw new SkeinError('WORKER_CRASHED', `it had ${Math.round(left / mb)} MB of memory in buffers, and a thread may have ${memoryMb} MB; work in smaller pieces, or raise workers.memoryMb`)
+    }
+    suspect = Math.max(limit, left + limit / 2)
+  }
+  beat()
+}
+
+let collect: (() => void) | undefined
+
+function collectGarbage(): void {
+  if (!collect) {
+    setFlagsFromString('--expose-gc')
+    const found: unknown = runInNewContext('gc')
+    collect = typeof found === 'function' ? () => void Reflect.apply(found, undefined, []) : () => undefined
+  }
+  collect()
+}

@@ -1,0 +1,269 @@
+/**
+ * A job inside a machine: links the modules, starts the code, pumps its promises and carries calls to the host's
+ * functions and back. Owns the queue of answers that wait to go in.
+ *
+ * SG1 The engine is entered only from `run`, never by a host function that settles: its answer waits in the queue.
+ * SG2 Between slices of `sliceMs` the thread belongs to others: an abort or a `terminate` gets through a flood of promises.
+ * SG3 Code that awaits what nothing can settle is told so at once.
+ */
+import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
+import { isObject, textOf, toJson } from '../../src/core/json.js'
+import type { Json } from '../../src/core/json.js'
+import type { Ending } from './ending.js'
+import type { Job } from './job.js'
+import type { Machine } from './machine.js'
+import { prelude, preludeTools } from './prelude.js'
+import type { PreludeTool } from './prelude.js'
+import type { Said } from './said.js'
+import { linkError, memoryError, missingModule, stackError, verdictOf } from './verdict.js'
+import type { Thrown, Verdict } from './verdict.js'
+
+/** Of one value, as JSON. */
+export const mostCharacters = 8 * 2 ** 20
+/** Host functions that have not answered: as many, with as much in their args. */
+const mostUnanswered = 1_000
+const mostUnansweredCharacters = 4 * mostCharacters
+const sliceMs = 10
+/** The interrupt handler is asked first. */
+const watchdogMs = 100
+
+interface GuestOptions {
+  readonly job: Job
+  /** By specifier, in JavaScript. */
+  readonly sources: ReadonlyMap<string, string>
+  readonly ending: Ending
+  readonly said: Said
+  readonly now: () => number
+  /** A stack in the places of what was written. */
+  readonly written: (stack: string) => string
+}
+
+/** Something was thrown inside; undefined if the engine could not even say what. */
+class GuestError extends Error {
+  override readonly name = 'GuestError'
+  readonly thrown: Thrown | undefined
+
+  constructor(thrown: Thrown | undefined) {
+    super('thrown inside the sandbox')
+    this.thrown = thrown
+  }
+}
+
+export class Guest {
+  readonly #machine: Machine
+  readonly #options: GuestOptions
+  readonly #tools = new Map<PreludeTool, QuickJSHandle>()
+  #answers: { readonly id: number; readonly text: string; readonly characters: number }[] = []
+  #calls = 0
+  #unanswered = 0
+  #unansweredCharacters = 0
+  #wake: () => void = () => undefined
+
+  constructor(machine: Machine, options: GuestOptions) {
+    this.#machine = machine
+    this.#options = options
+    options.ending.signal.addEventListener('abort', () => this.#wake())
+  }
+
+  async run(): Promise<Verdict> {
+    const { ending } = this.#options
+    try {
+      const done = this.#enter(() => this.#start())
+      for (;;) {
+        const verdict = this.#enter(() => this.#pump(done))
+        if (verdict) return verdict
+        await this.#pause()
+      }
+    } catch (thrown) {
+      ending.due()
+      return ending.why ?? this.#verdictOf(thrown)
+    }
+  }
+
+  #enter<T>(body: () => T): T {
+    const { ending } = this.#options
+    return this.#machine.enter(body, ending.remainingMs() + watchdogMs)
+  }
+
+  #verdictOf(thrown: unknown): Verdict {
+    const { job, written } = this.#options
+    const facts = { exhausted: this.#machine.exhausted(), memoryLimitBytes: job.memoryLimitBytes, written }
+    if (thrown instanceof GuestError) return verdictOf(thrown.thrown, facts)
+    // The engine itself broke: it had no memory left, or V8's stack ended before its own.
+    if (facts.exhausted) return memoryError(job.memoryLimitBytes)
+    if (thrown instanceof RangeError) return stackError()
+    return { status: 'error', error: { name: 'InternalError', message: `the engine broke: ${textOf(thrown)}` } }
+  }
+
+  // ── inside the engine ────────────────────────────────────────────────────────────────────────────────
+
+  /** Gives the promise of the JSON that the code comes to. */
+  #start(): QuickJSHandle {
+    const { context } = this.#machine
+    const { job } = this.#options
+    const make = this.#evaluate('skein:prelude', prelude, 'global')
+    const tools = this.#take(context.callFunction(make, context.undefined, ...this.#doors(), context.newNumber(mostCharacters)))
+    for (const name of preludeTools) this.#tools.set(name, context.getProp(tools, name))
+    this.#call('define', this.#text(job.globals))
+    this.#call('link', context.newNumber(job.imports.length))
+    this.#evaluate('host', hostModule(job.imports.map(([name]) => name)), 'module')
+    context.runtime.setModuleLoader(
+      (specifier) => this.#load(specifier),
+      (_base, specifier) => specifier,
+    )
+    const entry = this.#evaluate('skein:entry', entryModule(job.execute?.name), 'module')
+    if (!job.execute) return this.#call('settle', entry)
+    return this.#call('settle', entry, this.#text(job.execute.name), this.#text(job.execute.args))
+  }
+
+  #load(specifier: string): string | { readonly error: Error } {
+    const { sources, ending, job } = this.#options
+    const source = sources.get(specifier)
+    if (source === undefined) {
+      const known = ['host', ...sources.keys()].filter((name) => name !== 'code')
+      return { error: new Error(`${missingModule}${JSON.stringify(specifier.slice(0, 200))}, which is not there; there is ${known.join(', ')}`) }
+    }
+    if (this.#machine.fits(2 * Buffer.byteLength(source))) return source
+    ending.end(memoryError(job.memoryLimitBytes))
+    return { error: new Error('out of memory') }
+  }
+
+  /** A verdict when there is one. */
+  #pump(done: QuickJSHandle): Verdict | undefined {
+    const { context } = this.#machine
+    const { ending, now } = this.#options
+    if (ending.due()) return ending.why
+    const sliceEnd = now() + sliceMs
+    const answers = this.#answers
+    this.#answers = []
+    for (const { id, text, characters } of answers) {
+      this.#unanswered--
+      this.#unansweredCharacters -= characters
+      this.#call('answer', context.newNumber(id), this.#text(text))
+    }
+    while (context.runtime.hasPendingJob()) {
+      const ran = context.runtime.executePendingJobs(100)
+      if (ran.error) throw new GuestError(this.#describe(ran.error))
+      if (ending.due()) return ending.why
+      if (now() >= sliceEnd) break
+    }
+    if (context.runtime.hasPendingJob()) return undefined
+    const state = context.getPromiseState(done)
+    if (state.type === 'rejected') throw new GuestError(this.#describe(state.error))
+    if (state.type === 'fulfilled') return read(context.getString(state.value))
+    if (this.#unanswered > 0) return undefined
+    if (this.#machine.exhausted()) throw new GuestError(undefined)
+    return { status: 'error', error: { name: 'Error', message: 'the code awaits a promise that nothing can settle' } }
+  }
+
+  #evaluate(name: string, source: string, type: 'global' | 'module'): QuickJSHandle {
+    return this.#take(this.#machine.context.evalCode(source, name, { type }))
+  }
+
+  #call(tool: PreludeTool, ...args: readonly QuickJSHandle[]): QuickJSHandle {
+    const { context } = this.#machine
+    const body = this.#tools.get(tool) ?? context.undefined
+    const result = this.#take(context.callFunction(body, context.undefined, ...args))
+    for (const arg of args) arg.dispose()
+    return result
+  }
+
+  #take(result: VmCallResult<QuickJSHandle>): QuickJSHandle {
+    if (result.error) throw new GuestError(this.#describe(result.error))
+    return result.value
+  }
+
+  #describe(thrown: QuickJSHandle): Thrown | undefined {
+    const { context } = this.#machine
+    const body = this.#tools.get('describe')
+    // Without memory the engine throws null, which nobody else can have meant.
+    if (!body || (this.#machine.exhausted() && context.typeof(thrown) === 'object' && context.sameValue(thrown, context.null))) return undefined
+    const told = context.callFunction(body, context.undefined, thrown)
+    if (told.error) return undefined
+    return JSON.parse(context.getString(told.value)) as Thrown
+  }
+
+  #text(text: string): QuickJSHandle {
+    if (this.#machine.fits(2 * Buffer.byteLength(text))) return this.#machine.context.newString(text)
+    const { ending, job } = this.#options
+    ending.end(memoryError(job.memoryLimitBytes))
+    throw new GuestError(undefined)
+  }
+
+  // ── out of the engine ────────────────────────────────────────────────────────────────────────────────
+
+  /** `say`, `keep` and `call` of the prelude. */
+  #doors(): readonly QuickJSHandle[] {
+    const { context } = this.#machine
+    const { said } = this.#options
+    return [
+      context.newFunction('say', (level, json) => said.log(context.getString(level), textOf(JSON.parse(context.getString(json))))),
+      context.newFunction('keep', (json) => {
+        const why = said.report(context.getString(json))
+        return why === undefined ? context.undefined : context.newString(why)
+      }),
+      context.newFunction('call', (index, json) => this.#answer(context.getNumber(index), context.getString(json))),
+    ]
+  }
+
+  /** The JSON of the answer, or the number under which it will come. */
+  #answer(index: number, json: string): QuickJSHandle {
+    const { context } = this.#machine
+    const body = this.#options.job.imports[index]?.[1]
+    if (!body) return context.undefined
+    if (this.#unanswered === mostUnanswered || this.#unansweredCharacters + json.length > mostUnansweredCharacters) {
+      return this.#text(refused(new RangeError(`${this.#unanswered} calls of host functions are unanswered; await some of them first`)))
+    }
+    try {
+      const returned = body(...(JSON.parse(json) as Json[]))
+      if (!isObject(returned) || typeof returned['then'] !== 'function') return this.#text(answered(returned))
+      const id = this.#calls++
+      const characters = json.length
+      this.#unanswered++
+      this.#unansweredCharacters += characters
+      const land = (text: string): void => {
+        this.#answers.push({ id, text, characters })
+        this.#wake()
+      }
+      Promise.resolve(returned).then((value) => land(answered(value)), (thrown) => land(refused(thrown)))
+      return context.newNumber(id)
+    } catch (thrown) {
+      if (thrown instanceof GuestError) return context.undefined
+      return this.#text(refused(thrown))
+    }
+  }
+
+  /** Until there is something to do. */
+  #pause(): Promise<void> {
+    const { ending } = this.#options
+    return new Promise((resolve) => {
+      if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob()) setImmediate(resolve)
+      else this.#wake = resolve
+    })
+  }
+}
+
+function answered(value: unknown): string {
+  return JSON.stringify({ value: toJson(value) })
+}
+
+function refused(thrown: unknown): string {
+  const error = thrown instanceof Error ? { name: thrown.name, message: thrown.message } : { name: 'Error', message: textOf(thrown) }
+  return JSON.stringify({ error: toJson(error) })
+}
+
+/** Of `settle`. */
+function read(json: string): Verdict {
+  const told = JSON.parse(json) as { readonly value: Json } | { readonly link: string }
+  return 'link' in told ? linkError(told.link) : { status: 'success', result: told.value }
+}
+
+function hostModule(names: readonly string[]): string {
+  const locals = names.map((_, index) => `f${index}`)
+  return `const [${locals.join()}] = globalThis['skein:host']; delete globalThis['skein:host']; export { ${locals.map((local, index) => `${local} as ${names[index]}`).join()} }`
+}
+
+/** Importing the name makes a missing export fail before any code runs. */
+function entryModule(name: string | undefined): string {
+  return `import * as code from 'code'; ${name === undefined ? '' : `import { ${name} as named } from 'code'; `}export { code as exports }`
+}

@@ -1,0 +1,27 @@
+/**
+ * The part of WebAssembly that the sandbox uses, with types: those of Node 20 have none, and those of the browser would
+ * bring a page's globals with them.
+ */
+
+export interface WasmMemory {
+  grow(delta: number): number
+}
+
+interface WasmInstance {
+  readonly exports: object
+}
+
+/** Compiled code. */
+export interface WasmModule {
+  readonly [Symbol.toStringTag]?: string
+}
+
+interface Wasm {
+  readonly Memory: new (size: { readonly initial: number; readonly maximum: number }) => WasmMemory
+  readonly Instance: new (module: WasmModule, imports: object) => WasmInstance
+  compile(bytes: Uint8Array): Promise<WasmModule>
+}
+
+export type WasmReady = (instance: WasmInstance) => void
+
+export const wasm: Wasm = Reflect.get(globalThis, 'WebAssembly')
