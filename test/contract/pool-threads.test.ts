@@ -92,7 +92,7 @@ describe('threads', () => {
     })
   })
 
-  it('T14: a body that loops past its time is timed out; the pool goes on', async () => {
+  it('T14, B9: a body that loops past its time is timed out; the pool goes on', async () => {
     expect(await outcomeOf(pool, 'loops_late')).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
     expect(await outcomeOf(pool, 'where')).toMatchObject({ ok: true })
   })

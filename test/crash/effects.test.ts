@@ -84,7 +84,7 @@ test('EX3: the intent is durable before the body starts, and the receipt follows
   expect(records.map(({ type }) => type)).toEqual(['thread.created', 'message.received', 'turn.started', 'model.replied', 'call.began', 'call.returned', 'model.replied', 'turn.ended'])
 })
 
-test('EX3: an effect that may have happened is not run again; the model is told', async () => {
+test('T10, B2: an effect that may have happened is not run again; the model is told', async () => {
   const { text, keys } = await recover({})
   expect(keys).toEqual([])
   expect(text).toMatch(/EFFECT_UNKNOWN: charge had begun .* may already have happened/)

@@ -36,7 +36,7 @@ async function notified(store: string): Promise<{ readonly done: number; readonl
   return { done: results.filter((text) => text === 'notify: done').length, unknown: results.filter((text) => text.startsWith('Error EFFECT_UNKNOWN')).length }
 }
 
-test(`EX3: effects happen once over ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
+test(`T10, B2: effects happen once over ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
   const chance = createChance(seed)
   let kills = 0
   for (let round = 0; kills < wantedKills; round++) {

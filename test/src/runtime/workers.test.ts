@@ -7,7 +7,7 @@ import { collect } from '../../helpers/deferred.js'
 
 const app = fileURLToPath(new URL('./fixtures/threads-app.ts', import.meta.url))
 
-it('T14: cancel ends a turn whose tool loops for ever; the thread and the pool go on', async () => {
+it('T14, B9: cancel ends a turn whose tool loops for ever; the thread and the pool go on', async () => {
   const skein = await createSkein({ app, backend: memory(), workers: { threads: 1, graceMs: 20 } })
   const thread = await skein.threads.create({ agent: 'worker' })
   const run = thread.send('loops')
@@ -18,7 +18,7 @@ it('T14: cancel ends a turn whose tool loops for ever; the thread and the pool g
   await skein.close()
 })
 
-it('T14: a tool that computes holds up neither the host nor other threads', async () => {
+it('T14, B9: a tool that computes holds up neither the host nor other threads', async () => {
   const skein = await createSkein({ app, backend: memory(), workers: { threads: 1, graceMs: 20 }, closeGraceMs: 10 })
   const busy = (await skein.threads.create({ agent: 'worker' })).send('loops')
   await busy.accepted()
