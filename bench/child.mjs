@@ -34,6 +34,38 @@ async function warmUp(contender) {
   for (let turn = 0; turn < job.warm; turn++) await timed(contender, 50)
 }
 
+function fastestHash(iterations) {
+  let best = Number.POSITIVE_INFINITY
+  for (let seed = 0; seed < 10; seed++) {
+    const start = clock()
+    work.hash(seed, iterations)
+    best = Math.min(best, clock() - start)
+  }
+  return best
+}
+
+/** A timer of 1 ms: the longest time between two of its calls, less that 1 ms, is how long the event loop stood still. */
+async function startProbe() {
+  const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
+  let longest = 0
+  let last = clock()
+  const look = () => {
+    const now = clock()
+    longest = Math.max(longest, now - last - 1)
+    last = now
+  }
+  const timer = setInterval(look, 1)
+  await pause(20)
+  longest = 0
+  return {
+    async stop() {
+      await pause(5)
+      clearInterval(timer)
+      return longest
+    },
+  }
+}
+
 const works = {
   async w1() {
     const { contender } = await load()
@@ -49,6 +81,42 @@ const works = {
     await contender.close?.()
     return { samples }
   },
+  /** All calls of one step compute for `callMs`; a probe watches how long the event loop stands still. */
+  async w2() {
+    const { warm, turns, calls, iterations } = job
+    const given = { calls, iterations }
+    const ours = dist ? await (await import('./skein-tools.mjs')).adapter(new URL(dist), folder) : undefined
+    const contender = ours ?? (await load()).contender
+    const turn = await contender.w2(mode)
+    const oneMs = fastestHash(iterations)
+    const wallMs = []
+    const stallMs = []
+    for (let count = -warm; count < turns; count++) {
+      work.resetCounts()
+      const probe = await startProbe()
+      const start = clock()
+      const check = await turn(given)
+      const ms = clock() - start
+      const longest = await probe.stop()
+      work.assertEqual('model calls', work.counts.model, 2)
+      await check()
+      if (count < 0) continue
+      wallMs.push(ms)
+      stallMs.push(longest)
+    }
+    await contender.close?.()
+    return { oneMs: Math.min(oneMs, fastestHash(iterations)), wallMs, stallMs }
+  },
+  /** How many rounds of the hash take `callMs` here. */
+  async calibrate() {
+    const trial = 1_000_000
+    for (let count = 0; count < 20; count++) fastestHash(trial)
+    const rounds = Math.round((trial * job.callMs) / fastestHash(trial))
+    return { iterations: Math.round((rounds * job.callMs) / fastestHash(rounds)) }
+  },
+  calls: async () => (await import('./calls.mjs')).calls(job),
+  io: async () => (await import('./calls.mjs')).io(job),
+  files: async () => (await import('./calls.mjs')).files(job),
   async prep() {
     const { contender } = await load()
     const start = clock()

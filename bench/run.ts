@@ -11,9 +11,11 @@ import { fileURLToPath } from 'node:url'
 import { findContenders } from './lib/contenders.js'
 import { createFigures } from './lib/figures.js'
 import { judge } from './lib/goals.js'
-import { readSettings } from './lib/settings.js'
+import { readSettings, workloads } from './lib/settings.js'
 import { toMarkdown } from './lib/table.js'
 import { measureW1 } from './lib/w1.js'
+import { measureW2 } from './lib/w2.js'
+import { measureW2b } from './lib/w2b.js'
 import { measureW4 } from './lib/w4.js'
 import { measureW8 } from './lib/w8.js'
 
@@ -32,14 +34,15 @@ const around = {
 }
 const { contenders, missing } = await findContenders(root, settings.peers)
 const figures = createFigures()
-if (settings.only.has('w1')) await measureW1(contenders, settings, figures)
-if (settings.only.has('w4')) await measureW4(contenders, settings, figures)
-if (settings.only.has('w8')) await measureW8(contenders, settings, figures)
+const measures = { w1: measureW1, w2: measureW2, w2b: measureW2b, w4: measureW4, w8: measureW8 }
+for (const workload of workloads.filter((each) => settings.only.has(each))) {
+  await measures[workload](contenders.filter(({ works }) => works.includes(workload)), settings, figures)
+}
 const goals = judge(figures)
 for (const goal of goals) console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: goal.got === undefined ? null : goal.got <= goal.limit }))
 const table = new URL(settings.trial ? 'bench/.cache/RESULTS.md' : 'bench/RESULTS.md', root)
 await mkdir(new URL('.', table), { recursive: true })
-await writeFile(table, toMarkdown(figures.all, goals, { ...around, contenders, missing }))
+await writeFile(table, toMarkdown(figures, goals, { ...around, contenders, missing }))
 console.error(`the table is in ${fileURLToPath(table)}`)
 
 function commit(): string {

@@ -1,6 +1,7 @@
 /**
  * The work that every contender does, and what is counted of it: the same texts, the same tool, the same script.
  * Sizes: system prompt 440 characters, user 145, assistant text 150 before a call, tool result about 205.
+ * Worker threads import it too: it must not be dear to load.
  */
 export const system = 'You are a careful assistant. Use the tools. '.repeat(10)
 export const prompt = 'Do the work item and report. '.repeat(5)
@@ -18,6 +19,42 @@ export function resetCounts() {
 export function trivial(x) {
   counts.tool++
   return `ok:${x}:${result}`
+}
+
+/** The body of W2: pure computing, the same for everybody. */
+export function hash(seed, iterations) {
+  let value = 2166136261 ^ seed
+  for (let round = 0; round < iterations; round++) {
+    value ^= round & 0xff
+    value = Math.imul(value, 16777619)
+  }
+  return `h:${value >>> 0}`
+}
+
+/** The same on the thread of the loop, counted. */
+export function hashHere({ seed, iterations }) {
+  counts.tool++
+  return hash(seed, iterations)
+}
+
+/** What the model of W2 says: all calls in one step, then the end. */
+export function hashesAt(step, { calls, iterations }) {
+  counts.model++
+  return step === 0 ? Array.from({ length: calls }, (_, seed) => ({ seed, iterations })) : undefined
+}
+
+/** Fails the measurement unless every call did its work, in order. */
+export function assertHashes(results, { calls, iterations }) {
+  assertEqual('results', results.length, calls)
+  for (const [seed, given] of results.entries()) assertEqual(`result of call ${seed}`, given, known(seed, iterations))
+}
+
+const hashes = new Map()
+
+function known(seed, iterations) {
+  const key = `${seed}/${iterations}`
+  if (!hashes.has(key)) hashes.set(key, hash(seed, iterations))
+  return hashes.get(key)
 }
 
 /** What the model says at a step (from 0) of a turn of `steps` calls: the arg of its call, or undefined at the end. */

@@ -13,18 +13,24 @@ export function withinLimits(body: PromiseLike<unknown>, tool: ToolDefinition, {
     const { name, timeoutMs } = tool
     const { cancel } = sheet.job
     if (timeoutMs !== undefined) sheet.limit = createTimeLimit(clock, timeoutMs, () => cancel.abort(new SkeinError('TOOL_TIMED_OUT', `${name} did not finish within ${timeoutMs} ms`)))
-    const { signal } = cancel
-    const onAbort = (): void => settle(() => reject(signal.reason))
-    const settle = (end: () => void): void => {
+    let deafen: () => void = () => undefined
+    const over = (): void => {
       sheet.limit?.stop()
-      signal.removeEventListener('abort', onAbort)
-      end()
+      deafen()
     }
     body.then(
-      (value) => settle(() => resolve(value)),
-      (thrown: unknown) => settle(() => reject(thrown)),
+      (value) => {
+        over()
+        resolve(value)
+      },
+      (thrown: unknown) => {
+        over()
+        reject(thrown)
+      },
     )
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
+    deafen = cancel.onAbort((reason) => {
+      over()
+      reject(reason)
+    })
   })
 }

@@ -14,6 +14,7 @@ import { callDeadlineKey, turnDeadlineKey } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { parseCallId } from '../../src/core/message.js'
+import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
@@ -33,6 +34,8 @@ export interface Moment {
   readonly maxSteps?: number
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
   readonly mayBegin: boolean
+  /** Effects that may be under way at once: an intent is recorded only for one that can start. Default: any number. */
+  readonly maxBegun?: number
 }
 
 export type Landing =
@@ -82,6 +85,8 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
     case 'change':
+      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
+      if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
       return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
 }
@@ -150,7 +155,8 @@ function parked({ slots, step }: ThreadState, { step: of, index }: Extract<Landi
 
 /** Nobody decided in time: what was said for that case is decided. */
 function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): Decision {
-  const index = slots.items.findIndex(({ hold }, at) => hold && callDeadlineKey(step, at) === key)
+  const index = Number(key.slice(key.lastIndexOf('/') + 1))
+  if (callDeadlineKey(step, index) !== key) return nothing
   const hold = slots.items[index]?.hold
   if (!hold || now < (hold.deadlineAt ?? Infinity)) return nothing
   return { facts: [{ type: 'call.decided', step, index, decision: hold.atDeadline ?? 'reject', comment: 'nobody decided in time', decidedBy: 'deadline' }] }
@@ -163,7 +169,7 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (!turn) return isOver(state) ? undefined : nextTurn(state, moment)
   if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
   if (slots.open > 0) return dueOfCalls(state, moment)
-  if (state.queuedCalls.length > 0 && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
+  if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
     return { type: 'calls.made', step: state.step + 1, calls: state.queuedCalls.map(({ call }) => call), ...(last && { stop: 'max_steps' }) }
   }
@@ -178,13 +184,18 @@ function nextTurn({ queue, queuedCalls }: ThreadState, moment: Moment): Fact | u
 }
 
 /** What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first (T10). */
-function dueOfCalls(state: ThreadState, { now, mayBegin }: Moment): Fact | undefined {
+function dueOfCalls(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: Moment): Fact | undefined {
   const { step, slots, place } = state
   if (!slots.ordered && !headOf(slots)?.landed) return undefined
   const verdict = verdictOf(state, now)
   if (verdict) return { type: 'call.settled', step, index: slots.drained, ...verdict }
   if (!mayBegin || place.gate !== 'open') return undefined
-  for (const { slot, index } of startable(state)) if (slot.call.sideEffect && !slot.began && !slot.answer) return { type: 'call.began', step, index }
+  let begun = 0
+  for (const { slot, index } of startable(state)) {
+    if (!slot.call.sideEffect || slot.answer) continue
+    if (!slot.began) return { type: 'call.began', step, index }
+    if (++begun >= maxBegun) return undefined
+  }
   return undefined
 }
 

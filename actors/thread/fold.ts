@@ -8,25 +8,28 @@
  * FO4 A record out of sequence is a bug, never a silent continue.
  */
 import type { Outcome } from '../../src/core/effect.js'
-import { broken, failure } from '../../src/core/failure.js'
+import { broken } from '../../src/core/failure.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message } from '../../src/core/message.js'
 import type { CallAnswered, CallDecided, CallSettled, CallsMade, Landed, MessageReceived, ModelReplied, StopReason, ThreadRecord, TurnEnded, TurnStarted } from '../../src/core/record.js'
 import { applyChanges } from '../../src/core/tree.js'
 import type { Changes } from '../../src/core/change.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
-import { denied } from './denied.js'
+import { cutOff, denied } from './denied.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
 import { isStuck } from './outstanding.js'
 import { count } from './policy.js'
-import { begin, close, closeRest, createSlots, drain, fill, firstHeld, hold, park, release, settle } from './slots.js'
+import { begin, close, closeRest, createSlots, drain, edit, fill, firstHeld, hold, park, release, settle, unbegin } from './slots.js'
 import type { Slot } from './slots.js'
 import type { ThreadState } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
+
+/** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
+const quiet: ReadonlySet<ThreadRecord['type']> = new Set(['call.returned', 'call.settled', 'call.parked'])
 
 const dayMs = 24 * 60 * 60 * 1000
 
@@ -38,7 +41,7 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
   const place = move(state.place, signalOf(state, record))
-  if (place !== state.place || record.type !== 'call.returned') state.wants++
+  if (place !== state.place || !quiet.has(record.type)) state.wants++
   state.place = place
 }
 
@@ -61,6 +64,8 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return reply(state, record)
     case 'call.began':
       return record.step === state.step && begin(state.slots, record.index)
+    case 'call.unbegun':
+      return record.step === state.step && unbegin(state.slots, record.index)
     case 'call.returned':
       if (record.step !== state.step || !fill(state.slots, record.index, record)) return false
       takeResults(state, record.at)
@@ -80,7 +85,7 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'call.answered':
       return record.step === state.step && answered(state, record)
     case 'call.queued':
-      state.queuedCalls.push({ call: record.call, run: record.run })
+      state.queuedCalls.push({ call: record.call, run: record.run, notBefore: state.turn && state.place.work === 'thinking' ? state.step + 1 : 0, ...(record.by !== undefined && { by: record.by }) })
       return true
     case 'calls.made':
       return makeCalls(state, record)
@@ -179,13 +184,14 @@ function settled(state: ThreadState, record: CallSettled & { readonly at: number
   if (!slot || !verdict) return false
   if (verdict.kept) keep(state, verdict.kept, record)
   if (record.verdict === 'kept' && state.turn) count(state.turn, slot, record.at)
+  if (record.verdict === 'stale' || state.slots.ordered) state.wants++
   takeResults(state, record.at)
   return true
 }
 
 function keep(state: ThreadState, { changes, queued, messages }: Landed, { step, index }: CallSettled): void {
   if (changes) change(state, changes, state.stepAt)
-  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '' })
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0 })
   messages?.forEach(({ text, silent }, number) => {
     const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }) }
     state.queue.push({ message, delivery: 'steer' })
@@ -219,10 +225,7 @@ function decided(state: ThreadState, record: CallDecided): boolean {
     return true
   }
   release(slots, slot)
-  if (call) {
-    slot.call = call
-    slot.edited = true
-  }
+  if (call) edit(slots, slot, call)
   // What may have happened is done again as something new.
   delete slot.began
   return true
@@ -265,7 +268,8 @@ function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {
-    if (queued.delivery === 'new_turn') rest.push(queued)
+    // Nobody would answer in a turn that is about to end.
+    if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && state.turn?.stop)) rest.push(queued)
     else state.transcript.items.push(queued.message)
   }
   state.queue = rest
@@ -273,12 +277,12 @@ function takeQueued(state: ThreadState): void {
 
 function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
-  const why = `the turn ended: ${record.reason}${record.detail ? ` (${record.detail})` : ''}`
-  closeRest(state.slots, { ok: false, failure: failure('CANCELLED', `not finished: ${why}`) })
+  closeRest(state.slots, cutOff(record))
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   state.lastTurn = { run: record.run, reason: record.reason, ...(record.failure && { failure: record.failure }) }
   delete state.turn
-  state.queuedCalls = []
+  // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
+  state.queuedCalls = interrupted.has(record.reason) ? [] : state.queuedCalls.flatMap((queued) => (queued.by === undefined ? [] : [{ ...queued, run: queued.by, notBefore: 0 }]))
   return true
 }

@@ -24,7 +24,7 @@ export function outstanding(state: ThreadState): Effect[] {
   if (turn.stop && slots.open === 0) return effects
   if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
-    for (const { slot, index } of startable(state)) if (!slot.call.sideEffect || slot.began) effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
+    for (const { slot, index } of startable(state)) if (!slot.call.sideEffect || slot.began || slot.answer) effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
   }
   return effects
 }

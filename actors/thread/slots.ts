@@ -21,7 +21,7 @@ export interface Slot {
   /** Its intent is recorded: the body may have run. */
   began?: true
   /** Set while the call waits for someone. */
-  hold?: Hold & { readonly at: number }
+  hold?: Held
   /** Its body waits for its turn, behind a call that waits for someone. */
   parked?: true
   /** It was held once: calls behind it may have started, and are not called back. */
@@ -34,6 +34,12 @@ export interface Slot {
   again?: true
 }
 
+/** A hold in its time. */
+export interface Held extends Hold {
+  readonly at: number
+  readonly deadlineAt?: number
+}
+
 export interface Slots {
   readonly items: Slot[]
   /** Slots without an outcome that counts. */
@@ -43,7 +49,7 @@ export interface Slots {
   /** Slots whose outcome was taken out: the turn of the next one has come. */
   drained: number
   /** Some call starts only when the ones before it are done. */
-  readonly ordered: boolean
+  ordered: boolean
 }
 
 export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
@@ -52,13 +58,30 @@ export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
     if (call.refused) slots.items.push({ call, outcome: { ok: false, failure: call.refused } })
     else if (call.answered !== undefined) slots.items.push({ call, outcome: { ok: true, value: call.answered } })
     else {
-      slots.items.push(call.hold ? { call, hold: { ...call.hold, at }, passed: true } : { call })
+      slots.items.push(call.hold ? { call, hold: heldAt(call.hold, at), passed: true } : { call })
       slots.open++
       if (call.hold) slots.held++
-      if (call.sideEffect || call.inTurn || call.policy) slots.ordered = true
+      if (needsOrder(call)) slots.ordered = true
     }
   }
   return slots
+}
+
+/** It starts only when the ones before it are done. */
+function needsOrder({ sideEffect, inTurn, policy }: RecordedCall): boolean {
+  return Boolean(sideEffect ?? inTurn ?? policy)
+}
+
+/** The time that someone has begins when they are asked. */
+function heldAt(why: Hold, at: number): Held {
+  return { ...why, at, ...(why.deadlineMs !== undefined && { deadlineAt: at + why.deadlineMs }) }
+}
+
+/** The same call with other args. */
+export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
+  slot.call = call
+  slot.edited = true
+  if (needsOrder(call)) slots.ordered = true
 }
 
 /** It has an outcome, and whether that counts is said when its turn comes (SL4). */
@@ -74,6 +97,14 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   if (landed.text !== undefined) slot.text = landed.text
   if (landed.provisional) slot.landed = landed
   else slots.open--
+  return true
+}
+
+/** The body had not started after all. */
+export function unbegin(slots: Slots, index: number): boolean {
+  const slot = slots.items[index]
+  if (!slot?.began || slot.outcome) return false
+  delete slot.began
   return true
 }
 
@@ -106,7 +137,7 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   return {}
 }
 
-export function hold(slots: Slots, index: number, why: Hold & { readonly at: number }): boolean {
+export function hold(slots: Slots, index: number, why: Held): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome) return false
   if (!slot.hold) slots.held++
@@ -139,10 +170,10 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
 }
 
 /** Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was changed. */
-export function closeRest(slots: Slots, outcome: Outcome): void {
+export function closeRest(slots: Slots, { outcome, unknown }: { readonly outcome: Outcome; readonly unknown: Outcome }): void {
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
-    if (slot && !slot.outcome) close(slots, slot, outcome)
+    if (slot && !slot.outcome) close(slots, slot, slot.began ? unknown : outcome)
     else if (slot && awaitsVerdict(slot)) close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
   }
 }

@@ -45,6 +45,17 @@ export interface Queued {
   readonly delivery: Delivery | 'store'
 }
 
+/** A call that no model asked for. */
+export interface QueuedCall {
+  readonly call: RecordedCall
+  /** The turn that it joins or starts. */
+  readonly run: string
+  /** Not before this step: the model is speaking. */
+  readonly notBefore: number
+  /** The command that asked for it. */
+  readonly by?: string
+}
+
 /** A command that was accepted, as long as a repetition must be recognised. */
 export interface Accepted {
   readonly seq: number
@@ -78,7 +89,7 @@ export interface ThreadState {
   slots: Slots
   queue: Queued[]
   /** Calls to be made when those of the step are done. */
-  queuedCalls: { readonly call: RecordedCall; readonly run: string }[]
+  queuedCalls: QueuedCall[]
   files: DirNode
   /** Results that were too long for the transcript. */
   archived: number

@@ -9,15 +9,22 @@ import type { z } from 'zod'
 import type { Contender } from './contenders.js'
 
 export interface Job {
-  readonly work: 'w1' | 'prep' | 'step' | 'inject' | 'import' | 'start'
+  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'prep' | 'step' | 'inject' | 'import' | 'start'
   readonly folder?: string
   readonly sizes?: readonly number[]
   readonly turns?: number
-  /** Turns of 50 steps before anything counts. */
+  /** Turns before anything counts; in W1 of 50 steps. */
   readonly warm?: number
   /** A full collection of garbage before every turn. */
   readonly gc?: boolean
   readonly budgetMs?: number
+  /** W2: how long one call should take, how many there are in a step, and how much each computes. */
+  readonly callMs?: number
+  readonly calls?: number
+  readonly iterations?: number
+  /** W2b: calls in one sample, and how long one waits. */
+  readonly count?: number
+  readonly waitMs?: number
   readonly messages?: number
   readonly thread?: string
 }

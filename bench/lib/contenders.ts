@@ -1,16 +1,19 @@
 /**
- * Who takes part: Skein in its modes, the floor, and the peers with their pinned packages. A peer is installed into
- * `bench/.peers/<name>` when it is not there, and its adapter is copied beside its packages, where they are found.
+ * Who takes part in what: Skein in its modes, the floors, and the peers with their pinned packages. A peer is installed
+ * into `bench/.peers/<name>` when it is not there, and its adapter is copied beside its packages, where they are found;
+ * one that the project itself has for its tests is taken from there.
  */
 import { execFile } from 'node:child_process'
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import type { Workload } from './settings.js'
 
 export interface Contender {
   readonly name: string
   readonly kind: 'skein' | 'floor' | 'peer'
   readonly mode: string
+  readonly works: readonly Workload[]
   /** Longest W1; what is slower than that would only cost patience. */
   readonly longest: number
   readonly version: string
@@ -23,13 +26,30 @@ export interface Missing {
   readonly why: string
 }
 
+type Mode = Pick<Contender, 'mode' | 'works' | 'longest'>
+
 interface Peer {
-  readonly packages: Readonly<Record<string, string>>
-  readonly modes: readonly { readonly mode: string; readonly longest: number }[]
+  /** Absent: the project has the package of this name already. */
+  readonly packages?: Readonly<Record<string, string>>
+  readonly modes: readonly Mode[]
 }
 
+const longest = 10_000
+
+const skeinModes: readonly Mode[] = [
+  { mode: 'memory', works: ['w1', 'w2', 'w2b'], longest },
+  { mode: 'local', works: ['w1', 'w2', 'w4', 'w8'], longest },
+  { mode: 'power', works: ['w1'], longest },
+]
+
+const floors: readonly (Mode & { readonly name: string })[] = [
+  { name: 'loop (floor)', mode: 'memory', works: ['w1', 'w2', 'w4'], longest },
+  { name: 'loop + piscina', mode: 'piscina', works: ['w2'], longest },
+]
+
 const peers: Readonly<Record<string, Peer>> = {
-  cognipeer: { packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' }, modes: [{ mode: 'memory', longest: 800 }] },
+  cognipeer: { packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' }, modes: [{ mode: 'memory', works: ['w1', 'w2', 'w4'], longest: 800 }] },
+  ai: { modes: [{ mode: 'memory', works: ['w2'], longest: 0 }] },
   langgraph: {
     packages: {
       '@langchain/langgraph': '1.4.18',
@@ -40,8 +60,8 @@ const peers: Readonly<Record<string, Peer>> = {
       zod: '4.6.7',
     },
     modes: [
-      { mode: 'memory', longest: 800 },
-      { mode: 'sqlite', longest: 400 },
+      { mode: 'memory', works: ['w1', 'w2'], longest: 800 },
+      { mode: 'sqlite', works: ['w1', 'w4'], longest: 400 },
     ],
   },
 }
@@ -52,16 +72,15 @@ const installMs = 5 * 60_000
 
 export async function findContenders(root: URL, withPeers: boolean): Promise<{ contenders: Contender[]; missing: Missing[] }> {
   const version = await versionOf(new URL('package.json', root))
-  const skein = ['memory', 'local', 'power'].map((mode): Contender => ({ name: `skein ${mode}`, kind: 'skein', mode, longest: 10_000, version }))
-  const floor: Contender = { name: 'loop (floor)', kind: 'floor', mode: 'memory', longest: 10_000, version: '–', adapterUrl: new URL('peers/loop.mjs', bench).href }
-  const contenders = [...skein, floor]
+  const skein = skeinModes.map((mode): Contender => ({ name: `skein ${mode.mode}`, kind: 'skein', version, ...mode }))
+  const loops = floors.map((floor): Contender => ({ kind: 'floor', version: '–', adapterUrl: new URL('peers/loop.mjs', bench).href, ...floor }))
+  const contenders = [...skein, ...loops]
   const missing: Missing[] = []
   for (const [name, peer] of withPeers ? Object.entries(peers) : []) {
     try {
-      const adapterUrl = await install(name, peer)
-      const [main = name] = Object.keys(peer.packages)
-      const installed = await versionOf(new URL(`.peers/${name}/node_modules/${main}/package.json`, bench))
-      for (const { mode, longest } of peer.modes) contenders.push({ name: `${name} ${mode}`, kind: 'peer', mode, longest, version: installed, adapterUrl })
+      const { adapterUrl, packages } = await place(name, peer)
+      const installed = await versionOf(packages)
+      for (const mode of peer.modes) contenders.push({ name: `${name} ${mode.mode}`, kind: 'peer', version: installed, adapterUrl, ...mode })
     } catch (thrown) {
       missing.push({ name, why: thrown instanceof Error ? (thrown.message.split('\n')[0] ?? '') : String(thrown) })
     }
@@ -69,8 +88,15 @@ export async function findContenders(root: URL, withPeers: boolean): Promise<{ c
   return { contenders, missing }
 }
 
+/** Where its adapter is, and what says which version it has. */
+async function place(name: string, { packages }: Peer): Promise<{ adapterUrl: string; packages: URL }> {
+  if (!packages) return { adapterUrl: new URL(`peers/${name}.mjs`, bench).href, packages: new URL(`../node_modules/${name}/package.json`, bench) }
+  const [main = name] = Object.keys(packages)
+  return { adapterUrl: await install(name, packages), packages: new URL(`.peers/${name}/node_modules/${main}/package.json`, bench) }
+}
+
 /** Gives the URL of the adapter that was put beside the packages. */
-async function install(name: string, { packages }: Peer): Promise<string> {
+async function install(name: string, packages: NonNullable<Peer['packages']>): Promise<string> {
   const folder = new URL(`.peers/${name}/`, bench)
   await mkdir(folder, { recursive: true })
   if (!(await isInstalled(folder, packages))) {
@@ -84,7 +110,7 @@ async function install(name: string, { packages }: Peer): Promise<string> {
   return adapter.href
 }
 
-async function isInstalled(folder: URL, packages: Peer['packages']): Promise<boolean> {
+async function isInstalled(folder: URL, packages: NonNullable<Peer['packages']>): Promise<boolean> {
   try {
     const found = await Promise.all(Object.keys(packages).map((name) => versionOf(new URL(`node_modules/${name}/package.json`, folder))))
     return Object.values(packages).every((version, index) => found[index] === version)

@@ -2,37 +2,42 @@
 import type { Regime } from './regimes.js'
 
 export interface Figure {
-  readonly w: Regime | 'w4' | 'w8'
+  readonly w: Regime | 'w2' | 'w2b' | 'w2b io' | 'w2b files' | 'w4' | 'w8'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, else a word. */
   readonly what: string
-  readonly unit: 'µs/step' | 'ms' | 'bytes'
+  readonly unit: 'µs/step' | 'µs/call' | 'ms' | 'bytes'
   readonly best: number
   readonly median: number
+  readonly worst: number
   readonly samples: number
 }
 
 export interface Figures {
-  add(figure: Omit<Figure, 'best' | 'median' | 'samples'>, samples: readonly number[]): void
+  add(figure: Omit<Figure, 'best' | 'median' | 'worst' | 'samples'>, samples: readonly number[]): void
   readonly all: readonly Figure[]
-  /** The best of one contender at one thing. */
+  /** One contender at one thing. */
+  find(w: Figure['w'], contender: string, what: string): Figure | undefined
   best(w: Figure['w'], contender: string, what: string): number | undefined
 }
 
 export function createFigures(): Figures {
   const all: Figure[] = []
+  const find: Figures['find'] = (w, contender, what) => all.find((figure) => figure.w === w && figure.contender === contender && figure.what === what)
   return {
     all,
+    find,
     add(figure, samples) {
       const sorted = [...samples].sort((one, other) => one - other)
       const best = rounded(sorted[0] ?? Number.NaN)
       const median = rounded(sorted[sorted.length >> 1] ?? Number.NaN)
-      const whole: Figure = { ...figure, best, median, samples: samples.length }
+      const worst = rounded(sorted.at(-1) ?? Number.NaN)
+      const whole: Figure = { ...figure, best, median, worst, samples: samples.length }
       all.push(whole)
       console.log(JSON.stringify(whole))
     },
-    best: (w, contender, what) => all.find((figure) => figure.w === w && figure.contender === contender && figure.what === what)?.best,
+    best: (w, contender, what) => find(w, contender, what)?.best,
   }
 }
 

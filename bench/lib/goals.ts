@@ -2,6 +2,7 @@
 import type { Figure, Figures } from './figures.js'
 import { regimeNames } from './regimes.js'
 import type { Regime } from './regimes.js'
+import { calls, idealMs } from './w2.js'
 import { messages } from './w4.js'
 
 export interface Goal {
@@ -25,7 +26,7 @@ const wanted: readonly Wanted[] = [
 ]
 
 export function judge(figures: Figures): Goal[] {
-  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w4Goals(figures), ...w8Goals(figures)]
+  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w4Goals(figures), ...w8Goals(figures)]
 }
 
 function w1Goals(figures: Figures, regime: Regime): Goal[] {
@@ -50,6 +51,36 @@ function w1Goals(figures: Figures, regime: Regime): Goal[] {
 function fastestPeer(figures: readonly Figure[], regime: Regime, size: string): Figure | undefined {
   const peers = figures.filter(({ w, kind, what }) => w === regime && kind === 'peer' && what === size)
   return peers.sort((one, other) => one.best - other.best)[0]
+}
+
+const toolModes = ['skein memory', 'skein local']
+
+function w2Goals(figures: Figures): Goal[] {
+  const ideal = idealMs(figures)
+  if (ideal === undefined) return []
+  return toolModes.flatMap((contender): Goal[] => {
+    const stall = figures.find('w2', contender, 'longest stall')
+    return [
+      { text: `W2: ${contender}, ${calls} calls of a step ÷ ideal`, limit: 1.1, got: quotient(figures.best('w2', contender, 'wall'), ideal), unit: '×' },
+      { text: `W2: ${contender}, longest stall of a step, median`, limit: 10, got: stall?.median, unit: 'ms' },
+      { text: `W2: ${contender}, longest stall of all steps`, limit: 10, got: stall?.worst, unit: 'ms' },
+    ]
+  })
+}
+
+function w2bGoals(figures: Figures): Goal[] {
+  const bare = figures.best('w2b', 'piscina (floor)', 'one by one')
+  if (bare === undefined) return []
+  const own = (contender: string, what: string): number | undefined => figures.best('w2b', contender, what)
+  const there = own('skein memory', 'step')
+  const here = own('skein memory', 'step on the host')
+  const added = there === undefined || here === undefined ? undefined : there - here
+  return [
+    { text: 'W2B: a trivial worker call through the pool ÷ a bare Piscina round trip', limit: 3, got: quotient(own('skein pool', 'one by one'), bare), unit: '×' },
+    { text: 'W2B: what a worker adds to a step (skein memory) ÷ a bare Piscina round trip', limit: 3, got: quotient(added, bare), unit: '×' },
+    { text: 'W2B: the whole step (skein memory) ÷ a bare Piscina round trip', limit: 3, got: quotient(there, bare), unit: '×' },
+    ...toolModes.map((contender): Goal => ({ text: `W2B: ${contender}, 64 calls that wait 200 ms on 2 threads`, limit: 500, got: figures.best('w2b io', contender, 'threads at work'), unit: 'ms' })),
+  ]
 }
 
 function w4Goals(figures: Figures): Goal[] {

@@ -1,9 +1,10 @@
 /** RESULTS.md: the figures of one run as tables, with what they were measured on and which goals they meet. */
 import type { Contender, Missing } from './contenders.js'
-import type { Figure } from './figures.js'
+import type { Figure, Figures } from './figures.js'
 import type { Goal } from './goals.js'
 import { regimeNames, regimes } from './regimes.js'
 import type { Regime } from './regimes.js'
+import { idealMs } from './w2.js'
 
 export interface Circumstances {
   readonly command: string
@@ -17,12 +18,16 @@ export interface Circumstances {
   readonly missing: readonly Missing[]
 }
 
-export function toMarkdown(figures: readonly Figure[], goals: readonly Goal[], around: Circumstances): string {
+export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal[], around: Circumstances): string {
   const sections = [
     '# Benchmarks\n\nWritten by `npm run bench`; do not edit. The workloads, and what is in and out of the clock, are in [README.md](README.md).',
     circumstances(around),
     goalTable(goals),
     ...regimeNames.map((regime) => w1Table(figures, regime)),
+    w2Table(figures, idealMs({ find })),
+    plainTable('W2B: a trivial call on a worker thread', 'w2b', figures),
+    plainTable('W2B: 64 calls of 200 ms in one step, 2 threads', 'w2b io', figures),
+    plainTable('W2B: a step whose call writes a file of 1 KB', 'w2b files', figures),
     plainTable('W4: a thread on disk, opened by a new process', 'w4', figures),
     plainTable('W8: start-up', 'w8', figures),
   ]
@@ -69,6 +74,18 @@ function w1Table(figures: readonly Figure[], regime: Regime): string {
     }),
   ])
   return `## ${regime.toUpperCase()}: µs per step, best (median)\n\n${capital(regimes[regime].title)}.\n\n${table(['k', ...sizes], rows)}`
+}
+
+function w2Table(figures: readonly Figure[], ideal: number | undefined): string {
+  if (ideal === undefined) return ''
+  const rows = figures.flatMap((wall) => {
+    if (wall.w !== 'w2' || wall.what !== 'wall') return []
+    const stall = figures.find(({ w, contender, what }) => w === 'w2' && contender === wall.contender && what === 'longest stall')
+    const times = (value: number): string => (value / ideal).toFixed(2)
+    return [[wall.contender, `${times(wall.best)} (${times(wall.median)})`, `${wall.best} (${wall.median})`, `${stall?.median} (${stall?.worst})`, String(wall.samples)]]
+  })
+  const head = ['who', '× ideal, best (median)', 'wall ms, best (median)', 'longest stall ms, median (worst)', 'n']
+  return `## W2: 16 calls of 20 ms in one step\n\nIdeal: ${ideal.toFixed(1)} ms, from the fastest single call of this run.\n\n${table(head, rows)}`
 }
 
 function plainTable(title: string, w: Figure['w'], figures: readonly Figure[]): string {

@@ -27,8 +27,7 @@ interface Stored {
 }
 
 export async function measureW4(contenders: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
-  const durable = contenders.filter(({ kind, mode, name }) => (kind === 'skein' ? mode === 'local' : kind === 'floor' || mode === 'sqlite' || name.startsWith('cognipeer')))
-  const able = settings.quick ? durable.filter(({ mode }) => mode !== 'sqlite') : durable
+  const able = settings.quick ? contenders.filter(({ mode }) => mode !== 'sqlite') : contenders
   await withFolder(async (folder) => {
     const short: Stored[] = []
     for (const contender of able) short.push(await prepare({ contender, settings, figures, folder, length: messages.short }))

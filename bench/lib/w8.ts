@@ -12,8 +12,7 @@ const started = imported.extend({ createMs: z.number(), firstTokenMs: z.number()
 
 const times = { full: 10, quick: 5 }
 
-export async function measureW8(contenders: readonly Contender[], { dist, quick }: Settings, figures: Figures): Promise<void> {
-  const skein = contenders.find(({ name }) => name === 'skein local')
+export async function measureW8([skein]: readonly Contender[], { dist, quick }: Settings, figures: Figures): Promise<void> {
   if (!skein) return
   const cli = fileURLToPath(new URL('src/cli/main.js', dist))
   const samples = { import: [] as number[], createSkein: [] as number[], 'first token': [] as number[], 'first token since start': [] as number[], '--help': [] as number[], 'node alone': [] as number[] }

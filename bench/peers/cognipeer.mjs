@@ -9,13 +9,16 @@ import { z } from 'zod'
 export function adapter(work, { file }) {
   const tool = createTool({ name: 'work', description: 'work', schema: z.object({ x: z.number() }), func: async ({ x }) => work.trivial(x), maxExecutionsPerRun: null })
 
-  function agent(reply, maxToolCalls) {
+  const seeded = z.object({ seed: z.number(), iterations: z.number() })
+  const hash = createTool({ name: 'hash', description: 'hash', schema: seeded, func: async (args) => work.hashHere(args), maxExecutionsPerRun: null })
+
+  function agent(reply, maxToolCalls, tools = [tool]) {
     const model = { modelName: 'scripted', bindTools: () => model, invoke: async (messages) => reply(messages) }
     return createSmartAgent({
       name: 'worker',
       systemPrompt: work.system,
       model,
-      tools: [tool],
+      tools,
       runtimeProfile: 'balanced',
       planning: { mode: 'off' },
       summarization: false,
@@ -44,6 +47,17 @@ export function adapter(work, { file }) {
   const start = () => ({ messages: [{ role: 'user', content: work.prompt }], toolHistory: [] })
 
   return {
+    async w2() {
+      return async (given) => {
+        const hashing = (messages) => {
+          const calls = work.hashesAt(stepOf(messages), given)
+          if (!calls) return { role: 'assistant', content: 'done' }
+          return { role: 'assistant', content: work.text, tool_calls: calls.map((args, index) => ({ id: `c${index}`, type: 'function', function: { name: 'hash', arguments: JSON.stringify(args) } })) }
+        }
+        const { messages } = await agent(hashing, given.calls + 5, [hash]).invoke(start())
+        return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
+      }
+    },
     w1: (steps) => agent(scripted(steps), steps + 5).invoke(start()),
     async w4prep(messages) {
       const steps = messages / 2 - 1

@@ -35,7 +35,8 @@ class Scripted extends BaseChatModel {
 
 export function adapter(work, { mode, file }) {
   const worker = tool(async ({ x }) => work.trivial(x), { name: 'work', description: 'work', schema: z.object({ x: z.number() }) })
-  const agent = (reply, checkpointer) => createAgent({ model: new Scripted(reply), tools: [worker], systemPrompt: work.system, ...(checkpointer && { checkpointer }) })
+  const hash = tool(async (args) => work.hashHere(args), { name: 'hash', description: 'hash', schema: z.object({ seed: z.number(), iterations: z.number() }) })
+  const agent = (reply, checkpointer, tools = [worker]) => createAgent({ model: new Scripted(reply), tools, systemPrompt: work.system, ...(checkpointer && { checkpointer }) })
   const scripted = (steps) => (messages) => {
     const step = (messages.length - 2) / 2
     const args = work.callAt(step, steps)
@@ -46,6 +47,16 @@ export function adapter(work, { mode, file }) {
   let used = ''
 
   return {
+    async w2() {
+      return async (given) => {
+        const hashing = (messages) => {
+          const calls = work.hashesAt(messages.length === 2 ? 0 : 1, given)
+          return calls ? new AIMessage({ content: work.text, tool_calls: calls.map((args, index) => ({ id: `c${index}`, name: 'hash', args, type: 'tool_call' })) }) : new AIMessage('done')
+        }
+        const { messages } = await ask(agent(hashing, undefined, [hash]), work.prompt, 25)
+        return () => work.assertHashes(messages.filter((message) => message.getType() === 'tool').map(({ content }) => content), given)
+      }
+    },
     /** A new database for every thread: an old one would only slow it down. */
     w1(steps) {
       used = `${file}.${files++}`

@@ -1,8 +1,9 @@
 /** The floor: a hand-written loop, and for W4 a file of JSON lines. Nothing is checked, kept or recoverable. */
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 
-export function adapter(work, { file }) {
-  const tools = { work: async ({ x }) => work.trivial(x) }
+export function adapter(work, { file, mode }) {
+  const tools = { work: async ({ x }) => work.trivial(x), hash: async (args) => work.hashHere(args) }
 
   async function loop(model, messages) {
     for (;;) {
@@ -22,10 +23,23 @@ export function adapter(work, { file }) {
     if (!args) return { role: 'assistant', content: 'done' }
     return { role: 'assistant', content: work.text, toolCalls: [{ id: `c${step}`, name: 'work', args: JSON.stringify(args) }] }
   }
+  const hashing = (given) => async (messages) => {
+    const calls = work.hashesAt(messages.length === 2 ? 0 : 1, given)
+    if (!calls) return { role: 'assistant', content: 'done' }
+    return { role: 'assistant', content: work.text, toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'hash', args: JSON.stringify(args) })) }
+  }
   const user = (content) => ({ role: 'user', content })
   const lines = (messages) => `${messages.map((message) => JSON.stringify(message)).join('\n')}\n`
 
   return {
+    /** Mode `piscina` has its tool in worker threads, as many as there are cores. */
+    async w2() {
+      if (mode === 'piscina') this.close = await hashElsewhere(tools)
+      return async (given) => {
+        const messages = await loop(hashing(given), [{ role: 'system', content: work.system }, user(work.prompt)])
+        return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
+      }
+    },
     w1: (steps) => loop(scripted(steps, 2), [{ role: 'system', content: work.system }, user(work.prompt)]),
     async w4prep(messages) {
       const kept = await loop(scripted(messages / 2 - 1, 1), [user(work.prompt)])
@@ -46,4 +60,12 @@ export function adapter(work, { file }) {
       return { seen }
     },
   }
+}
+
+async function hashElsewhere(tools) {
+  const { Piscina } = await import('piscina')
+  const count = availableParallelism()
+  const pool = new Piscina({ filename: new URL('../worker.mjs', import.meta.url).href, name: 'hash', minThreads: count, maxThreads: count })
+  tools.hash = (args) => pool.run(args)
+  return () => pool.destroy()
 }

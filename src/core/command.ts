@@ -55,7 +55,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('decide'), call: z.string(), decision: z.enum(['approve', 'reject']), args: json.optional(), comment: z.string().optional(), by: z.string().optional() }),
   z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
-  z.strictObject({ kind: z.literal('change'), changes }),
+  /** Refused when what was read has changed since. */
+  z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

@@ -46,8 +46,8 @@ export interface Hold {
   readonly why: HoldReason
   readonly prompt?: string
   readonly defaults?: Json
-  readonly deadlineAt?: number
-  /** What is decided when the deadline comes. */
+  /** How long it waits, and what is decided then. */
+  readonly deadlineMs?: number
   readonly atDeadline?: 'approve' | 'reject'
 }
 
@@ -114,6 +114,13 @@ export interface ModelReplied {
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */
 export interface CallBegan {
   readonly type: 'call.began'
+  readonly step: number
+  readonly index: number
+}
+
+/** The intent is taken back: the host has stopped, and the body had not started. */
+export interface CallUnbegun {
+  readonly type: 'call.unbegun'
   readonly step: number
   readonly index: number
 }
@@ -251,6 +258,7 @@ export type Fact =
   | TurnStarted
   | ModelReplied
   | CallBegan
+  | CallUnbegun
   | CallReturned
   | CallSettled
   | CallHeld

@@ -81,12 +81,9 @@ export class Attempt implements Listener {
   }
 
   begin(): Promise<Attempted> {
-    const { signal } = this.#job.cancel
-    const onAbort = (): void => this.#end(toFailure(signal.reason, 'CANCELLED'))
-    signal.addEventListener('abort', onAbort, { once: true })
-    this.#stops.push(() => signal.removeEventListener('abort', onAbort))
-    if (signal.aborted) onAbort()
-    else this.#stops.push(this.#means.places.enter(() => this.#start()))
+    const { cancel } = this.#job
+    this.#stops.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
+    if (!cancel.reason) this.#stops.push(this.#means.places.enter(() => this.#start()))
     return this.#result
   }
 

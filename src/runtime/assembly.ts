@@ -3,13 +3,25 @@
  * journal.
  */
 import { resultMessage } from '../../actors/thread/fold.js'
-import { close, createSlots, drain, fill, settle } from '../../actors/thread/slots.js'
+import { begin, close, closeRest, createSlots, drain, edit, fill, release, settle, unbegin } from '../../actors/thread/slots.js'
 import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'
 import { callId } from '../core/message.js'
 import type { Message } from '../core/message.js'
-import type { RecordedCall } from '../core/record.js'
-import { denied } from '../../actors/thread/denied.js'
+import type { CallDecided, RecordedCall } from '../core/record.js'
+import { cutOff, denied } from '../../actors/thread/denied.js'
+
+function decide(slots: Slots, event: CallDecided): boolean {
+  const slot = slots.items[event.index]
+  if (!slot) return false
+  if (event.decision === 'reject') close(slots, slot, denied(slot, event))
+  else {
+    release(slots, slot)
+    if (event.call) edit(slots, slot, event.call)
+    unbegin(slots, event.index)
+  }
+  return true
+}
 
 export function createAssembly() {
   let slots: Slots = createSlots([])
@@ -19,7 +31,7 @@ export function createAssembly() {
     drain(slots, (slot, index, outcome) => ready.push(resultMessage(slot, outcome, { step, index, at })))
     yield* ready
   }
-  function* begin(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string }): Generator<Message> {
+  function* open(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string }): Generator<Message> {
     const { calls, at, text, reasoning } = asked
     step = asked.step
     slots = createSlots(calls, at)
@@ -40,13 +52,15 @@ export function createAssembly() {
         return fill(slots, event.index, event)
       case 'call.settled':
         return settle(slots, event) !== undefined
-      case 'call.decided': {
-        const slot = slots.items[event.index]
-        if (!slot) return false
-        if (event.decision === 'reject') close(slots, slot, denied(slot, event))
-        else if (event.call) Object.assign(slot, { call: event.call, edited: true })
+      case 'call.decided':
+        return decide(slots, event)
+      case 'call.began':
+        return begin(slots, event.index)
+      case 'call.unbegun':
+        return unbegin(slots, event.index)
+      case 'turn.ended':
+        closeRest(slots, cutOff(event))
         return true
-      }
       default:
         return false
     }
@@ -56,8 +70,8 @@ export function createAssembly() {
       if (event.type === 'message.received') {
         const { id, role, text, at, silent } = event
         yield { id, role, text, at, ...(silent && { silent }) }
-      } else if (event.type === 'model.replied') yield* begin(event)
-      else if (event.type === 'calls.made') yield* begin({ ...event, text: '' })
+      } else if (event.type === 'model.replied') yield* open(event)
+      else if (event.type === 'calls.made') yield* open({ ...event, text: '' })
       else if (land(event)) yield* results(event.at)
     },
   }

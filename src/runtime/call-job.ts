@@ -26,13 +26,13 @@ export interface CallVoice {
 }
 
 /** One for all tries of a call: what is said is numbered on. */
-export function createCallVoice({ state, speak }: Wanting, { step, index }: CallEffect): CallVoice {
+export function createCallVoice({ state, speak }: Wanting, { step, index, again }: CallEffect): CallVoice {
   let last: DeltaEvent[] = []
   let number = 0
   return {
     said(what) {
       const tool = state.slots.items[index]?.call.tool ?? ''
-      const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: 1, index, call: callId(step, index), tool, number: number++ }
+      const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: again ? 2 : 1, index, call: callId(step, index), tool, number: number++ }
       const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
       last.push(event)
       if (last.length > 2 * remembered) last = last.slice(-remembered)

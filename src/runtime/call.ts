@@ -9,7 +9,7 @@ import type { Landing } from '../../actors/thread/commands.js'
 import type { Slot } from '../../actors/thread/slots.js'
 import { createCancel } from '../core/cancel.js'
 import type { CallEffect, Outcome } from '../core/effect.js'
-import { SkeinError, failure, toFailure } from '../core/failure.js'
+import { SkeinError, failure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import { callId } from '../core/message.js'
 import type { Landed } from '../core/record.js'
@@ -33,8 +33,8 @@ export function runCall(means: Means, wanting: Wanting, effect: CallStart): Star
   const job = slot && new CallJob({ means, wanting, effect, slot, cancel, voice })
   if (slot && job) {
     const { land } = wanting
-    const failed = (thrown: unknown): Landing => ({ kind: 'returned', step: effect.step, index: effect.index, landed: { outcome: { ok: false, failure: toFailure(thrown, 'TOOL_FAILED') }, ...(effect.again && { again: true }) } })
-    carryOut(means, job, { effect, slot }).then(land, (thrown: unknown) => land(failed(thrown)))
+    // Only the store can fail here: what came of the body could not be kept, so the thread starts over from its journal.
+    carryOut(means, job, { effect, slot }).then(land, wanting.storeFailed)
   }
   return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
 }
@@ -63,12 +63,20 @@ async function runEffect(means: Means, job: CallJob, recovered: boolean): Promis
   const first = recovered ? undefined : await withRetries(means, job, lostThread)
   if (first && (first.outcome.ok || first.outcome.failure.code !== 'WORKER_CRASHED')) return first
   const tool = job.definition
-  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return means.pool.run(job)
+  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return onceMore(means, job)
   const found = tool?.probe && (await means.pool.run(job.probing()))
-  if (found?.outcome.ok) return found.outcome.value === null ? means.pool.run(job) : found
+  if (found?.outcome.ok) return found.outcome.value === null ? onceMore(means, job) : found
   const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
   if (tool?.onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
   return { outcome: unknown(`${message}; find out before you ask for it again`, found && !found.outcome.ok ? found.outcome.failure : undefined) }
+}
+
+/** What dies twice is not tried for ever. */
+async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
+  const returned = await pool.run(job)
+  const { outcome } = returned
+  if (outcome.ok || outcome.failure.code !== 'WORKER_CRASHED') return returned
+  return { outcome: unknown(`${job.tool} was run again and its thread died again, so it may have happened; find out before you ask for it again`, outcome.failure) }
 }
 
 function unknown(message: string, cause?: Failure): Outcome {

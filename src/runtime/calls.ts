@@ -10,7 +10,6 @@ import { hash } from 'node:crypto'
 import { effectOf } from '../agent/effect.js'
 import type { App } from '../agent/app.js'
 import type { ToolDefinition } from '../agent/define.js'
-import type { Clock } from '../core/clock.js'
 import { failure, toFailure } from '../core/failure.js'
 import { canonical, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
@@ -20,7 +19,6 @@ import { checkArgs } from '../tools/args.js'
 
 export interface CallDesk {
   readonly app: App
-  readonly clock: Clock
 }
 
 export interface Asker {
@@ -30,7 +28,7 @@ export interface Asker {
 }
 
 /** A promise only where a definition's function gives one. */
-export function recordCall({ app, clock }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
+export function recordCall({ app }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
     const known = [...asker.allowed].join(', ') || 'none'
@@ -42,9 +40,9 @@ export function recordCall({ app, clock }: CallDesk, asker: Asker, { tool: name,
     const call = described(app, tool, checked.args)
     if (tool.execute === false) return { ...call, hold: { why: 'person' } }
     const needed = approvalNeeded(tool, checked.args, asker)
-    if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool, clock) } : call
+    if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool) } : call
     return needed.then(
-      (yes) => (yes ? { ...call, hold: approvalOf(tool, clock) } : call),
+      (yes) => (yes ? { ...call, hold: approvalOf(tool) } : call),
       (thrown: unknown) => unasked(tool, checked.args, thrown),
     )
   } catch (thrown) {
@@ -64,13 +62,15 @@ function described(app: App, tool: ToolDefinition, args: Json): RecordedCall {
   const { sideEffect, commutes } = effectOf(tool, app)
   const policy = policyOf(tool, args)
   const reads = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
+  // Nobody is asked because of what a body saw too early.
+  const ahead = sideEffect === false && !tool.onToolCalled
   return {
     tool: tool.name,
     args,
     ...(sideEffect === true && { sideEffect: true as const }),
     ...(sideEffect === true && commutes && { commutes: true as const }),
-    ...(sideEffect === false && { ahead: true as const }),
-    ...(reads && sideEffect !== false && { inTurn: true as const }),
+    ...(ahead && { ahead: true as const }),
+    ...(reads && !ahead && { inTurn: true as const }),
     ...(policy && { policy }),
   }
 }
@@ -91,12 +91,12 @@ function approvalNeeded({ needsApproval, args: schema }: ToolDefinition, args: J
   return typeof needsApproval === 'function' ? needsApproval(schema.parse(args), { threadId }) : needsApproval === true
 }
 
-function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition, clock: Clock): Hold {
+function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {
   return {
     why: 'approval',
     ...(approvalPrompt !== undefined && { prompt: approvalPrompt }),
     ...(approvalDefaults !== undefined && { defaults: approvalDefaults }),
-    ...(approvalDeadline && { deadlineAt: clock.now() + approvalDeadline.afterMs, atDeadline: approvalDeadline.decision }),
+    ...(approvalDeadline && { deadlineMs: approvalDeadline.afterMs, atDeadline: approvalDeadline.decision }),
   }
 }
 

@@ -44,6 +44,8 @@ export interface Wanting {
   /** Resolves when the calls before this one of the step are settled. */
   turn(index: number): Promise<void>
   land(landing: Landing): void
+  /** What the effect needs to keep could not be kept (TH5). */
+  storeFailed(thrown: unknown): void
 }
 
 export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Started {

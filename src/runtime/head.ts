@@ -39,7 +39,7 @@ function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
       ...(prompt !== undefined && { prompt }),
       ...(defaults !== undefined && { defaults }),
       ...(deadlineAt !== undefined && { deadlineAt, ...(atDeadline && { atDeadline }) }),
-      ...(began && { unknown: true as const }),
+      ...(began && why === 'approval' && { unknown: true as const }),
     },
   ]
 }

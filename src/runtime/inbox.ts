@@ -11,7 +11,7 @@ import { toJson } from '../core/json.js'
 import { post } from './post.js'
 import { createQueue } from './queue.js'
 import type { ThreadMeans } from './thread.js'
-import { treeTopic } from './news.js'
+import { toNews, treeTopic } from './news.js'
 
 export interface InboxItem extends Pending {
   /** `<thread>/<call>`: what `approve`, `reject` and `answer` take. */
@@ -87,7 +87,7 @@ function parseId(id: string): { readonly thread: string; readonly call: string }
 async function* watchInbox({ backend, closed }: ThreadMeans, { root, signal }: { readonly root: string; readonly signal?: AbortSignal }, list: () => Promise<readonly InboxItem[]>): AsyncGenerator<readonly InboxItem[]> {
   const bell = createQueue<'ring'>(signal ? AbortSignal.any([closed, signal]) : closed)
   const ring = (): void => bell.push('ring')
-  const stop = backend.signals.subscribe(treeTopic(root), ring, ring)
+  const stop = backend.signals.subscribe(treeTopic(root), (value) => toNews(value)?.kind === 'committed' && ring(), ring)
   try {
     let before = ''
     for (let rung: 'ring' | undefined = 'ring'; rung; rung = await bell.next()) {

@@ -16,10 +16,20 @@ import { toOutcome } from '../tools/outcome.js'
 import { recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
 
-type Ordered = { readonly order: Order } | { readonly refused: Failure }
+export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 
-/** A promise only where a definition's function gives one. */
+/** A promise only where a definition's function gives one. What such a function throws is an answer too. */
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
+  const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
+  try {
+    const ordered = orderOf(means, state, command)
+    return ordered instanceof Promise ? ordered.catch(refused) : ordered
+  } catch (thrown) {
+    return refused(thrown)
+  }
+}
+
+function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
   if (command.kind !== 'call') return { order: command }

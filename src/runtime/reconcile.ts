@@ -37,6 +37,8 @@ export class Reconciler {
   readonly #inFlight = new Map<string, Flight>()
   readonly #counts = { model: 0, call: 0, deadline: 0 }
   #waiting = 0
+  /** Calls whose turn has come, and that wait for a place. */
+  readonly #goingOn: { readonly key: string; readonly resolve: () => void }[] = []
   #backlog: readonly Effect[] = []
   #next = 0
 
@@ -61,14 +63,25 @@ export class Reconciler {
 
   /** Starts what was held back and has become ready. */
   startReady(): void {
+    while (this.#goingOn.length > 0 && !this.#full) {
+      const next = this.#goingOn.shift()
+      const flight = next && this.#inFlight.get(next.key)
+      if (!next || !flight?.waiting) continue
+      flight.waiting = false
+      this.#waiting--
+      next.resolve()
+    }
     while (this.#next < this.#backlog.length) {
       const effect = this.#backlog[this.#next]
-      const full = effect?.kind === 'call' && this.#counts.call - this.#waiting >= this.#maxParallelTools
-      if (!effect || full || !this.#starter.ready(effect)) return
+      if (!effect || (effect.kind === 'call' && this.#full) || !this.#starter.ready(effect)) return
       // First: what starts may wait at once, and ask for the next.
       this.#next++
       this.#launch(effect)
     }
+  }
+
+  get #full(): boolean {
+    return this.#counts.call - this.#waiting >= this.#maxParallelTools
   }
 
   #launch(effect: Effect): void {
@@ -85,13 +98,18 @@ export class Reconciler {
     return true
   }
 
-  /** The call does nothing but wait for its turn, or goes on. */
-  waits(key: string, waiting: boolean): void {
+  /** The call does nothing but wait for its turn: it needs no place. */
+  rest(key: string): void {
     const flight = this.#inFlight.get(key)
-    if (!flight || (flight.waiting ?? false) === waiting) return
-    flight.waiting = waiting
-    this.#waiting += waiting ? 1 : -1
-    if (waiting) this.startReady()
+    if (!flight || flight.waiting) return
+    flight.waiting = true
+    this.#waiting++
+    this.startReady()
+  }
+
+  /** Its turn has come: it gets the next place, before anything new starts. One that was ended meanwhile is never told. */
+  goOn(key: string, resolve: () => void): void {
+    this.#goingOn.push({ key, resolve })
   }
 
   /** Aborts everything (of one kind) and forgets what was held back. */

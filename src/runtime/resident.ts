@@ -25,7 +25,7 @@ import type { Effect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
-import type { Fact, ThreadRecord } from '../core/record.js'
+import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
 import { runCall } from './call.js'
 import { awaitDeadline, callModel } from './effects.js'
 import type { Means, Wanting } from './effects.js'
@@ -33,6 +33,7 @@ import { headOf } from './head.js'
 import { pack } from './journal.js'
 import { openMail } from './mail.js'
 import { toOrder } from './orders.js'
+import type { Ordered } from './orders.js'
 import { answerTopic, asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
@@ -76,7 +77,7 @@ export class Resident {
   /** The last record that gave an outcome to a call. */
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
-  readonly #begun = new Set<string>()
+  readonly #begun = new Map<string, CallBegan>()
   #sinceSnapshot: number
   #reconciled = -1
   #records: ThreadRecord[] = []
@@ -84,6 +85,8 @@ export class Resident {
   #replies: Reply[] = []
   #lastMail = 0
   #readingMail = false
+  /** Mail that a definition's function is asked about. */
+  #aside = 0
   #moreMail = false
   #committing = false
   #stopped = false
@@ -106,6 +109,7 @@ export class Resident {
       speak: (make) => this.#speak(make),
       turn: () => Promise.resolve(),
       land: () => undefined,
+      storeFailed: (thrown) => this.stop(toFailure(thrown, 'STORE_FAILED')),
     }
     this.#turns = createTurns(state)
     this.#reconciler = new Reconciler(
@@ -133,7 +137,7 @@ export class Resident {
   }
 
   get #busy(): boolean {
-    return this.#committing || this.#readingMail || this.#records.length > 0 || this.#done.length > 0
+    return this.#committing || this.#readingMail || this.#aside > 0 || this.#records.length > 0 || this.#done.length > 0
   }
 
   get wakeAt(): number | undefined {
@@ -154,29 +158,38 @@ export class Resident {
     this.#readingMail = true
     while (this.#moreMail && !this.#stopped) {
       this.#moreMail = false
-      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) await this.#take(mail)
+      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) this.#take(mail)
     }
     this.#readingMail = false
     this.#settle()
   }
 
-  async #take(mail: StoredMail): Promise<void> {
+  #take(mail: StoredMail): void {
     this.#lastMail = mail.number
     const known = this.state.accepted.get(mail.id)
-    const answer: Answer = known ? { ok: true, seq: known.seq, ...(known.run && { run: known.run }) } : this.#obeyed(mail.id, await this.#decideMail(mail))
+    if (known) return this.#answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
+    const { means } = this.#options
+    const opened = openMail(mail, means.app)
+    const ordered = 'refused' in opened ? opened : toOrder(means, this.state, opened.command)
+    if (!(ordered instanceof Promise)) return this.#obey(mail, ordered)
+    // A definition's own function takes its time: other mail is not kept waiting. Until then this one stays in the box.
+    this.#aside++
+    void ordered.then((given) => {
+      this.#aside--
+      if (!this.#stopped && !this.#draining) this.#obey(mail, given)
+      this.#settle()
+    })
+  }
+
+  #obey(mail: StoredMail, ordered: Ordered): void {
+    const decision = 'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
+    this.#answer(mail, this.#obeyed(mail.id, decision))
+  }
+
+  #answer(mail: StoredMail, answer: Answer): void {
     this.#done.push(mail.number)
     this.#options.dirty(this)
     this.#replies.push({ command: mail.id, answer })
-  }
-
-  /** Waits only for a definition's own function: whatever else happens meanwhile is decided before. */
-  async #decideMail(mail: StoredMail): Promise<Decision> {
-    const { means } = this.#options
-    const opened = openMail(mail, means.app)
-    if ('refused' in opened) return opened
-    const ordered = toOrder(means, this.state, opened.command)
-    const given = ordered instanceof Promise ? await ordered : ordered
-    return 'refused' in given ? given : obey(this.state, { id: mail.id, command: given.order }, this.#moment())
   }
 
   #obeyed(id: string, decision: Decision): Answer {
@@ -189,7 +202,7 @@ export class Resident {
   #moment() {
     const { means, maxWallClockMs } = this.#options
     const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.brief(this.state.agent)) : undefined
-    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(maxSteps !== undefined && { maxSteps }) }
+    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, maxBegun: this.#options.maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(maxSteps !== undefined && { maxSteps }) }
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -209,7 +222,8 @@ export class Resident {
     fold(this.state, record, this.#move)
     // The end of a turn answers the calls that it leaves open.
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
-    if (record.type === 'call.began') this.#begun.add(callKey(record.step, record.index))
+    if (record.type === 'call.began') this.#begun.set(callKey(record.step, record.index), record)
+    if (record.type === 'turn.ended') this.#begun.clear()
     this.#records.push(record)
     this.#turns.advance()
     this.#options.dirty(this)
@@ -242,20 +256,23 @@ export class Resident {
     return callModel(means, wanting, effect)
   }
 
-  async #turn(key: string, index: number): Promise<void> {
-    const turn = this.#turns.wait(index)
-    if (!turn) return
-    this.#reconciler.waits(key, true)
-    this.#park()
-    await turn
-    this.#reconciler.waits(key, false)
+  #turn(key: string, index: number): Promise<void> {
+    if (this.#turns.hasCome(index)) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#turns.wait(index, () => this.#reconciler.goOn(key, resolve))
+      this.#reconciler.rest(key)
+      this.#park()
+      if (this.#draining) this.#reconciler.abortWaiting('the host is closing')
+    })
   }
 
   /** Calls that wait for their turn behind one that waits for someone do nothing more by themselves. */
   #park(): void {
     if (this.state.slots.held === 0) return
     const { step } = this.state
-    for (const index of this.#turns.waiting) this.#apply(this.#decide({ kind: 'parked', step, index }))
+    const parked = this.#turns.waiting.flatMap((index) => this.#decide({ kind: 'parked', step, index }))
+    for (const fact of parked) this.#record(fact)
+    if (parked.length > 0) this.#reconcile()
   }
 
   #decide(landing: Landing): readonly Fact[] {
@@ -348,6 +365,8 @@ export class Resident {
   /** Starts nothing more, ends model calls (they can be asked again), lets running calls land. */
   drain(): void {
     this.#draining = true
+    for (const { step, index } of this.#begun.values()) this.#record({ type: 'call.unbegun', step, index })
+    this.#begun.clear()
     this.#reconciler.abortAll('the host is closing', 'model')
     this.#reconciler.abortWaiting('the host is closing')
     this.#settle()

@@ -3,7 +3,7 @@
  *
  * RW1 A call is answered once: an outcome that was found stale, or was replaced, is never given as its answer.
  */
-import { denied } from '../../actors/thread/denied.js'
+import { cutOff, denied } from '../../actors/thread/denied.js'
 import type { Outcome } from '../core/effect.js'
 import type { SkeinEvent, ToolResult } from '../core/event.js'
 import type { Json } from '../core/json.js'
@@ -42,61 +42,74 @@ function contextsIn(event: SkeinEvent, provisional: ReadonlyMap<string, ToolResu
   return (changes?.values ?? []).flatMap(({ key, value = null }) => (key === 'shared' ? [{ of: key, value }] : key.startsWith('context/') ? [{ of: key.slice('context/'.length), value }] : []))
 }
 
-export function createRunCalls() {
-  const calls = new Map<string, RunCall>()
-  const provisional = new Map<string, ToolResult>()
-  const began = new Set<string>()
+export class RunCalls {
+  readonly calls = new Map<string, RunCall>()
+  readonly #provisional = new Map<string, ToolResult>()
+  readonly #began = new Set<string>()
 
-  function update(id: string, change: Partial<RunCall>): RunCall[] {
-    const known = calls.get(id)
+  /** The calls that an event changed. */
+  take(event: SkeinEvent): RunCall[] {
+    switch (event.type) {
+      case 'model.replied':
+      case 'calls.made':
+        return asked(event.step, event.calls).map((call) => (this.calls.set(call.id, call), call))
+      case 'tool.result':
+        if (!event.provisional) return this.#update(event.call, { outcome: event.outcome })
+        this.#provisional.set(event.call, event)
+        return []
+      case 'call.settled':
+        return this.#settle(event)
+      case 'call.began':
+        this.#began.add(callId(event.step, event.index))
+        return []
+      case 'call.unbegun':
+        this.#began.delete(callId(event.step, event.index))
+        return []
+      case 'call.held':
+        return this.#update(callId(event.step, event.index), { waitsFor: event.why })
+      case 'call.decided':
+        return this.#decide(event)
+      case 'call.answered':
+        return this.#update(callId(event.step, event.index), {})
+      case 'turn.ended':
+        return this.#cut(event)
+      default:
+        return []
+    }
+  }
+
+  /** Contexts that an event changed. */
+  contexts(event: SkeinEvent): ContextUpdate[] {
+    return contextsIn(event, this.#provisional)
+  }
+
+  #update(id: string, change: Partial<RunCall>): RunCall[] {
+    const known = this.calls.get(id)
     if (!known || known.outcome) return []
     const { waitsFor: _, ...rest } = known
     const now = { ...rest, ...change }
-    calls.set(id, now)
+    this.calls.set(id, now)
     return [now]
   }
 
-  function settle(event: Extract<SkeinEvent, { type: 'call.settled' }>): RunCall[] {
-    const id = callId(event.step, event.index)
-    const result = provisional.get(id)
-    if (event.verdict === 'stale') return []
-    const outcome = event.outcome ?? result?.outcome
-    return outcome ? update(id, { outcome, ...(event.verdict === 'cached' && { fromCache: true as const }) }) : []
+  /** The turn is over, and whatever it waited for. */
+  #cut(event: Extract<SkeinEvent, { type: 'turn.ended' }>): RunCall[] {
+    const { outcome, unknown } = cutOff(event)
+    return [...this.calls.values()].filter((call) => !call.outcome).flatMap(({ id }) => this.#update(id, { outcome: this.#began.has(id) ? unknown : outcome }))
   }
 
-  return {
-    calls,
-    /** The calls that this event changed. */
-    take(event: SkeinEvent): RunCall[] {
-      switch (event.type) {
-        case 'model.replied':
-        case 'calls.made':
-          return asked(event.step, event.calls).map((call) => (calls.set(call.id, call), call))
-        case 'tool.result':
-          if (!event.provisional) return update(event.call, { outcome: event.outcome })
-          provisional.set(event.call, event)
-          return []
-        case 'call.settled':
-          return settle(event)
-        case 'call.began':
-          began.add(callId(event.step, event.index))
-          return []
-        case 'call.held':
-          return update(callId(event.step, event.index), { waitsFor: event.why })
-        case 'call.decided': {
-          const id = callId(event.step, event.index)
-          const call = calls.get(id)
-          if (!call) return []
-          if (event.decision === 'reject') return update(id, { outcome: denied({ call, ...(began.has(id) && { began: true }) }, event) })
-          return update(id, event.call ? { args: event.call.args } : {})
-        }
-        case 'call.answered':
-          return update(callId(event.step, event.index), {})
-        default:
-          return []
-      }
-    },
-    /** Contexts that this event changed. */
-    contexts: (event: SkeinEvent): ContextUpdate[] => contextsIn(event, provisional),
+  #settle(event: Extract<SkeinEvent, { type: 'call.settled' }>): RunCall[] {
+    const id = callId(event.step, event.index)
+    if (event.verdict === 'stale') return []
+    const outcome = event.outcome ?? this.#provisional.get(id)?.outcome
+    return outcome ? this.#update(id, { outcome, ...(event.verdict === 'cached' && { fromCache: true as const }) }) : []
+  }
+
+  #decide(event: Extract<SkeinEvent, { type: 'call.decided' }>): RunCall[] {
+    const id = callId(event.step, event.index)
+    const call = this.calls.get(id)
+    if (!call) return []
+    if (event.decision === 'reject') return this.#update(id, { outcome: denied({ call, ...(this.#began.has(id) && { began: true }) }, event) })
+    return this.#update(id, event.call ? { args: event.call.args } : {})
   }
 }

@@ -16,7 +16,7 @@ import { addUsage, noUsage } from '../core/usage.js'
 import type { Usage } from '../core/usage.js'
 import { follow } from './follow.js'
 import { createAssembly } from './assembly.js'
-import { createRunCalls } from './run-calls.js'
+import { RunCalls } from './run-calls.js'
 import type { ContextUpdate, RunCall } from './run-calls.js'
 import { spokenText } from './speech.js'
 import { watch } from './watch.js'
@@ -151,18 +151,18 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
 }
 
 async function callsOf(events: AsyncIterable<SkeinEvent>): Promise<RunCall[]> {
-  const log = createRunCalls()
+  const log = new RunCalls()
   for await (const event of events) log.take(event)
   return [...log.calls.values()]
 }
 
 async function* answeredCalls(events: AsyncIterable<SkeinEvent>): AsyncGenerator<RunCall> {
-  const log = createRunCalls()
+  const log = new RunCalls()
   for await (const event of events) for (const call of log.take(event)) if (call.outcome) yield call
 }
 
 async function* contextUpdates(events: AsyncIterable<SkeinEvent>): AsyncGenerator<ContextUpdate> {
-  const log = createRunCalls()
+  const log = new RunCalls()
   for await (const event of events) {
     log.take(event)
     yield* log.contexts(event)

@@ -24,8 +24,8 @@ const envelope = z.object({
   accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
   messages: z.number(),
   files: z.custom<FrozenTree>(Array.isArray),
-  // The rest is what `freeze` of this very fold version wrote.
-  state: z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) }),
+  // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal does.
+  state: z.string().transform((text): unknown => JSON.parse(text)).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
 })
 
 export interface Waking {
@@ -36,7 +36,7 @@ export interface Waking {
 export function freeze({ state, chain }: Waking): Uint8Array {
   const { transcript, accepted, files, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
-  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), state: rest })
+  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), state: JSON.stringify(rest) })
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {

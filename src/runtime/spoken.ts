@@ -11,15 +11,16 @@ interface Heard {
 
 /** What calls say belongs to a step that is answered already; each thing is told once, for as long as its step lasts. */
 function createCallsHeard() {
-  const heard = new Map<string, { readonly step: number; readonly next: Map<number, number> }>()
+  const heard = new Map<string, { readonly step: number; readonly next: Map<string, number> }>()
   return {
-    fits({ thread, step, index, number }: Extract<DeltaEvent, { readonly number: number }>): boolean {
+    fits({ thread, step, index, attempt, number }: Extract<DeltaEvent, { readonly number: number }>): boolean {
       const known = heard.get(thread)
       if (known && step < known.step) return false
-      const { next } = known?.step === step ? known : { next: new Map<number, number>() }
+      const { next } = known?.step === step ? known : { next: new Map<string, number>() }
       heard.set(thread, { step, next })
-      if (number < (next.get(index) ?? 0)) return false
-      next.set(index, number + 1)
+      const run = `${index}/${attempt}`
+      if (number < (next.get(run) ?? 0)) return false
+      next.set(run, number + 1)
       return true
     },
   }

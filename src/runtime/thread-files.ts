@@ -4,9 +4,11 @@
  *
  * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that have
  *     read it and may run again do so.
+ * TF2 Two changes at once, here or in another process, are one after the other: none is lost.
  */
 import type { Command } from '../core/command.js'
-import type { FileChange } from '../core/change.js'
+import type { FileChange, FileRead } from '../core/change.js'
+import { isSkeinError } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'
 import type { Files } from '../files/port.js'
 import { createTreeSource } from '../files/tree-source.js'
@@ -17,6 +19,9 @@ import { post } from './post.js'
 import type { ThreadMeans } from './thread.js'
 import { wake } from './wake.js'
 
+/** Others may always be faster; not that often. */
+const mostTries = 50
+
 export function createThreadFiles(means: ThreadMeans, thread: string): Files {
   const { backend, clock, chance } = means
   const copyNow = (): WorkingCopy =>
@@ -24,12 +29,20 @@ export function createThreadFiles(means: ThreadMeans, thread: string): Files {
       const { state } = await wake(backend, thread)
       return createTreeSource({ tree: state.files, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs })
     })
+  /** What was read may have changed before the change arrives: then it is done again (TF2). */
   async function using<Value>(work: (files: Files) => Promise<Value>): Promise<Value> {
-    const copy = copyNow()
-    const value = await work(copy.files)
-    const changes = await stored(means, copy)
-    if (changes.length > 0) await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes } } })
-    return value
+    for (let tries = 1; ; tries++) {
+      const copy = copyNow()
+      const value = await work(copy.files)
+      const { changes, reads } = await stored(means, copy)
+      if (changes.length === 0) return value
+      try {
+        await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
+        return value
+      } catch (thrown) {
+        if (tries === mostTries || !isSkeinError(thrown) || thrown.data?.['stale'] !== true) throw thrown
+      }
+    }
   }
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
@@ -63,10 +76,10 @@ export function createThreadFiles(means: ThreadMeans, thread: string): Files {
 }
 
 /** The changes of a working copy, their contents stored (CS3). */
-async function stored({ backend }: Pick<ThreadMeans, 'backend'>, copy: WorkingCopy): Promise<FileChange[]> {
-  const { changes, contents } = await copy.done()
+async function stored({ backend }: Pick<ThreadMeans, 'backend'>, copy: WorkingCopy): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
+  const { changes, reads, contents } = await copy.done()
   await Promise.all([...contents.values()].map((bytes) => backend.blobs.put(bytes)))
-  return [...changes]
+  return { changes: [...changes], reads: [...reads] }
 }
 
 /** What a new thread begins with. */
@@ -74,5 +87,5 @@ export async function firstFiles(means: Pick<ThreadMeans, 'backend' | 'clock'>, 
   const { backend, clock } = means
   const copy = createWorkingCopy(async () => createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
   for (const [path, content] of Object.entries(given)) await copy.files.writeFile(path, content)
-  return { files: await stored(means, copy) }
+  return { files: (await stored(means, copy)).changes }
 }

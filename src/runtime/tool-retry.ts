@@ -4,6 +4,7 @@
  */
 import type { RetryPolicy } from '../agent/define.js'
 import { createCancel } from '../core/cancel.js'
+import type { Cancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
 import { fromFailure, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
@@ -30,8 +31,9 @@ async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonl
   for (let retries = 0; ; retries++) {
     const returned = await tryOnce(means, job)
     const { outcome } = returned
-    if (outcome.ok || retries >= policy.maxRetries || job.cancel.signal.aborted || never.has(outcome.failure.code) || !wants(policy, outcome.failure)) return returned
-    if (delayMs > 0 && !(await pause(means.clock, delayMs, job.cancel.signal))) return { outcome: { ok: false, failure: toFailure(job.cancel.signal.reason, 'CANCELLED') } }
+    if (outcome.ok || retries >= policy.maxRetries || job.cancel.reason || never.has(outcome.failure.code) || !wants(policy, outcome.failure)) return returned
+    if (delayMs > 0) await pause(means.clock, delayMs, job.cancel)
+    if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2
   }
 }
@@ -39,30 +41,33 @@ async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonl
 /** With an end of its own: a time-out ends the try, not the call. */
 async function tryOnce({ pool }: Means, job: CallJob): Promise<Returned> {
   const cancel = createCancel()
-  const { signal } = job.cancel
-  const onAbort = (): void => cancel.abort(signal.reason instanceof Error ? signal.reason : new Error('cancelled'))
-  signal.addEventListener('abort', onAbort, { once: true })
+  const deafen = job.cancel.onAbort((reason) => cancel.abort(reason))
   try {
     return await pool.run(job.trying(cancel))
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    deafen()
   }
 }
 
 function wants({ shouldRetry }: RetryPolicy, failed: Failure): boolean {
-  return !final.has(failed.code) && (shouldRetry?.(fromFailure(failed)) ?? true)
+  if (final.has(failed.code)) return false
+  try {
+    return shouldRetry?.(fromFailure(failed)) ?? true
+  } catch {
+    return false // the rule is broken, not what it was asked about
+  }
 }
 
-/** False when the call was ended meanwhile. */
-function pause(clock: Clock, delayMs: number, signal: AbortSignal): Promise<boolean> {
+/** That long, or until the call is ended. */
+function pause(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
   return new Promise((resolve) => {
-    const end = (slept: boolean): void => {
-      cancel()
-      signal.removeEventListener('abort', onAbort)
-      resolve(slept)
+    const end = (): void => {
+      stop()
+      deafen()
+      resolve()
     }
-    const onAbort = (): void => end(false)
-    const cancel = clock.wakeAt(clock.now() + delayMs, () => end(true))
-    signal.addEventListener('abort', onAbort, { once: true })
+    let deafen: () => void = () => undefined
+    const stop = clock.wakeAt(clock.now() + delayMs, end)
+    deafen = cancel.onAbort(end)
   })
 }

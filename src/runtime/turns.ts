@@ -11,8 +11,9 @@ interface Waiting {
 }
 
 export interface Turns {
-  /** Undefined when its turn has come already. A call that is ended while it waits is never told. */
-  wait(index: number): Promise<void> | undefined
+  /** Whether its turn has come already. A call that is ended while it waits is never told. */
+  hasCome(index: number): boolean
+  wait(index: number, goOn: () => void): void
   /** To be asked after every record. */
   advance(): void
   /** Indexes of the calls that wait. */
@@ -22,17 +23,15 @@ export interface Turns {
 export function createTurns(state: ThreadState): Turns {
   let waiting: Waiting[] = []
   return {
-    wait(index) {
-      const { slots } = state
-      if (slots.drained >= index) return undefined
-      return new Promise((goOn) => void waiting.push({ slots, index, goOn }))
-    },
+    hasCome: (index) => state.slots.drained >= index,
+    wait: (index, goOn) => void waiting.push({ slots: state.slots, index, goOn }),
     advance() {
       if (waiting.length === 0) return
       const before = waiting
       waiting = []
       for (const each of before) {
-        if (each.slots !== state.slots) continue
+        // Its step is over, or it was answered without it: nobody wants it to go on.
+        if (each.slots !== state.slots || !state.turn || each.slots.items[each.index]?.outcome) continue
         if (each.slots.drained >= each.index) each.goOn()
         else waiting.push(each)
       }

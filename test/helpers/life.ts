@@ -45,7 +45,7 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
   { tool: 'mine', args: {}, inTurn: true },
   { tool: 'ask', args: {}, hold: { why: 'person' } },
-  { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineAt: 9_000, atDeadline: 'approve' } },
+  { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )
 

@@ -232,12 +232,12 @@ function transcriptOf(landing: readonly number[]): readonly Message[] {
 
 /** The rule in other words: what may run beside each other, given what is open before it. */
 function allowed({ items, drained }: Slots, { tally }: Turn): number[] {
-  return items.flatMap(({ outcome, hold, began, call, again }, index) => {
+  return items.flatMap(({ outcome, hold, began, call, again, answer }, index) => {
     if (outcome || hold) return []
     const unsettled = items.slice(drained, index)
     const itsTurn = unsettled.length === 0
     if (unsettled.some((earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed)) return []
-    if (call.sideEffect && !began) return []
+    if (call.sideEffect && !began && !answer) return []
     if (itsTurn) return [index]
     if (again || call.inTurn || (call.sideEffect && !call.commutes)) return []
     const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length

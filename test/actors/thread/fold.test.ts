@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
 import { createSlots, closeRest, drain, fill, hold } from '../../../actors/thread/slots.js'
+import { cutOff } from '../../../actors/thread/denied.js'
 import { createState, statusOf } from '../../../actors/thread/state.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Json } from '../../../src/core/json.js'
@@ -251,7 +252,7 @@ describe('slots', () => {
     hold(some, 0, { why: 'person', at: 1 })
     hold(some, 0, { why: 'approval', at: 1 })
     expect([some.open, some.held]).toEqual([2, 1])
-    closeRest(some, { ok: false, failure: failure('CANCELLED', 'over') })
+    closeRest(some, cutOff({ reason: 'cancelled' }))
     expect([some.open, some.held]).toEqual([0, 0])
   })
 })

@@ -6,7 +6,6 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createState } from '../../../actors/thread/state.js'
 import { definePrompt } from '../../../src/agent/define.js'
-import { manualClock } from '../../../src/core/manual-clock.js'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
 import { fromMcp } from '../../../src/tools/foreign/server.js'
@@ -115,7 +114,7 @@ describe('briefs', () => {
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding({ app, clock: manualClock() }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) => toLanding({ app }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })

@@ -1,0 +1,111 @@
+/**
+ * The master key in a file: made on first use, read ever after. Its text may be given as SKEIN_KEY as it is.
+ *
+ * VF1 The file appears whole and synced, by a link that fails where one is: processes that begin at once agree on
+ *     one key, and nobody reads half of it.
+ * VF2 A file that anyone but its owner may read or write is refused. One of another owner opens for
+ *     root alone.
+ * VF3 A file that holds no key is refused and left as it is; it is never replaced, for that would lose every secret.
+ */
+import { randomBytes } from 'node:crypto'
+import { constants } from 'node:fs'
+import { link, mkdir, open, rm } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { systemChance } from '../core/clock.js'
+import { SkeinError, isSkeinError, toFailure } from '../core/failure.js'
+import { isObject } from '../core/json.js'
+import { keyBytes } from './vault-box.js'
+import { isGuessable, keyInText } from './vault-key.js'
+
+const withModes = process.platform !== 'win32'
+/** A key with any white space around it that an editor may leave. */
+const largestFile = 1024
+
+export async function keyFromFile(path: string): Promise<Buffer> {
+  try {
+    const key = (await readKey(path)) ?? (await createKey(path))
+    if (!key) throw refused(path, { why: 'is a link to nothing, or was taken away at once', advice: 'Make what it links to, or remove it' })
+    return key
+  } catch (thrown) {
+    if (isSkeinError(thrown)) throw thrown
+    const why = toFailure(thrown, 'BAD_OPTION').message
+    throw refused(path, { why: `cannot be used: ${why}`, advice: 'Let the user that runs Skein own it and its folder, or give the key as SKEIN_KEY', cause: thrown })
+  }
+}
+
+/** Undefined when there is none. */
+async function readKey(path: string): Promise<Buffer | undefined> {
+  const file = await opened(path)
+  if (!file) return undefined
+  try {
+    const stat = await file.stat()
+    if (!stat.isFile() || stat.size > largestFile) throw noKey(path)
+    if (withModes && (stat.mode & 0o077) !== 0) {
+      const mode = (stat.mode & 0o777).toString(8).padStart(4, '0')
+      throw refused(path, { why: `has the mode ${mode}: others than its owner can use it`, advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it' })
+    }
+    const key = keyInText((await file.readFile('latin1')).trim())
+    if (!key || isGuessable(key)) throw noKey(path)
+    return key
+  } finally {
+    await file.close()
+  }
+}
+
+/** Does not wait for a writer where the path is a pipe. */
+async function opened(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (thrown) {
+    if (codeOf(thrown) === 'ENOENT') return undefined
+    throw thrown
+  }
+}
+
+/** VF1. Gives the key that is there in the end, whoever made it. */
+async function createKey(path: string): Promise<Buffer | undefined> {
+  const folder = dirname(path)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const draft = `${path}.${systemChance.id()}.new`
+  try {
+    await writeDraft(draft)
+    await link(draft, path).catch((thrown: unknown) => {
+      if (codeOf(thrown) !== 'EEXIST') throw thrown
+    })
+  } finally {
+    await rm(draft, { force: true })
+  }
+  if (withModes) await synced(await open(folder, 'r'))
+  return await readKey(path)
+}
+
+async function writeDraft(path: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600)
+  try {
+    await file.writeFile(`${randomBytes(keyBytes).toString('base64url')}\n`)
+  } finally {
+    await synced(file)
+  }
+}
+
+async function synced(file: FileHandle): Promise<void> {
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** VF3 */
+function noKey(path: string): SkeinError {
+  return refused(path, { why: 'holds no key (64 hex digits, or base64 of 32 random bytes)', advice: 'Restore it from a backup: without its key, the secrets of this store cannot be read' })
+}
+
+function refused(path: string, { why, advice, cause }: { readonly why: string; readonly advice: string; readonly cause?: unknown }): SkeinError {
+  return new SkeinError('BAD_OPTION', `the key file ${path} ${why}. ${advice}.`, { data: { path }, cause })
+}
+
+function codeOf(thrown: unknown): unknown {
+  return isObject(thrown) ? thrown['code'] : undefined
+}
