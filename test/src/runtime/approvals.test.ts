@@ -1,29 +1,14 @@
 /** Calls that wait for a person: approvals, manual tools, and tools that ask when they must. */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
-import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { looseTool } from '../../helpers/app.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { asking, begin, pending, results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
 import { defineTool } from '../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/message.js'
-import type { RequestedCall } from '../../../src/models/port.js'
-import type { Skein } from '../../../src/runtime/skein.js'
-import type { Thread } from '../../../src/runtime/thread.js'
 
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 
-function asking(tools: readonly ToolDefinition[], asked: readonly (string | RequestedCall)[] = tools.map(({ name }) => name)) {
-  return tinyApp({ tools, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...asked) : 'done') }).app
-}
-
-async function begin(skein: Skein): Promise<Thread> {
-  const thread = await skein.threads.create({ agent: 'helper', id: 't' })
-  await thread.send('go', { id: 'm' }).accepted()
-  return thread
-}
-
-const pending = (skein: Skein, count: number): Promise<void> => until(`${count} to wait`, async () => (await skein.inbox.list()).length === count)
 
 onEveryStore('approvals', (world) => {
   const pay = (ran: unknown[], more: Partial<ToolDefinition> = {}): ToolDefinition =>

@@ -2,10 +2,9 @@
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { collect } from '../../helpers/deferred.js'
+import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
-import type { Message } from '../../../src/core/message.js'
 
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 const secret = 'sk-live-0123456789'
 
 onEveryStore('variables', (world) => {

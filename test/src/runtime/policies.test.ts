@@ -2,14 +2,13 @@
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/message.js'
 import type { RequestedCall } from '../../../src/models/port.js'
 import type { Skein } from '../../../src/runtime/skein.js'
 
 const call = (tool: string, args: object = {}): RequestedCall => ({ tool, args })
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 
 /** An agent that makes these calls, step by step, and then says so. */
 function stepping(steps: readonly (readonly RequestedCall[])[], tools: readonly ToolDefinition[]) {

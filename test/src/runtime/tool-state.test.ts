@@ -3,13 +3,12 @@ import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/message.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { collect, deferred, until } from '../../helpers/deferred.js'
+import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
 
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 
 onEveryStore('what a body says', (world) => {
   const counting = (gate: Promise<unknown>): ToolDefinition =>
