@@ -5,7 +5,8 @@
 import { z } from 'zod'
 import { hash as computed, system } from './work.mjs'
 
-const dist = process.env.SKEIN_BENCH_DIST
+// A worker thread does not see the host's environment.
+const dist = process.env.SKEIN_BENCH_DIST ?? new URL('../dist/', import.meta.url)
 const { defineAgent, defineModel, definePrompt, defineTool } = await import(new URL('src/index.js', dist).href)
 const { scriptedModel } = await import(new URL('src/testing.js', dist).href)
 

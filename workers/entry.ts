@@ -3,7 +3,8 @@
  * thread, by the same URL as on the host, so no closure ever crosses a thread (D2).
  *
  * WE1 `run` never rejects; an error becomes data here, because a thrown one loses its class on the way.
- * WE2 A call that was ended before it began never begins (LI1).
+ * WE2 A call that was ended or taken back before it began never begins (LI1). Between the word that it may begin and its body
+ *     nothing is waited for.
  * WE3 An aborted body is waited for: the host ends the thread of one that does not end by itself.
  */
 import { workerData } from 'node:worker_threads'
@@ -14,14 +15,16 @@ import type { Failure } from '../src/core/failure.js'
 import type { Job, Part, Returned } from '../src/pool/port.js'
 import { createShelf } from '../src/pool/shelf.js'
 import type { Shelf } from '../src/pool/shelf.js'
-import { owned } from '../src/pool/wire.js'
+import { control, owned } from '../src/pool/wire.js'
 import type { Answer, ThreadData, WorkerTask } from '../src/pool/wire.js'
 import { createContents } from './contents.js'
 import { createDesk } from './desk.js'
 import { invoke } from './invoke.js'
 import { createLink } from './link.js'
 import type { Line } from './link.js'
+import { catchOutput, heardAs } from './output.js'
 import { startPulse } from './pulse.js'
+import { createVoice } from './voice.js'
 
 const { app, memoryMb } = workerData as ThreadData
 const mb = 1024 * 1024
@@ -29,16 +32,23 @@ const mb = 1024 * 1024
 const link = createLink()
 const contents = createContents(Math.min(32, memoryMb / 4) * mb)
 startPulse({ clock: systemClock, numbers: link.numbers, memoryMb })
+catchOutput(createVoice({ clock: systemClock, redactor: undefined, said: (what) => what.type === 'log' && link.print(what.text) }))
 
 let shelf: Promise<Shelf> | undefined
 
 const execute: Part = { part: 'execute' }
+const takenBack: Answer = { returned: lost(failure('WORKER_CRASHED', 'it was taken back before it began')), posted: 0, taken: true }
+
+/** Everything that calls need is there, or is known to be missing. */
+export async function load(): Promise<void> {
+  await (shelf ??= importTools()).catch(() => undefined)
+}
 
 export async function run(task: WorkerTask): Promise<Answer> {
-  const line = link.begin(task.call)
-  if (task.ended) line.end(task.ended)
+  const line = link.arrive(task.call)
   try {
     const returned = await returnedBy(task, line)
+    if (!returned) return takenBack
     return { returned: line.ended ? lost(line.ended) : given(returned, line), posted: line.posted }
   } catch (thrown) {
     return { returned: lost(toFailure(thrown, 'TOOL_THREW')), posted: line.posted }
@@ -47,16 +57,17 @@ export async function run(task: WorkerTask): Promise<Answer> {
   }
 }
 
-async function returnedBy(task: WorkerTask, line: Line): Promise<Returned> {
+/** Undefined: it was taken back. */
+async function returnedBy(task: WorkerTask, line: Line): Promise<Returned | undefined> {
   const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {} } = task
   const find = await (shelf ??= importTools())
   const found = find(name)
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
-  if (line.ended) return lost(line.ended) // WE2
+  if (!link.begin(task.call, line)) return line.ended ? lost(line.ended) : undefined // WE2
   if (task.timed) line.begins()
   const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
-  return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere' })
+  return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere', within: (sheet, body) => heardAs({ line, sheet }, body) })
 }
 
 /** The bytes of new files go ahead of the answer. They are the working copy's own (FC1). */
@@ -75,7 +86,7 @@ function lost(why: Failure): Returned {
 }
 
 async function importTools(): Promise<Shelf> {
-  const exported: object = await import(app)
+  const exported: object = await import(app).finally(() => Atomics.store(link.numbers, control.loaded, 1))
   const definitions = Object.values(exported).flat().filter(isDefinition)
   return createShelf(new Map(definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : []))))
 }

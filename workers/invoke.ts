@@ -23,10 +23,17 @@ export interface InvokeMeans {
   readonly clock: Clock
   /** `elsewhere`: whoever owns the thread keeps the limits, and the outcome waits for the body, which may lose it. */
   readonly limits: 'here' | 'elsewhere'
+  /** Runs all of it, so that what the body does behind our back can be told to be its. */
+  within?(sheet: Worksheet, run: () => Promise<Returned>): Promise<Returned>
 }
 
-export async function invoke(tool: ToolDefinition, job: Job, means: InvokeMeans): Promise<Returned> {
+export function invoke(tool: ToolDefinition, job: Job, means: InvokeMeans): Promise<Returned> {
   const sheet = new Worksheet(tool, job, means)
+  return means.within ? means.within(sheet, () => carryOut(tool, sheet, means)) : carryOut(tool, sheet, means)
+}
+
+async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMeans): Promise<Returned> {
+  const { job } = sheet
   try {
     const begun = begin(tool, job, new CallState(tool, sheet, invokeNested))
     const value = isWaiting(begun) ? await waited(begun, tool, { sheet, means }) : begun

@@ -2,7 +2,7 @@
  * A worker thread's line to the host, shared by all calls on the thread: questions and answers, what bodies say, and the word
  * that a call must end.
  *
- * LI1 A call that was ended before it began is found ended when it begins, however late the thread gets to it: what waits on
+ * LI1 A call that was ended or taken back before it began does not begin, however late the thread gets to it: what waits on
  *     the line is read first (WT1).
  * LI2 A call that is ended waits for nothing any more: what it asked is refused with the reason.
  * LI3 After a call is over nothing of it is said, and what it still waits for stays unanswered.
@@ -14,7 +14,7 @@ import type { Cancel } from '../src/core/cancel.js'
 import { fromFailure } from '../src/core/failure.js'
 import type { Failure } from '../src/core/failure.js'
 import type { NewContent, Said } from '../src/pool/port.js'
-import { control } from '../src/pool/wire.js'
+import { begunAt, controlLength } from '../src/pool/wire.js'
 import type { FromThread, Hello, Questions, ToThread, Topic } from '../src/pool/wire.js'
 
 interface Asked {
@@ -22,17 +22,20 @@ interface Asked {
   refused(error: Error): void
 }
 
-/** One call's end of the line. */
+/** One call's end of the line. It arrives, and begins when its tool is there. */
 export class Line {
   readonly cancel: Cancel = createCancel()
   ended: Failure | undefined
+  /** Not to begin here. */
+  taken = false
+  begun = false
   /** One-way messages so far (PP2). */
   posted = 0
   readonly #call: number
   readonly #post: (message: FromThread, move?: readonly ArrayBuffer[]) => void
   readonly #asked = new Map<number, Asked>()
   #questions = 0
-  #over = false
+  over = false
 
   constructor(call: number, post: (message: FromThread, move?: readonly ArrayBuffer[]) => void) {
     this.#call = call
@@ -40,7 +43,7 @@ export class Line {
   }
 
   say(said: Said): void {
-    if (this.#over) return
+    if (this.over) return
     this.posted++
     this.#post({ call: this.#call, said })
   }
@@ -59,7 +62,7 @@ export class Line {
     const id = ++this.#questions
     const answer = new Promise<Questions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
-      if (this.#over) return
+      if (this.over) return
       this.#asked.set(id, { answered: (gets) => resolve(gets as Questions[Each]['gets']), refused: reject })
       this.#post({ call: this.#call, id, question: { topic, ...asks } as Extract<FromThread, { question: unknown }>['question'] }, move)
     })
@@ -68,6 +71,7 @@ export class Line {
 
   hear(message: ToThread): void {
     if ('ended' in message) return this.end(message.ended)
+    if ('taken' in message) return void (this.taken ||= !this.begun)
     const asked = this.#asked.get(message.id)
     this.#asked.delete(message.id)
     if (!('failure' in message)) asked?.answered(message.gets)
@@ -85,14 +89,18 @@ export class Line {
   }
 
   close(): void {
-    this.#over = true
+    this.over = true
     this.#asked.clear()
   }
 }
 
 export interface Link {
-  begin(call: number): Line
+  arrive(call: number): Line
+  /** Whether the body may begin: nobody has ended the call or taken it back. */
+  begin(call: number, line: Line): boolean
   end(call: number, line: Line): void
+  /** For the host itself. */
+  print(text: string): void
   /** To be written by the thread's pulse. */
   readonly numbers: Int32Array
 }
@@ -100,35 +108,42 @@ export interface Link {
 /** Says hello: to be made once in a thread, before it takes calls. */
 export function createLink(): Link {
   const { port1: port, port2 } = new MessageChannel()
-  const shared = new SharedArrayBuffer(control.length * Int32Array.BYTES_PER_ELEMENT)
+  const shared = new SharedArrayBuffer(controlLength * Int32Array.BYTES_PER_ELEMENT)
   const numbers = new Int32Array(shared)
   const lines = new Map<number, Line>()
-  const early = new Map<number, Failure>()
+  /** For calls that have not arrived. */
+  const early = new Map<number, ToThread[]>()
+  let latest = 0
   const post = (message: FromThread, move: readonly ArrayBuffer[] = []): void => port.postMessage(message, [...move])
   const hear = (message: ToThread): void => {
     const line = lines.get(message.call)
     if (line) line.hear(message)
-    else if ('ended' in message && message.call > Atomics.load(numbers, control.begun)) early.set(message.call, message.ended)
+    else if (message.call > latest) early.set(message.call, [...(early.get(message.call) ?? []), message])
   }
   port.on('message', hear)
   const hello: Hello = { hello: 'skein', thread: threadId, port: port2, control: shared }
   parentPort?.postMessage(hello, [port2])
   return {
     numbers,
-    begin(call) {
-      Atomics.store(numbers, control.begun, call)
+    arrive(call) {
+      latest = call
       const line = new Line(call, post)
       lines.set(call, line)
-      drain(port, hear) // LI1
-      const ended = early.get(call)
-      if (ended) line.end(ended)
+      for (const message of early.get(call) ?? []) line.hear(message)
       early.delete(call)
       return line
+    },
+    begin(call, line) {
+      Atomics.store(numbers, begunAt(call), call)
+      drain(port, hear) // LI1
+      line.begun = !line.ended && !line.taken
+      return line.begun
     },
     end(call, line) {
       line.close()
       lines.delete(call)
     },
+    print: (printed) => post({ call: 0, printed }),
   }
 }
 

@@ -16,7 +16,6 @@ import { archiveReader, callArgs, todoValue } from '../src/tools/runtime-tools.j
 import type { RuntimeState, TodoValue } from '../src/tools/runtime-tools.js'
 import { merged, shown } from './context.js'
 import type { Context } from './context.js'
-import { variableOf } from './secrets.js'
 import type { Worksheet } from './worksheet.js'
 
 /** Runs a tool on the worksheet of the call that asks for it. */
@@ -47,7 +46,7 @@ export class CallState implements RuntimeState {
 
   get env(): ToolState['env'] {
     return async (name) => {
-      const variable = variableOf(this.#tool, name)
+      const variable = this.#tool.variables?.find((declared) => declared.name === name)
       if (!variable) throw new SkeinError('TOOL_NOT_ALLOWED', `${this.#tool.name} asked for the variable ${name}, which it does not declare; name it in \`variables\``)
       const { env } = this.#sheet.job
       const value = Object.hasOwn(env, name) ? env[name] : variable.default

@@ -13,16 +13,17 @@ import type { Outcome } from '../src/core/effect.js'
 import type { Failure } from '../src/core/failure.js'
 import { toJson } from '../src/core/json.js'
 import type { Json } from '../src/core/json.js'
+import { createRedactor } from '../src/core/redact.js'
 import type { Redactor } from '../src/core/redact.js'
 import type { Files } from '../src/files/port.js'
 import { createWorkingCopy } from '../src/files/working-copy.js'
 import type { WorkingCopy } from '../src/files/working-copy.js'
 import type { Job, Returned, Snapshot } from '../src/pool/port.js'
+import { secretsOf } from '../src/pool/secrets.js'
 import type { Shelf } from '../src/pool/shelf.js'
 import type { TimeLimit } from '../src/pool/time-limit.js'
 import type { RunCode } from '../src/tools/code.js'
 import { lazyRunCode } from './run-code.js'
-import { redactorOf } from './secrets.js'
 import { createValues } from './values.js'
 import type { Values } from './values.js'
 import { createVoice } from './voice.js'
@@ -59,7 +60,7 @@ export class Worksheet {
     this.find = means.find
     this.atHome = means.limits === 'here'
     this.#clock = means.clock
-    this.redactor = tool.variables || tool.uses ? redactorOf(tool, job.env) : undefined
+    this.redactor = tool.variables || tool.uses ? createRedactor(secretsOf(tool, job.env)) : undefined
   }
 
   /** Nothing was used, and there is nothing to mask. */

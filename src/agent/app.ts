@@ -3,7 +3,8 @@
  * mistake that can be found without running anything.
  *
  * AP1 Names are unique per kind, none is reserved, and every name that a definition mentions exists.
- * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known.
+ * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known; what only follows
+ *     from another mistake is not.
  * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
 import { z } from 'zod'
@@ -13,13 +14,16 @@ import { isObject } from '../core/json.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
 import { effectOf } from './effect.js'
+import { lookalike } from './lookalike.js'
 import { checkMentions, toolsNamed } from './mentions.js'
+import type { Claim, Mentioned } from './mentions.js'
 import { isReserved } from './reserved.js'
-import { checkForm } from './schema.js'
+import { checkForm, isSchema } from './schema.js'
 import { checkEffect, checkShape } from './tool-checks.js'
 import { ignoresKey } from './tool-key.js'
 
 export { isDefinition } from './schema.js'
+export { lookalike } from './lookalike.js'
 
 type JsonSchema = { readonly [key: string]: Json }
 
@@ -45,8 +49,11 @@ export interface AppOptions {
   readonly builtins?: readonly ToolDefinition[]
   /** The file of each definition, where they come from many. */
   readonly files?: ReadonlyMap<Definition, string>
-  /** Warnings of whoever collected the definitions. */
+  /** Of whoever collected the definitions. */
   readonly warnings?: readonly string[]
+  readonly mistakes?: readonly Mistake[]
+  readonly claimed?: Mentioned['claimed']
+  readonly lookalikes?: Mentioned['lookalikes']
 }
 
 export interface Mistake {
@@ -56,13 +63,27 @@ export interface Mistake {
 }
 
 /** Checks definitions and gives the app; `source` says in errors where they came from. */
-export function createApp(definitions: readonly Definition[], source: string, options: AppOptions = {}): App {
-  const { module, builtins = [], files = new Map<Definition, string>() } = options
+export function createApp(given: readonly Definition[], source: string, options: AppOptions = {}): App {
+  const { module, builtins = [], files = new Map<Definition, string>(), claimed = [], lookalikes = [] } = options
   const app = createShelves()
-  const mistakes: Mistake[] = []
-  for (const definition of definitions) mistakes.push(...admit(app, definition))
+  const mistakes: Mistake[] = [...(options.mistakes ?? [])]
+  const meant: Claim[] = []
+  const definitions: Definition[] = []
+  const taken = new Set<string>()
+  for (const definition of given) {
+    const seems = lookalike(definition)
+    // A list from plain JavaScript may hold anything.
+    if (!isObject(definition)) mistakes.push({ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` })
+    else if (seems) {
+      meant.push({ kind: seems.kind, name: definition.name })
+      mistakes.push({ code: 'BAD_OPTION', definition, text: `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}` })
+    } else {
+      mistakes.push(...admit(app, definition, taken))
+      definitions.push(definition)
+    }
+  }
   for (const builtin of namedBuiltins(app, builtins)) mistakes.push(...stand(app, builtin))
-  mistakes.push(...checkMentions(app, builtins.map(({ name }) => name)))
+  mistakes.push(...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }))
   for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
   if (mistakes.length > 0) throw refusal(mistakes, { source, files })
   return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...(module !== undefined && { module }) }
@@ -74,28 +95,24 @@ function createShelves(): Filling {
   return { agents: new Map(), prompts: new Map(), tools: new Map(), models: new Map(), mcps: new Map(), parameters: new Map() }
 }
 
-function admit(app: Filling, definition: Definition): readonly Mistake[] {
-  // A list from plain JavaScript may hold anything.
-  if (!isObject(definition)) return [{ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` }]
+/** Puts it on its shelf, if it is right by itself; `taken` holds the names of those before it, right or wrong. */
+function admit(app: Filling, definition: Definition, taken: Set<string>): readonly Mistake[] {
   const wrong = checkForm(definition)
-  if (wrong.length > 0) return wrong.map((text) => mistake(definition, text))
   const title = titleOf(definition)
-  const mistakes: Mistake[] = []
-  if (app[`${definition.kind}s`].has(definition.name)) mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
+  const mistakes = wrong.map((text) => mistake(definition, text))
+  if (taken.has(title)) mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
   if (isReserved(definition.name)) mistakes.push({ code: 'RESERVED_NAME', definition, text: `${title}: this name belongs to Skein; choose another` })
-  return [...mistakes, ...stand(app, definition)]
+  taken.add(title)
+  if (wrong.length === 0) return [...mistakes, ...stand(app, definition)]
+  // Its parameters may be what is wrong.
+  return 'parameters' in definition ? mistakes : [...mistakes, ...describe(app, definition)]
 }
 
-/** Puts it on its shelf. */
 function stand(app: Filling, definition: Definition): readonly Mistake[] {
   const shelf: Map<string, Definition> = app[`${definition.kind}s`]
   shelf.set(definition.name, definition)
-  if (definition.kind === 'tool') return [...checkShape(definition).map((text) => mistake(definition, text)), ...describeArgs(app, definition)]
-  if (definition.kind === 'prompt' && definition.outputSchema) {
-    const told = tell(definition.outputSchema)
-    if ('why' in told) return [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)]
-  }
-  return []
+  const shape = definition.kind === 'tool' ? checkShape(definition).map((text) => mistake(definition, text)) : []
+  return [...shape, ...describe(app, definition)]
 }
 
 function titleOf({ kind, name }: Definition): string {
@@ -106,7 +123,15 @@ function mistake(definition: Definition, text: string): Mistake {
   return { code: 'BAD_OPTION', definition, text: `${titleOf(definition)}: ${text}` }
 }
 
+/** What a model is told of it. Where that is no schema at all, its form has said so. */
+function describe(app: Filling, definition: Definition): readonly Mistake[] {
+  if (definition.kind === 'tool') return describeArgs(app, definition)
+  const told = definition.kind === 'prompt' && isSchema(definition.outputSchema) ? tell(definition.outputSchema) : {}
+  return 'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
+}
+
 function describeArgs(app: Filling, tool: ToolDefinition): readonly Mistake[] {
+  if (!tool.parameters && !isSchema(tool.args)) return []
   const told = tool.parameters ? { schema: tool.parameters } : tell(tool.args)
   if ('why' in told) return [mistake(tool, `its args cannot be told to a model as JSON Schema: ${told.why}`)]
   app.parameters.set(tool.name, told.schema)

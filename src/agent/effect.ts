@@ -25,6 +25,11 @@ export function effectOf(tool: ToolDefinition, app: { readonly tools: ReadonlyMa
   return { sideEffect: free ? false : undefined, commutes: false, idempotent: true }
 }
 
+/** All that it may use is there. */
+export function isComplete(tool: ToolDefinition, { tools }: { readonly tools: ReadonlyMap<string, ToolDefinition> }): boolean {
+  return [tool, ...usedBy(tool, tools)].every(({ uses = [] }) => uses.every((name) => tools.has(name)))
+}
+
 /** All that a tool may use, and what those may use. */
 function usedBy(tool: ToolDefinition, tools: ReadonlyMap<string, ToolDefinition>): ReadonlySet<ToolDefinition> {
   const found = new Set<ToolDefinition>()

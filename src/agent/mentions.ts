@@ -1,67 +1,106 @@
 /**
  * The names that definitions use of one another: every one exists, and no tool uses itself by a detour.
+ *
+ * NM1 A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
+ *     nothing.
  */
-import type { Definition, PromptDefinition, ToolDefinition } from './define.js'
+import { z } from 'zod'
+import type { Definition, ToolDefinition } from './define.js'
 import type { Mistake, Shelves } from './app.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
+const names = z.array(z.unknown()).transform((list) => list.filter((item) => typeof item === 'string')).optional().catch(undefined)
+
+/** NM1 */
+const readable = z.object({
+  sideA: z.object({ prompt: z.string() }).optional().catch(undefined),
+  model: z.string().optional().catch(undefined),
+  tools: names,
+  toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
+  fallback: names,
+  uses: names,
+})
+
+type Named = z.infer<typeof readable> & { readonly definition: Definition }
+
+/** A name that is spoken for. */
+export interface Claim {
+  readonly kind: Definition['kind']
+  readonly name: string
+}
+
+export interface Mentioned {
+  /** All that the app was given, right or wrong. */
+  readonly definitions: readonly Definition[]
+  readonly builtins: readonly ToolDefinition[]
+  /** Of what cannot be looked at because of another mistake: naming it is none. */
+  readonly claimed: readonly Claim[]
+  /** Of what was meant as a definition, with what it looks like. */
+  readonly lookalikes: readonly (Claim & { readonly says: string })[]
+}
+
 /** Names of tools that the app takes from somewhere: its own, or built in. */
-export function toolsNamed({ prompts, tools }: Shelves): ReadonlySet<string> {
+export function toolsNamed({ prompts, tools }: Pick<Shelves, 'prompts' | 'tools'>): ReadonlySet<string> {
   return new Set([...[...prompts.values()].flatMap((prompt) => prompt.tools ?? []), ...[...tools.values()].flatMap((tool) => tool.uses ?? [])])
 }
 
-export function checkMentions(app: Shelves, builtins: readonly string[]): readonly Mistake[] {
+export function checkMentions({ definitions, builtins, claimed, lookalikes }: Mentioned): readonly Mistake[] {
   const mistakes: Mistake[] = []
-  const known = (names: Iterable<string>): string => [...new Set(names)].join(', ') || 'none'
-  const nameable = known([...app.tools.keys(), ...builtins, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name)))
   const say = (code: Mistake['code'], definition: Definition, text: string): void => void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
-  for (const agent of app.agents.values()) {
-    const { prompt } = agent.sideA
-    if (!app.prompts.has(prompt)) say('UNKNOWN_PROMPT', agent, `names the prompt "${prompt}"; there are: ${known(app.prompts.keys())}`)
+  const read = (given: readonly Definition[]): readonly Named[] => given.map((definition) => ({ ...readable.parse(definition), definition }))
+  const all = read(definitions)
+  const of = (kind: Definition['kind']): readonly Named[] => all.filter(({ definition }) => definition.kind === kind)
+  const there = (kind: Definition['kind']): ReadonlySet<string> => new Set([...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name))
+  const [prompts, models, tools] = [there('prompt'), there('model'), there('tool')]
+  const builtin = new Set(builtins.map(({ name }) => name))
+  const nameable = [...tools, ...builtin, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
+  const missing = (kind: Definition['kind'], name: string, known: Iterable<string>): string => {
+    const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
+    return `"${name}"; ${meant?.says ?? `there are: ${listed(known)}`}`
   }
-  for (const prompt of app.prompts.values()) {
-    if (!app.models.has(prompt.model)) say('UNKNOWN_MODEL', prompt, `names the model "${prompt.model}"; there are: ${known(app.models.keys())}`)
-    for (const tool of missingTools(app, prompt)) say('UNKNOWN_TOOL', prompt, `names the tool "${tool}"; there are: ${nameable}`)
-    const chosen = typeof prompt.toolChoice === 'object' ? prompt.toolChoice.tool : undefined
-    if (chosen !== undefined && !prompt.tools?.includes(chosen)) say('UNKNOWN_TOOL', prompt, `has the toolChoice "${chosen}", which is not among its tools: ${known(prompt.tools ?? [])}`)
+  for (const { definition, sideA } of of('agent')) {
+    if (sideA && !prompts.has(sideA.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', sideA.prompt, prompts)}`)
   }
-  for (const model of app.models.values()) {
-    for (const fallback of model.fallback ?? []) {
-      if (!app.models.has(fallback)) say('UNKNOWN_MODEL', model, `falls back to "${fallback}"; there are: ${known(app.models.keys())}`)
-    }
+  for (const { definition, model, tools: named = [], toolChoice } of of('prompt')) {
+    if (model !== undefined && !models.has(model)) say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
+    for (const tool of named) if (!tools.has(tool) && !nameable.includes(tool)) say('UNKNOWN_TOOL', definition, `names the tool ${missing('tool', tool, nameable)}`)
+    if (toolChoice && !named.includes(toolChoice.tool)) say('UNKNOWN_TOOL', definition, `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(named)}`)
   }
-  for (const tool of app.tools.values()) {
-    for (const used of tool.uses ?? []) {
-      if (!app.tools.has(used)) say('UNKNOWN_TOOL', tool, `uses the tool "${used}"; there are: ${nameable}`)
-    }
+  for (const { definition, fallback = [] } of of('model')) {
+    for (const name of fallback) if (!models.has(name)) say('UNKNOWN_MODEL', definition, `falls back to ${missing('model', name, models)}`)
   }
-  for (const cycle of cyclesOf(app.tools)) say('BAD_OPTION', cycle.tool, `uses itself: ${cycle.path.join(' → ')}`)
+  for (const { definition, uses = [] } of of('tool')) {
+    for (const name of uses) if (!tools.has(name) && !builtin.has(name)) say('UNKNOWN_TOOL', definition, `uses the tool ${missing('tool', name, nameable)}`)
+  }
+  // The app's own last: they stand in the place of built-in ones.
+  const usable = new Map([...read(builtins), ...of('tool')].map((tool) => [tool.definition.name, tool]))
+  for (const { definition, path } of cyclesOf(usable)) say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
   return mistakes
 }
 
-function missingTools(app: Shelves, { tools = [] }: PromptDefinition): readonly string[] {
-  return tools.filter((tool) => (isReserved(tool) ? !runtimeTools.has(tool) : !app.tools.has(tool)))
+function listed(known: Iterable<string>): string {
+  return [...new Set(known)].join(', ') || 'none'
 }
 
 interface Cycle {
-  readonly tool: ToolDefinition
+  readonly definition: Definition
   readonly path: readonly string[]
 }
 
 /** One for each way back; a tool that merely leads to a cycle is not part of it. */
-function cyclesOf(tools: ReadonlyMap<string, ToolDefinition>): readonly Cycle[] {
+function cyclesOf(tools: ReadonlyMap<string, Named>): readonly Cycle[] {
   const cycles: Cycle[] = []
   const done = new Set<string>()
-  const visit = (tool: ToolDefinition, trail: readonly string[]): void => {
-    const path = [...trail, tool.name]
-    for (const name of tool.uses ?? []) {
+  const visit = ({ definition, uses = [] }: Named, trail: readonly string[]): void => {
+    const path = [...trail, definition.name]
+    for (const name of uses) {
       const used = tools.get(name)
       const from = path.indexOf(name)
-      if (used && from !== -1) cycles.push({ tool: used, path: [...path.slice(from), name] })
+      if (used && from !== -1) cycles.push({ definition: used.definition, path: [...path.slice(from), name] })
       else if (used && !done.has(name)) visit(used, path)
     }
-    done.add(tool.name)
+    done.add(definition.name)
   }
-  for (const tool of tools.values()) if (!done.has(tool.name)) visit(tool, [])
+  for (const tool of tools.values()) if (!done.has(tool.definition.name)) visit(tool, [])
   return cycles
 }

@@ -12,7 +12,7 @@ import { nearest } from './nearest.js'
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) => (input === '' ? 'it has none; only the file of a folder app can name its definition' : 'a name is a letter, then up to 63 letters, digits, "_" or "-"'),
 })
-const schema = z.custom<z.ZodType>((value) => isObject(value) && '_zod' in value, 'must be a zod 4 schema')
+const schema = z.custom<z.ZodType>(isSchema, 'must be a zod 4 schema')
 const body = z.custom<() => unknown>((value) => typeof value === 'function', 'must be a function')
 const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
 const count = z.number().int().min(0)
@@ -98,6 +98,10 @@ const forms = {
 
 export function isDefinition(value: unknown): value is Definition {
   return isObject(value) && typeof value['kind'] === 'string' && Object.hasOwn(forms, value['kind']) && typeof value['name'] === 'string'
+}
+
+export function isSchema(value: unknown): value is z.ZodType {
+  return isObject(value) && '_zod' in value
 }
 
 /** What is wrong with one definition, looked at by itself. */

@@ -2,7 +2,7 @@
  * Fields of a tool that must be there together, or must not (D3, D4). Each field alone has been checked by then.
  */
 import type { ToolDefinition } from './define.js'
-import { effectOf } from './effect.js'
+import { effectOf, isComplete } from './effect.js'
 import { kindOf, tagOf } from './tool-kind.js'
 
 /** Mistakes that a tool shows by itself. */
@@ -32,9 +32,9 @@ function wanted(field: unknown): boolean {
   return field !== undefined && field !== false
 }
 
-/** Words about a side effect, where there is none. */
+/** Words about a side effect, where there is none. Of a tool that uses one that is missing or wrong nobody can say. */
 export function checkEffect(tool: ToolDefinition, app: { readonly tools: ReadonlyMap<string, ToolDefinition> }): readonly string[] {
-  if (effectOf(tool, app).sideEffect) return []
+  if (effectOf(tool, app).sideEffect || !isComplete(tool, app)) return []
   const { commutes, idempotent, probe, onUnknown, revert } = tool
   const words = { commutes: commutes === true, 'idempotent: false': idempotent === false, probe: probe !== undefined, onUnknown: onUnknown !== undefined, revert: revert !== undefined }
   return Object.entries(words).flatMap(([word, said]) => (said ? [`\`${word}\` speaks of a side effect: say \`sideEffect: true\`, or leave it out`] : []))

@@ -3,18 +3,21 @@
  * that they said. Moves only when an event comes; what is written above the running lines is never touched again.
  *
  * LV1 Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
+ * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its running
+ *     line and counted at its end.
  */
 import type { Json, SkeinEvent } from '../index.js'
 import { callLine, tookOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews, HoldReason, ShownCall } from './calls.js'
 import { exitCode } from './exit.js'
-import { harmless, oneLine, preview } from './format.js'
+import { counted, harmless, oneLine, preview } from './format.js'
 import type { Output } from './output.js'
 import { exitOfTally, tallyLine } from './tally.js'
 import type { View } from './view.js'
 
 const frames = ['◐', '◓', '◑', '◒']
+const mostLogged = 20
 
 interface Row {
   readonly call: ShownCall
@@ -22,6 +25,8 @@ interface Row {
   readonly returned?: true
   /** The last that it told of itself. */
   readonly said?: string
+  /** Lines of its log so far. */
+  readonly logged?: number
 }
 
 export function createLiveView(out: Output): View {
@@ -42,8 +47,11 @@ export function createLiveView(out: Output): View {
     const { state, call } = news
     if (state === 'held') rows.set(call.id, { call, held: news.why })
     else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
-    else if (state === 'answered' || state === 'denied') rows.delete(call.id)
-    else rows.set(call.id, { call })
+    else if (state === 'answered' || state === 'denied') {
+      const unseen = (rows.get(call.id)?.logged ?? 0) - mostLogged
+      if (unseen > 0) words.line(paint('dim', `· ${call.tool}: … and ${counted(unseen, 'more line')}`))
+      rows.delete(call.id)
+    } else rows.set(call.id, { call })
     // The rows show these.
     if (state === 'asked' || state === 'held') return
     // The time before the args: these may be cut or wrapped, that must be seen.
@@ -54,7 +62,11 @@ export function createLiveView(out: Output): View {
   function heard(event: SkeinEvent): void {
     if (event.type !== 'tool.log' && event.type !== 'tool.progress' && event.type !== 'tool.preliminary') return
     const row = rows.get(event.call)
-    if (row && !row.held) rows.set(event.call, { ...row, said: preview(event.type === 'tool.log' ? event.text : plainly(event.event), 200) })
+    if (!row || row.held) return
+    if (event.type !== 'tool.log') return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
+    const logged = (row.logged ?? 0) + 1
+    if (logged <= mostLogged) words.line(paint('dim', `· ${event.tool}: ${oneLine(event.text, 500)}`))
+    rows.set(event.call, { ...row, logged, ...(logged > mostLogged && { said: preview(event.text, 200) }) })
   }
 
   return {

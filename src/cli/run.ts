@@ -2,7 +2,7 @@
  * `skein run`: a host for as long as one turn takes. Where the store has a host already, the turn runs there and is
  * watched from here.
  *
- * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on.
+ * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
  */
 import type { Command } from 'commander'
 import type { Skein, SkeinClient, Thread } from '../index.js'
@@ -14,7 +14,7 @@ import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { typed, withClient } from './store.js'
 import { standingOf, turnsSince, watchHere } from './watch.js'
-import type { Standing } from './watch.js'
+import type { Standing, Watching } from './watch.js'
 
 interface Options {
   readonly agent?: string
@@ -32,13 +32,15 @@ interface Opened {
   readonly client: SkeinClient
   /** Which process runs the turn. */
   readonly runs: 'here' | 'elsewhere'
+  /** Of the app; none where another process has it. */
+  readonly agents: readonly string[]
 }
 
 export function register(command: Command): void {
   command
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
-    .option('--agent <name>', 'agent of a new thread')
+    .option('--agent <name>', 'agent of a new thread; not needed where the app has one only')
     .option('--thread <id>', 'continue this thread, or create it with this id; without a message: go on with what is outstanding')
     .option('--tag <tag>', 'a tag of a new thread; may be given several times', several)
     .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
@@ -55,12 +57,13 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
   await check(asked)
   const before = await look(around, asked)
   const opened = await open(around, asked)
-  const finding = findThread(around, opened.client, asked)
-  around.onStop(() => leave(around, { asked, opened, finding }))
+  const finding = findThread(around, opened, asked)
+  const once = createOnce()
+  around.onStop(() => leave(around, { asked, opened, finding, once }))
   try {
     const found = await finding
     if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
-    const how = opened.runs === 'here' ? { goOn: goOnCommand(around, asked, found) } : {}
+    const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
     if (asked.message === undefined) return await goOn(around, { thread: found, before, ...how })
     return await watchHere(around, { thread: found, run: found.send(asked.message), ...how })
   } finally {
@@ -68,9 +71,8 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
   }
 }
 
-async function check({ message, thread, agent }: Asked): Promise<void> {
+async function check({ message, thread }: Asked): Promise<void> {
   const { SkeinError } = await import('../index.js')
-  if (thread === undefined && agent === undefined) throw new SkeinError('BAD_OPTION', 'name the agent with --agent <name>, or a thread to continue with --thread <id>')
   if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }
 
@@ -80,16 +82,16 @@ async function open({ out, store }: Around, { app, env: given = [] }: Asked): Pr
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
     const skein: Skein = await createSkein({ app, backend: local(store), env, warn })
-    return { client: skein, runs: 'here' }
+    return { client: skein, runs: 'here', agents: skein.agents }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
     out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app${given.length > 0 ? ' and the variables' : ''} of that host`)
-    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere' }
+    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere', agents: [] }
   }
 }
 
-async function findThread({ out }: Around, { threads }: SkeinClient, { agent, thread: id, tag = [], message }: Asked): Promise<Thread> {
+async function findThread({ out }: Around, { client: { threads }, agents }: Opened, { agent, thread: id, tag = [], message }: Asked): Promise<Thread> {
   const { isSkeinError } = await import('../index.js')
   if (id !== undefined) {
     try {
@@ -102,7 +104,14 @@ async function findThread({ out }: Around, { threads }: SkeinClient, { agent, th
       if (!missing || agent === undefined || message === undefined) throw thrown
     }
   }
-  return threads.create({ agent: agent ?? '', tags: tag, ...(id !== undefined && { id }) })
+  return threads.create({ agent: agent ?? (await onlyOf(agents)), tags: tag, ...(id !== undefined && { id }) })
+}
+
+async function onlyOf([only, ...others]: readonly string[]): Promise<string> {
+  if (only !== undefined && others.length === 0) return only
+  const { SkeinError } = await import('../index.js')
+  const there = only === undefined ? '' : ` (the app has: ${[only, ...others].join(', ')})`
+  throw new SkeinError('BAD_OPTION', `name the agent with --agent <name>${there}, or a thread to continue with --thread <id>`)
 }
 
 /** Looked at before the host opens, because that starts what is outstanding, which may be over in a moment. */
@@ -112,7 +121,7 @@ async function look({ store }: Around, { thread: id, message }: Asked): Promise<
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn(around: Around, { thread, before, ...how }: { thread: Thread; before: Standing; goOn?: string }): Promise<ExitCode> {
+async function goOn(around: Around, { thread, before, ...how }: Omit<Watching, 'run'> & { readonly before: Standing }): Promise<ExitCode> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
   let code: ExitCode | undefined
@@ -132,8 +141,25 @@ function goOnCommand({ store }: Around, { app, env = [] }: Asked, { id }: Thread
   return typed(store, 'skein', 'run', app, '--thread', id, ...names)
 }
 
+/** Gives what it is given the first time, and nothing after that. */
+function createOnce(): (text: string) => string | undefined {
+  let told = false
+  return (text) => {
+    if (told) return undefined
+    told = true
+    return text
+  }
+}
+
+interface Leaving {
+  readonly asked: Asked
+  readonly opened: Opened
+  readonly finding: Promise<Thread>
+  readonly once: (text: string) => string | undefined
+}
+
 /** LE1. */
-async function leave(around: Around, { asked, opened, finding }: { asked: Asked; opened: Opened; finding: Promise<Thread> }): Promise<void> {
+async function leave(around: Around, { asked, opened, finding, once }: Leaving): Promise<void> {
   const { out, store } = around
   out.show([])
   if (opened.runs === 'here') out.note('stopping; calls that run may still finish (once more: stop at once)')
@@ -142,7 +168,7 @@ async function leave(around: Around, { asked, opened, finding }: { asked: Asked;
   await opened.client.close()
   out.show([])
   if (!thread) return
-  const command = opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id)
+  const command = once(opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id))
   const what = opened.runs === 'here' ? 'the turn is kept; go on with' : 'the turn goes on in its host; watch it with'
-  out.note(`${what}: ${command}`, { thread: thread.id, command })
+  if (command !== undefined) out.note(`${what}: ${command}`, { thread: thread.id, command })
 }

@@ -15,11 +15,20 @@ import type { Halt, Tally } from './tally.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
 
-/** Shows a turn, and when it stands still what to type; `goOn` is how it goes on where no other process serves it. */
-export async function watchHere({ out, store }: Around, { thread, run, goOn }: { thread: Thread; run: Run; goOn?: string }): Promise<ExitCode> {
+export interface Watching {
+  readonly thread: Thread
+  readonly run: Run
+  /** How it goes on where no other process serves it; undefined when that was told already. */
+  readonly goOn?: () => string | undefined
+}
+
+/** Shows a turn, and when it stands still what to type. */
+export async function watchHere({ out, store }: Around, { thread, run, goOn }: Watching): Promise<ExitCode> {
   const tally = await watchTurn(thread, run, createView(out))
   // A program has it in the tally.
-  if (out.mode !== 'json') for (const line of nextSteps(tally, { store, ...(goOn !== undefined && { goOn }) })) out.note(line)
+  if (!tally.standstill || out.mode === 'json') return exitOfTally(tally)
+  const command = goOn?.()
+  if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...(command !== undefined && { goOn: command }) })) out.note(line)
   return exitOfTally(tally)
 }
 

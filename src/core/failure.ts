@@ -7,7 +7,7 @@
  * E2  Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
  * E3  A failure holds data, never live objects, and its message says what to do.
  */
-import { toJson, textOf } from './json.js'
+import { isObject, textOf, toJson } from './json.js'
 
 /** Every code, by who must act. */
 const codes = {
@@ -133,7 +133,7 @@ function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure 
     const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
     return { code, message: `${name}${thrown.message}`, retry: false }
   }
-  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${textOf(thrown)}`, retry: false }
+  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)}`, retry: false }
 }
 
 export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {

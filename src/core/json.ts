@@ -57,6 +57,8 @@ function plainObject(value: object, above: readonly object[]): Json {
   const path = [...above, value]
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) return { name: value.name, message: value.message }
+  if (value instanceof RegExp) return textOf(value)
+  if (value instanceof Promise) return '[promise]'
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
   if (value instanceof Map) return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
   if (value instanceof Set) return plain([...value], path)

@@ -81,7 +81,8 @@ interface Draft extends DirNode {
   readonly entries: Map<string, TreeNode>
 }
 
-export function editTree(tree: DirNode, at: number): TreeEditor {
+/** `copied` hears of each directory that is copied to be changed, by its entries. */
+export function editTree(tree: DirNode, at: number, copied?: (from: DirNode['entries'], to: Map<string, TreeNode>) => void): TreeEditor {
   let root = tree
   /** Copies that nobody else has seen. */
   const drafts = new Map<DirNode, Draft>()
@@ -89,6 +90,7 @@ export function editTree(tree: DirNode, at: number): TreeEditor {
     const known = drafts.get(dir)
     if (known) return known
     const draft: Draft = { ...dir, entries: new Map(dir.entries) }
+    copied?.(dir.entries, draft.entries)
     drafts.set(draft, draft)
     return draft
   }
@@ -240,9 +242,14 @@ export function usageOf(tree: DirNode): TreeUsage {
     let bytes = 0
     let files = 0
     for (const node of dir.entries.values()) {
-      const part = node.kind === 'dir' ? usageOf(node) : { bytes: node.kind === 'file' ? node.size : 0, files: node.kind === 'file' ? 1 : 0 }
-      bytes += part.bytes
-      files += part.files
+      if (node.kind === 'file') {
+        bytes += node.size
+        files += 1
+      } else if (node.kind === 'dir') {
+        const part = usageOf(node)
+        bytes += part.bytes
+        files += part.files
+      }
     }
     return { bytes, files }
   })

@@ -3,11 +3,15 @@
  *
  * FC1 Bytes that a body gave or got are its own: changing them changes no file.
  * FC2 What was written over or removed is let go when much has gathered, and never handed out at the end.
+ * FC3 What is neither text nor bytes is refused, never made into something.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
+import { types } from 'node:util'
 import type { FileChange } from '../core/change.js'
 import type { FileNode } from '../core/tree.js'
+import { fileError } from './error.js'
+import type { Doing } from './error.js'
 import type { FileSource } from './port.js'
 
 /** A content as it may be put. */
@@ -69,22 +73,50 @@ export function createContents(source: FileSource, changes: () => readonly FileC
 }
 
 /** A content of bytes, copied (FC1). */
-export function contentOf(value: string | Uint8Array): Content {
-  const bytes = bytesOf(value)
+export function contentOf(value: string | Uint8Array, doing: Doing): Content {
+  const bytes = bytesOf(value, doing)
   return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
 }
 
-function bytesOf(value: string | Uint8Array): Uint8Array {
+function bytesOf(value: string | Uint8Array, doing: Doing, what = 'content'): Uint8Array {
+  const wrong = noContent(value, what)
+  if (wrong !== undefined) throw fileError('EINVAL', doing, wrong)
   return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
 }
 
-/** Stores a content as it comes, unless it turns out to be small. `grown` hears how much has come, and may throw. */
-export async function gather(source: FileSource, content: AsyncIterable<string | Uint8Array>, grown: (bytes: number) => void): Promise<Content> {
+/** FC3: why a value is no content, or nothing where it is one. */
+export function noContent(value: unknown, what = 'content'): string | undefined {
+  return typeof value === 'string' || types.isUint8Array(value) ? undefined : `${what} must be a text or bytes (Uint8Array); it is ${described(value)}`
+}
+
+/** What a value is, and what its author may have meant. */
+function described(value: unknown): string {
+  if (value === null || value === undefined) return String(value)
+  if (typeof value === 'string' || types.isUint8Array(value)) return 'a text or bytes (writeFile takes them)'
+  if (typeof value === 'object') {
+    if (types.isPromise(value)) return 'a Promise (await it?)'
+    if (types.isAnyArrayBuffer(value)) return 'an ArrayBuffer (new Uint8Array of it?)'
+    if (types.isDate(value)) return 'a Date'
+    if (types.isArrayBufferView(value)) return `a ${value.constructor.name}`
+    return `${Array.isArray(value) ? 'an array' : 'an object'} (JSON.stringify it?)`
+  }
+  return `a ${typeof value}${typeof value === 'function' || typeof value === 'symbol' ? '' : ' (String of it?)'}`
+}
+
+interface Gathering {
+  readonly doing: Doing
+  /** Hears how much has come, and may throw. */
+  readonly grown: (bytes: number) => void
+}
+
+/** Stores a content as it comes, unless it turns out to be small. */
+export async function gather(source: FileSource, content: AsyncIterable<string | Uint8Array>, { doing, grown }: Gathering): Promise<Content> {
+  if (!isIterable(content)) throw fileError('EINVAL', doing, `content must be an async iterable of texts or bytes; it is ${described(content)}`)
   const first: Uint8Array[] = []
   let size = 0
   const parts = (async function* () {
     for await (const part of content) {
-      const bytes = bytesOf(part)
+      const bytes = bytesOf(part, doing, 'each part of the content')
       size += bytes.length
       grown(size)
       yield bytes
@@ -92,7 +124,7 @@ export async function gather(source: FileSource, content: AsyncIterable<string |
   })()
   while (size <= largeBytes) {
     const part = await parts.next()
-    if (part.done) return contentOf(Buffer.concat(first))
+    if (part.done) return contentOf(Buffer.concat(first), doing)
     first.push(part.value)
   }
   const whole = (async function* () {
@@ -100,4 +132,8 @@ export async function gather(source: FileSource, content: AsyncIterable<string |
     yield* parts
   })()
   return source.store(whole)
+}
+
+function isIterable(content: unknown): boolean {
+  return typeof content === 'object' && content !== null && (Symbol.asyncIterator in content || Symbol.iterator in content) && !types.isUint8Array(content)
 }

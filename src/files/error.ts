@@ -15,6 +15,7 @@ const meanings = {
   EBUSY: 'resource busy or locked',
   EDQUOT: 'disk quota exceeded',
   EBADF: 'bad file descriptor',
+  EROFS: 'read-only file system',
 } as const
 
 export type FileErrorCode = keyof typeof meanings
@@ -24,6 +25,8 @@ export interface FileError extends Error {
   readonly syscall: string
   readonly path: string
   readonly dest?: string
+  /** What Node would not say. */
+  readonly why?: string
 }
 
 export interface Doing {
@@ -35,7 +38,7 @@ export interface Doing {
 /** `why` says more than Node would, where Node would leave the reader alone. */
 export function fileError(code: FileErrorCode, { syscall, path, dest }: Doing, why?: string): FileError {
   const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
-  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...(dest !== undefined && { dest }) })
+  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...(dest !== undefined && { dest }), ...(why !== undefined && { why }) })
 }
 
 export function isFileError(thrown: unknown): thrown is FileError {

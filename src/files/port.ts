@@ -58,15 +58,21 @@ export interface Files {
   realpath(path: string): Promise<string>
   chmod(path: string, mode: number): Promise<void>
   /**
-   * Lines that match, in order of path; files that are not text are passed over. A text is taken as a regular expression.
+   * Lines that match, in order of path; files that are not text are passed over. A text is taken as a regular expression of
+   * RE2, which no text can make hang: without backreferences and lookaround. A `RegExp` is taken as it is.
    * A glob without `/` speaks of names, at any depth; one with `/` of the path from `path`.
+   * A line of more than 65,536 characters is searched in parts of that length, at whose ends `^` and `$` match too; its
+   * `text` is the part. With `maxChars` a longer text is cut to so many characters around the match.
    */
-  grep(pattern: RegExp | string, options?: { readonly path?: string; readonly glob?: string; readonly limit?: number }): Promise<readonly Match[]>
+  grep(
+    pattern: RegExp | string,
+    options?: { readonly path?: string; readonly glob?: string; readonly limit?: number; readonly maxChars?: number; readonly signal?: AbortSignal },
+  ): Promise<readonly Match[]>
   /**
    * Paths that match a glob (`**`, `*`, `?`, `[…]`, `{a,b}`), a directory before what it holds. It counts from `path`, or
    * from `/` if it starts there. Names that start with a dot are names like others; links are found, not followed.
    */
-  find(glob: string, options?: { readonly path?: string; readonly limit?: number }): Promise<readonly string[]>
+  find(glob: string, options?: { readonly path?: string; readonly limit?: number; readonly signal?: AbortSignal }): Promise<readonly string[]>
   usage(): Promise<Usage>
   /** The directory (default: all) as a synchronous `fs`, for libraries that want one. */
   volume(path?: string): Promise<FileVolume>

@@ -3,12 +3,16 @@
  *
  * SE1 Directories are listed and files are read only as far as the search gets: what it did not look at is no read.
  * SE2 Links are found, not followed, except those that the start of a search names.
+ * SE3 A line that is too long to be held is searched in parts, and is one match at most.
+ * SE4 A search lets others have their turn, and stops when it is told to.
  */
-import picomatch from 'picomatch'
 import { fileError, isFileError } from './error.js'
 import type { Contents } from './contents.js'
+import { globOf } from './glob.js'
 import { join, namesIn, normalise } from './path.js'
+import { patternOf } from './pattern.js'
 import type { Files, Match } from './port.js'
+import { betweenPairs, linesOf, partChars } from './text-lines.js'
 import type { Place, View } from './view.js'
 
 type FindOptions = NonNullable<Parameters<Files['find']>[1]>
@@ -31,13 +35,14 @@ async function* below(view: View, start: Place, depth: number): AsyncGenerator<F
   }
 }
 
-export async function find(view: View, glob: string, { path = '/', limit = Infinity }: FindOptions = {}): Promise<readonly string[]> {
+export async function find(view: View, glob: string, { path = '/', limit = Infinity, signal }: FindOptions = {}): Promise<readonly string[]> {
+  const breath = createBreath(signal)
   const fromRoot = glob.startsWith('/')
   const top = fromRoot ? '/' : normalise(path, 'scandir')
   await dirAt(view, top)
   const { names, pattern } = splitGlob(glob)
   const base = names.reduce(join, top)
-  const matches = compile(pattern)
+  const matches = await globOf(pattern)
   const found: string[] = []
   const start = await dirAt(view, base).catch((thrown: unknown) => {
     if (isFileError(thrown)) return undefined
@@ -45,6 +50,7 @@ export async function find(view: View, glob: string, { path = '/', limit = Infin
   })
   if (!start || limit <= 0) return found
   for await (const { name } of below(view, start, depthOf(pattern))) {
+    await breath(name.length)
     if (matches(name)) found.push(join(base, name))
     if (found.length >= limit) break
   }
@@ -61,22 +67,14 @@ async function dirAt(view: View, path: string): Promise<Place> {
 /** The names that a glob begins with, and the rest, which is one name at least. */
 function splitGlob(glob: string): { names: readonly string[]; pattern: string } {
   const parts = namesIn(glob)
-  const wild = parts.findIndex((name) => name === '..' || /[*?[\]{}()!+@\\]/.test(name))
+  const wild = parts.findIndex((name) => name === '..' || /[*?[\]{}\\]/.test(name))
   const cut = Math.min(wild === -1 ? parts.length : wild, Math.max(parts.length - 1, 0))
   return { names: parts.slice(0, cut), pattern: parts.slice(cut).join('/') }
 }
 
-/** How deep a match may lie. Braces and brackets may hold a slash. */
+/** How deep a match may lie. Braces may hold a slash. */
 function depthOf(pattern: string): number {
-  return /\*\*|[{}()\\]/.test(pattern) ? Infinity : namesIn(pattern).length
-}
-
-function compile(pattern: string, options: picomatch.PicomatchOptions = {}): (name: string) => boolean {
-  try {
-    return picomatch(pattern, { dot: true, nonegate: true, windows: false, ...options })
-  } catch (error) {
-    throw fileError('EINVAL', { syscall: 'glob', path: pattern }, error instanceof Error ? error.message : 'it is no glob')
-  }
+  return /\*\*|[{}\\]/.test(pattern) ? Infinity : namesIn(pattern).length
 }
 
 interface Searched {
@@ -84,20 +82,23 @@ interface Searched {
   readonly contents: Contents
 }
 
-export async function grep({ view, contents }: Searched, pattern: RegExp | string, options: GrepOptions = {}): Promise<readonly Match[]> {
-  const { path = '/', glob, limit = Infinity } = options
-  const expression = expressionOf(pattern)
-  const fits = glob === undefined ? () => true : compile(namesIn(glob).join('/'), { basename: !glob.includes('/') })
+export async function grep({ view, contents }: Searched, given: RegExp | string, options: GrepOptions = {}): Promise<readonly Match[]> {
+  const { path = '/', glob, limit = Infinity, maxChars = Infinity, signal } = options
+  const pattern = await patternOf(given)
+  const fits = await fitting(glob)
   const top = normalise(path, 'open')
   const start = await view.walk(top, { syscall: 'open', last: 'follow' })
+  const breath = createBreath(signal)
   const matches: Match[] = []
   const add = async (place: Place, shown: string): Promise<void> => {
     if (place.node?.kind !== 'file') return
     view.sawNode(place)
-    let line = 0
-    for await (const text of linesOf(contents.chunks(place.node))) {
-      line += 1
-      if (expression.test(text)) matches.push({ path: shown, line, text })
+    let found = 0
+    for await (const { line, text } of linesOf(contents.chunks(place.node))) {
+      await breath(text.length)
+      if (line === found || !pattern.test(text)) continue
+      found = line
+      matches.push({ path: shown, line, text: text.length > maxChars ? around(text, pattern.place(text), maxChars) : text })
       if (matches.length >= limit) return
     }
   }
@@ -115,35 +116,29 @@ export async function grep({ view, contents }: Searched, pattern: RegExp | strin
   return matches
 }
 
-/** Without the flags that would remember where the last match was. */
-function expressionOf(pattern: RegExp | string): RegExp {
-  if (pattern instanceof RegExp) return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''))
-  try {
-    return new RegExp(pattern)
-  } catch (error) {
-    throw fileError('EINVAL', { syscall: 'grep', path: pattern }, error instanceof Error ? error.message : 'it is no regular expression')
+async function fitting(glob: string | undefined): Promise<(name: string) => boolean> {
+  if (glob === undefined) return () => true
+  const matches = await globOf(namesIn(glob).join('/'))
+  return glob.includes('/') ? matches : (name) => matches(name.slice(name.lastIndexOf('/') + 1))
+}
+
+/** SE4: waits for its turn whenever much has been searched since, and throws when it was told to stop. */
+function createBreath(signal: AbortSignal | undefined): (chars: number) => Promise<void> {
+  let since = 0
+  signal?.throwIfAborted()
+  return async (chars) => {
+    since += chars
+    if (since < partChars) return
+    since = 0
+    await new Promise((resolve) => setImmediate(resolve))
+    signal?.throwIfAborted()
   }
 }
 
-/** How far a file is looked at to see whether it is text. */
-const probed = 8192
-
-/** Nothing of a file that is not text. */
-async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let seen = 0
-  let rest = ''
-  for await (const chunk of chunks) {
-    if (seen < probed && chunk.subarray(0, probed - seen).includes(0)) return
-    seen += chunk.length
-    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) yield withoutReturn(line)
-  }
-  rest += decoder.decode()
-  if (rest !== '') yield withoutReturn(rest)
-}
-
-function withoutReturn(line: string): string {
-  return line.endsWith('\r') ? line.slice(0, -1) : line
+/** So many characters of a text, with a place in their middle. */
+function around(text: string, [start, end]: readonly [number, number], maxChars: number): string {
+  const before = Math.max(0, maxChars - (end - start)) >> 1
+  const from = betweenPairs(text, Math.max(0, Math.min(start - before, text.length - maxChars)))
+  const to = betweenPairs(text, from + maxChars)
+  return `${from > 0 ? '…' : ''}${text.slice(from, to)}${to < text.length ? '…' : ''}`
 }

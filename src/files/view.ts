@@ -63,7 +63,7 @@ export class View {
   constructor(source: FileSource, given: LazyTree) {
     this.source = source
     this.#given = given
-    this.#editor = editTree(given.root, source.at)
+    this.#editor = editTree(given.root, source.at, (from, to) => given.copied(from, to))
   }
 
   // ── looking ─────────────────────────────────────────────────────────────────────────────────────────
@@ -114,13 +114,13 @@ export class View {
 
   /** What has this name in a directory, or would have it if there were one. */
   async child(dir: Place, name: string): Promise<Place> {
-    const path = join(dir.path, name)
-    const entries = await this.#entries(dir)
-    return { path, node: entries?.get(name), own: dir.own || this.#owned.has(path) }
+    const node = dir.node?.kind === 'dir' ? await this.#given.child(dir.node, dir.path, name) : undefined
+    return this.#place(dir, name, node)
   }
 
-  async #entries({ node, path }: Place): Promise<DirNode['entries'] | undefined> {
-    return node?.kind === 'dir' ? this.#given.entries(node, path) : undefined
+  #place(dir: Place, name: string, node: TreeNode | undefined): Place {
+    const path = join(dir.path, name)
+    return { path, node, own: dir.own || this.#owned.has(path) }
   }
 
   #through(place: Place, how: 'make' | 'find', doing: Doing): Place {
@@ -147,8 +147,8 @@ export class View {
   /** What a directory holds, by name. */
   async list(dir: Place): Promise<readonly Place[]> {
     this.saw(dir, 'list')
-    const names = sortedEntries((await this.#entries(dir)) ?? new Map<string, TreeNode>()).map(([name]) => name)
-    return Promise.all(names.map((name) => this.child(dir, name)))
+    const entries = dir.node?.kind === 'dir' ? await this.#given.entries(dir.node, dir.path) : new Map<string, TreeNode>()
+    return sortedEntries(entries).map(([name, node]) => this.#place(dir, name, node))
   }
 
   /** The directory with everything below, taken as one look. */

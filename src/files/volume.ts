@@ -22,33 +22,34 @@ interface Known {
 
 const hashOf = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-export async function loadVolume(files: Files, path = '/'): Promise<FileVolume> {
+/** `from`: where it is loaded from, if not from where it is saved to. */
+export async function loadVolume(files: Files, path = '/', from: Files = files): Promise<FileVolume> {
   const top = normalise(path, 'scandir')
   const { Volume, createFsFromVolume } = await import('memfs')
   const fs = createFsFromVolume(new Volume())
   fs.mkdirSync(top, { recursive: true })
   let known = new Map<string, Known>()
-  const { kind } = await files.stat(top)
+  const { kind } = await from.stat(top)
   if (kind !== 'dir') throw fileError('ENOTDIR', { syscall: 'scandir', path: top })
   await loadDir(top)
 
   async function loadDir(dir: string): Promise<void> {
-    for (const name of await files.readdir(dir)) {
+    for (const name of await from.readdir(dir)) {
       const at = join(dir, name)
       known.set(at, await load(at))
     }
   }
   async function load(at: string): Promise<Known> {
-    const stat = await files.lstat(at)
+    const stat = await from.lstat(at)
     const { mode } = stat
     if (stat.kind === 'link') {
-      const target = await files.readlink(at)
+      const target = await from.readlink(at)
       fs.symlinkSync(target, at)
       return { kind: 'link', mode: 0, value: target }
     }
     let value = ''
     if (stat.kind === 'file') {
-      const bytes = await files.readFile(at)
+      const bytes = await from.readFile(at)
       value = hashOf(bytes)
       fs.writeFileSync(at, Buffer.from(bytes))
     } else {

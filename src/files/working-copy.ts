@@ -165,20 +165,21 @@ type Writers = Pick<Files, 'writeFile' | 'appendFile' | 'writeStream' | 'mkdir' 
 function writers(read: Access, write: Access): Writers {
   return {
     async writeFile(path, value, { mode } = {}) {
-      const content = contentOf(value) // FC1: as it is now
+      const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // FC1: as it is now
       await write((opened) => put(opened, path, { ...content, mode }))
     },
     async appendFile(path, value) {
-      const end = contentOf(value)
+      const end = contentOf(value, { syscall: 'write', path: normalise(path, 'open') })
       await write((opened) => append(opened, path, end))
     },
     async writeStream(path, value, { mode } = {}) {
       // The content may itself be read from here, so that nothing may wait for it.
       const { view, quotaBytes } = await read(async (opened) => ({ ...opened, ...(await opened.view.source.usage()) }))
       const doing = { syscall: 'write', path: normalise(path, 'open') }
-      const content = await gather(view.source, value, (bytes) => {
+      const grown = (bytes: number): void => {
         if (bytes > quotaBytes) throw fileError('EDQUOT', doing, `the files of this thread may take ${quotaBytes} bytes`)
-      })
+      }
+      const content = await gather(view.source, value, { doing, grown })
       await write((opened) => put(opened, path, { ...content, mode }))
     },
     mkdir: (path, { recursive = false, mode } = {}) => write(({ view }) => (recursive ? makeDirs(view, path, mode) : makeDir(view, path, mode))),
@@ -212,13 +213,14 @@ async function append(opened: Opened, path: string, end: Content): Promise<void>
   if (place.node?.kind !== 'file') return put(opened, path, { ...end, mode: undefined })
   const { node } = place
   const added = end.bytes ?? new Uint8Array()
-  await view.admit(node.size + added.length, node.size, { syscall: 'write', path: normalise(path, 'write') })
+  const doing = { syscall: 'write', path: normalise(path, 'write') }
+  await view.admit(node.size + added.length, node.size, doing)
   const parts = async function* (): AsyncGenerator<Uint8Array> {
     yield* contents.chunks(node)
     yield added
   }
   const isLarge = node.size + added.length > largeBytes
-  const content = isLarge ? await view.source.store(parts()) : contentOf(Buffer.concat([await contents.bytes(node), added]))
+  const content = isLarge ? await view.source.store(parts()) : contentOf(Buffer.concat([await contents.bytes(node), added]), doing)
   await put(opened, path, { ...content, mode: undefined })
 }
 

@@ -5,7 +5,9 @@
  * AO2 An end is told to the body; a body that has begun and goes on past the grace costs its thread.
  * AO3 An answer counts when everything that the body said before it has been heard (PP2).
  * AO4 A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time stands still.
+ * AO5 A call that is taken back has not begun and never begins on that thread (WT1); the attempt is over, the call is not.
  */
+import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure, isSkeinError, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
@@ -14,6 +16,7 @@ import { createClerk } from './clerk.js'
 import type { Clerk } from './clerk.js'
 import type { Places } from './places.js'
 import type { Job, NewContent, Returned, Snapshot } from './port.js'
+import { secretsOf } from './secrets.js'
 import type { Listener, WorkerThread } from './thread.js'
 import { createTimeLimit } from './time-limit.js'
 import type { TimeLimit } from './time-limit.js'
@@ -28,16 +31,17 @@ export interface Death {
   readonly company: boolean
 }
 
-export type Attempted = Returned | Death
+/** It was taken back from its thread. */
+export interface Taken {
+  readonly taken: true
+}
+
+export type Attempted = Returned | Death | Taken
 
 export interface AttemptMeans {
   readonly clock: Clock
   readonly graceMs: number
-  readonly places: Places
-  readonly timeoutMs: number | undefined
-  /** Gives the call to a thread, by way of `sit`. */
-  run(attempt: Attempt): Promise<Answer>
-  kill(thread: WorkerThread): void
+  readonly places: Places<WorkerThread>
 }
 
 function toTask(job: Job, timed: boolean): WorkerTask {
@@ -57,9 +61,10 @@ function toTask(job: Job, timed: boolean): WorkerTask {
 }
 
 export class Attempt implements Listener {
-  readonly task: WorkerTask
+  readonly #task: WorkerTask
   readonly #result: Promise<Attempted>
   readonly #job: Job
+  readonly #tool: ToolDefinition | undefined
   readonly #means: AttemptMeans
   readonly #contents: NewContent[] = []
   readonly #stops: (() => void)[] = []
@@ -67,48 +72,47 @@ export class Attempt implements Listener {
   #settled = false
   #thread: WorkerThread | undefined
   #placed = false
+  #wanted = false
   #ended: Failure | undefined
   #limit: TimeLimit | undefined
   #clerk: Clerk | undefined
   #answer: Answer | undefined
   #heard = 0
 
-  constructor(job: Job, means: AttemptMeans) {
+  constructor(job: Job, tool: ToolDefinition | undefined, means: AttemptMeans) {
     this.#job = job
+    this.#tool = tool
     this.#means = means
-    this.task = toTask(job, means.timeoutMs !== undefined)
+    this.#task = toTask(job, tool?.timeoutMs !== undefined)
     this.#result = new Promise((resolve) => (this.#settle = resolve))
   }
 
-  begin(): Promise<Attempted> {
+  /** `again`: it had a thread before. */
+  begin(again: boolean): Promise<Attempted> {
     const { cancel } = this.#job
     this.#stops.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
-    if (!cancel.reason) this.#stops.push(this.#means.places.enter(() => this.#start()))
+    if (!cancel.reason) this.#stops.push(this.#means.places.enter((thread) => this.#start(thread), again))
     return this.#result
   }
 
-  #start(): void {
-    this.#placed = true
-    this.#means.run(this).then(
-      (answer) => this.#answered(answer),
-      (thrown: unknown) => this.die(toFailure(thrown, 'WORKER_CRASHED').message),
-    )
-  }
-
-  /** A thread has been chosen: the task goes there next. */
-  sit(thread: WorkerThread): void {
-    this.task.call = thread.number()
-    if (this.#settled) return
+  #start(thread: WorkerThread | undefined): void {
+    if (!thread) return this.die('the pool was closed')
     this.#thread = thread
-    thread.calls.set(this.task.call, this)
-    this.#means.places.sit(thread.seat)
+    this.#placed = true
+    this.#task.call = thread.number()
+    thread.calls.set(this.#task.call, this)
+    if (this.#tool?.variables || this.#task.env) thread.secrets.add(secretsOf(this.#tool, this.#job.env))
+    thread.run(this.#task).then(
+      (answer) => this.#answered(answer),
+      (thrown: unknown) => this.die(thread.causeOf(thrown)),
+    )
   }
 
   /** The time of a body runs from its beginning. */
   #startTime(): void {
-    const { timeoutMs, clock } = this.#means
+    const timeoutMs = this.#tool?.timeoutMs
     if (timeoutMs === undefined || this.#limit || this.#settled) return
-    const limit = createTimeLimit(clock, timeoutMs, () => this.#end(failure('TOOL_TIMED_OUT', `${this.task.tool} did not finish within ${timeoutMs} ms`)))
+    const limit = createTimeLimit(this.#means.clock, timeoutMs, () => this.#end(failure('TOOL_TIMED_OUT', `${this.#task.tool} did not finish within ${timeoutMs} ms`)))
     this.#limit = limit
     this.#stops.push(limit.stop)
   }
@@ -117,7 +121,7 @@ export class Attempt implements Listener {
     if ('question' in message) return void this.#reply(message)
     if ('begins' in message) return this.#startTime()
     if ('said' in message) this.#job.said(message.said)
-    else this.#contents.push(message.content)
+    else if ('content' in message) this.#contents.push(message.content)
     this.#heard++
     if (this.#answer) this.#answered(this.#answer)
   }
@@ -126,39 +130,48 @@ export class Attempt implements Listener {
     if (this.#answer) this.#answered({ ...this.#answer, posted: 0 })
   }
 
-  /** Its thread is gone, or will never come. */
   die(why: string): void {
+    // What is missing of it is on the line, which is closed after the last word.
+    if (this.#answer) return
     const thread = this.#thread
-    const begun = thread?.begun(this.task.call) ?? false
-    // Should the task reach a thread all the same, it must not begin there.
-    this.task.ended ??= failure('WORKER_CRASHED', why)
+    const begun = thread?.begun(this.#task.call) ?? false
     if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
     else this.#over({ died: thread?.doom ?? why, begun, company: thread?.company ?? false })
+  }
+
+  /** AO5. Where it turns out that it may have begun, its answer says whether it has. */
+  takeBack(): void {
+    const thread = this.#thread
+    if (!thread || this.#ended || this.#wanted) return
+    if (thread.begun(this.#task.call)) return
+    this.#wanted = true
+    thread.post({ call: this.#task.call, taken: true })
+    if (!thread.begun(this.#task.call)) this.#over({ taken: true })
   }
 
   #answered(answer: Answer): void {
     this.#answer = answer
     if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
+    else if (answer.taken) this.#over({ taken: true })
     else if (this.#heard >= answer.posted) this.#over(this.#contents.length > 0 ? { ...answer.returned, contents: this.#contents } : answer.returned)
   }
 
   #end(why: Failure): void {
     if (this.#ended || this.#settled) return
     this.#ended = why
-    this.task.ended = why
     const thread = this.#thread
-    if (!this.#placed && !thread) return this.#over({ outcome: { ok: false, failure: why } })
-    thread?.post({ call: this.task.call, ended: why })
-    const { clock, graceMs, kill } = this.#means
-    this.#stops.push(clock.wakeAt(clock.now() + graceMs, () => this.#lose(kill)))
+    if (!thread) return this.#over({ outcome: { ok: false, failure: why } })
+    thread.post({ call: this.#task.call, ended: why })
+    const { clock, graceMs } = this.#means
+    this.#stops.push(clock.wakeAt(clock.now() + graceMs, () => this.#lose(thread)))
   }
 
   /** AO2. */
-  #lose(kill: AttemptMeans['kill']): void {
-    const thread = this.#thread
-    if (thread?.begun(this.task.call)) kill(thread)
+  #lose(thread: WorkerThread): void {
     // WT1: it never will begin.
-    else this.die('it was ended before it began')
+    if (!thread.begun(this.#task.call)) return this.die('it was ended before it began')
+    thread.doom ??= `${this.#task.tool}, which ran on it, did not end when it was told to`
+    thread.kill()
   }
 
   async #reply({ call, id, question }: Extract<FromThread, { question: unknown }>): Promise<void> {
@@ -192,7 +205,7 @@ export class Attempt implements Listener {
   #comeBack(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#settled || !this.#thread) return resolve()
-      const withdraw = this.#means.places.comeBack(this.#thread.seat, () => {
+      const withdraw = this.#means.places.comeBack(this.#thread, () => {
         this.#placed = true
         resolve()
       })
@@ -201,9 +214,9 @@ export class Attempt implements Listener {
   }
 
   #leave(): void {
-    if (!this.#placed) return
+    if (!this.#placed || !this.#thread) return
     this.#placed = false
-    this.#means.places.leave(this.#thread?.seat)
+    this.#means.places.leave(this.#thread)
   }
 
   /** AO1. */
@@ -212,7 +225,7 @@ export class Attempt implements Listener {
     this.#settled = true
     for (const stop of this.#stops) stop()
     this.#clerk?.close()
-    this.#thread?.calls.delete(this.task.call)
+    this.#thread?.calls.delete(this.#task.call)
     this.#settle(result)
     this.#leave()
   }

@@ -1,99 +1,84 @@
 /**
- * A lane: worker threads (Piscina) for calls of one kind, with a number of places on each.
+ * A lane: worker threads for calls of one kind, with a number of places on each.
  *
- * LN1 A call goes to the thread with the fewest active calls, rather to one that has started than to one that has not; a new
- *     thread is started when no other has a place.
- * LN2 A thread that cannot be started costs those who waited for one their attempt; nobody waits for ever.
+ * LN1 A call goes to the thread with the fewest active calls, rather to one that has started than to one that has not. When
+ *     each has some, a further thread is started for those that come next, up to `threads`.
+ * LN2 A thread that cannot be started costs those who waited for it their attempt; nobody waits for ever.
+ * LN3 A thread that is stuck (WT2) gets no calls, and what has not begun there goes to another. It does not count as one of
+ *     `threads`, so that another may be started in its place, up to `mostThreads` in all. One without calls is ended.
  */
-import { Piscina, queueOptionsSymbol } from 'piscina'
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
-import { SkeinError, toFailure } from '../core/failure.js'
-import { isObject } from '../core/json.js'
-import { workerFile } from '../tools/worker-url.js'
 import { Attempt } from './attempt.js'
 import type { Attempted, AttemptMeans } from './attempt.js'
 import { createPlaces } from './places.js'
 import type { Job } from './port.js'
 import { WorkerThread } from './thread.js'
-import type { Answer, Hello, ThreadData } from './wire.js'
+import type { ThreadOptions } from './thread.js'
 
-export interface LaneOptions {
-  readonly app: string
+export interface LaneOptions extends ThreadOptions {
   readonly clock: Clock
   readonly graceMs: number
-  readonly memoryMb: number
   readonly threads: number
+  readonly mostThreads: number
   /** Active calls on one thread. */
   readonly perThread: number
-  readonly idleMs: number
 }
 
 export interface Lane {
-  attempt(job: Job, tool: ToolDefinition | undefined): Promise<Attempted>
-  /** Threads that have calls. */
+  /** `again`: it lost its thread before it began. */
+  attempt(job: Job, tool: ToolDefinition | undefined, again: boolean): Promise<Attempted>
+  /** Threads that have calls, and the app that they need. */
   busy(): readonly WorkerThread[]
-  kill(thread: WorkerThread): void
+  /** To be called at even intervals while there are calls. */
+  look(): void
   close(): Promise<void>
 }
 
-type Balancer = NonNullable<NonNullable<ConstructorParameters<typeof Piscina>[0]>['loadBalancer']>
-
 export function createLane(options: LaneOptions): Lane {
-  const { threads: most, perThread, clock, graceMs } = options
-  const places = createPlaces({ perThread, threads: most })
-  const threads = new Map<number, WorkerThread>()
-  const waiting = new Set<Attempt>()
+  const { threads: wanted, mostThreads, perThread, clock, graceMs } = options
+  const threads = new Set<WorkerThread>()
   let closed = false
-  const threadOf = (id: number): WorkerThread => {
-    const thread = threads.get(id) ?? new WorkerThread(id)
-    threads.set(id, thread)
+  const start = (): WorkerThread => {
+    const thread = new WorkerThread(options, (gone) => {
+      threads.delete(gone)
+      places.admit()
+    })
+    threads.add(thread)
     return thread
   }
-  const loadBalancer: Balancer = (task, workers) => {
-    const attempt = task[queueOptionsSymbol]
-    if (!(attempt instanceof Attempt)) return null
-    let best: { readonly worker: (typeof workers)[number]; readonly thread: WorkerThread } | undefined
-    for (const worker of workers) {
-      const thread = threadOf(worker.id)
-      if (thread.seat.active < perThread && (!best || comesBefore(thread, best.thread))) best = { worker, thread }
+  const choose = (): WorkerThread | undefined => {
+    let best: WorkerThread | undefined
+    let moving = 0
+    for (const thread of threads) {
+      if (thread.stuck || thread.doom !== undefined) continue
+      moving++
+      if (thread.seat.active < perThread && (!best || comesBefore(thread, best))) best = thread
     }
-    if (!best) return null
-    waiting.delete(attempt)
-    attempt.sit(best.thread)
-    return best.worker
+    const room = !closed && moving < wanted && threads.size < mostThreads
+    if (!best) return room ? start() : undefined
+    if (room && best.seat.active > 0) start()
+    return best
   }
-  const pool = createThreads(options, loadBalancer)
-  pool.on('message', (said: unknown) => {
-    if (!isHello(said)) return
-    threadOf(said.thread).greet(said)
-    const alive = new Set(pool.threads.map(({ threadId }) => threadId))
-    for (const id of threads.keys()) if (!alive.has(id)) threads.delete(id)
-  })
-  // A thread that died between calls harms nobody; one that died before its first call did not start (LN2).
-  pool.on('error', (thrown: unknown) => {
-    for (const attempt of waiting) attempt.die(toFailure(thrown, 'WORKER_CRASHED').message)
-    waiting.clear()
-  })
-  const kill = (thread: WorkerThread): void => void pool.threads.find(({ threadId }) => threadId === thread.id)?.terminate()
-  const means: Omit<AttemptMeans, 'timeoutMs'> = {
-    clock,
-    graceMs,
-    places,
-    kill,
-    run(attempt): Promise<Answer> {
-      if (closed) return Promise.reject(new SkeinError('WORKER_CRASHED', 'the pool was closed'))
-      waiting.add(attempt)
-      return pool.run(Object.assign(attempt.task, { [queueOptionsSymbol]: attempt }))
-    },
-  }
+  const places = createPlaces({ perThread, choose })
+  const means: AttemptMeans = { clock, graceMs, places }
   return {
-    attempt: (job, tool) => new Attempt(job, { ...means, timeoutMs: tool?.timeoutMs }).begin(),
-    busy: () => [...threads.values()].filter(({ calls }) => calls.size > 0),
-    kill,
+    attempt: (job, tool, again) => new Attempt(job, tool, means).begin(again),
+    busy: () => [...threads].filter(({ calls, loaded }) => loaded && calls.size > 0),
+    look() {
+      for (const thread of threads) {
+        thread.look()
+        if (!thread.stuck) continue
+        for (const call of [...thread.calls.values()]) call.takeBack()
+        // What a body left behind holds it, and nobody is there to be told.
+        if (thread.calls.size === 0) thread.kill()
+      }
+      places.admit()
+    },
     async close() {
       closed = true
-      await pool.destroy()
+      places.close()
+      await Promise.all([...threads].map((thread) => thread.close()))
     },
   }
 }
@@ -101,28 +86,4 @@ export function createLane(options: LaneOptions): Lane {
 /** LN1. */
 function comesBefore(one: WorkerThread, other: WorkerThread): boolean {
   return one.started === other.started ? one.seat.active < other.seat.active : one.started
-}
-
-function createThreads({ app, threads, memoryMb, idleMs }: LaneOptions, loadBalancer: Balancer): Piscina {
-  const workerData: ThreadData = { app, memoryMb }
-  return new Piscina({
-    filename: workerFile('entry').href,
-    name: 'run',
-    minThreads: 0,
-    maxThreads: threads,
-    // Places are counted by the lane: calls that wait have none, and may be many.
-    concurrentTasksPerWorker: 1_000_000,
-    loadBalancer,
-    stricterFIFO: true,
-    recordTiming: false,
-    resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-    workerData,
-    idleTimeout: idleMs,
-    // Synchronous waiting freezes a thread's event loop between tasks: its ports would never close.
-    atomics: 'disabled',
-  })
-}
-
-function isHello(said: unknown): said is Hello {
-  return isObject(said) && said['hello'] === 'skein'
 }

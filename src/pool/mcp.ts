@@ -81,7 +81,7 @@ function allOf(failed: readonly unknown[]): unknown {
   const [first] = failed
   if (failed.length === 1) return first
   const code = isSkeinError(first) ? first.code : 'APP_NOT_LOADED'
-  return new SkeinError(code, failed.map((thrown) => toFailure(thrown, code).message).join('\n'), { cause: first })
+  return new SkeinError(code, `${failed.length} MCP servers failed:\n${failed.map((thrown) => `- ${toFailure(thrown, code).message}`).join('\n')}`, { cause: first })
 }
 
 interface Listed {

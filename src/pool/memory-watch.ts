@@ -1,29 +1,12 @@
 /**
  * Ends a thread that takes memory without ever letting its event loop turn: buffers are not counted by V8's limits, and the
- * thread's own watch (workers/pulse.ts) needs a turn to look. Looks only while there are calls.
+ * thread's own watch (workers/pulse.ts) needs a turn to look.
  *
  * MW1 A thread is suspected when it has not beaten since the last look, and the process has grown since its last beat by more
  *     than the thread may have, not counting what the host and the other threads know to have taken.
  * MW2 At most one thread is ended at a look, the one that stopped beating last; the next look shows whether it was the one.
  */
-import { systemClock } from '../core/clock.js'
 import type { WorkerThread } from './thread.js'
-
-export interface MemoryWatch {
-  /** A call begins, also one that waits for a thread. */
-  begin(): void
-  end(): void
-  stop(): void
-}
-
-export interface MemoryWatchOptions {
-  readonly memoryMb: number
-  busy(): readonly WorkerThread[]
-  kill(thread: WorkerThread): void
-}
-
-/** Twice the time between two beats: one may be late. */
-const lookMs = 100
 
 interface Seen {
   readonly beat: number
@@ -34,17 +17,19 @@ interface Seen {
 
 const mb = 1024 * 1024
 
-export function createMemoryWatch({ memoryMb, busy, kill }: MemoryWatchOptions): MemoryWatch {
+/** Gives what looks, at even intervals, at the threads that are at work. */
+export function createMemoryWatch(memoryMb: number): (threads: readonly WorkerThread[]) => void {
   // Heap and buffers, each up to the limit.
   const allowed = 2 * memoryMb * mb
   let seen = new Map<WorkerThread, Seen>()
-  let cancel: (() => void) | undefined
   let looks = 0
-  let calls = 0
-  const look = (): void => {
-    cancel = undefined
+  const expel = (thread: WorkerThread, stuck: number): void => {
+    thread.doom = `it took more memory than the ${memoryMb} MB that a thread may have, most likely in buffers, without ever waiting`
+    thread.shared ||= stuck > 1
+    thread.kill()
+  }
+  return (threads) => {
     looks++
-    const threads = busy()
     const now = measure(threads)
     const before = seen
     seen = new Map(threads.map((thread) => [thread, lastSeen(before.get(thread), { ...now, beat: thread.beat, look: looks })]))
@@ -52,28 +37,6 @@ export function createMemoryWatch({ memoryMb, busy, kill }: MemoryWatchOptions):
     const over = stuck.filter(([, { rss, known }]) => now.rss - rss - Math.max(0, now.known - known) > allowed)
     const [last] = over.toSorted(([, a], [, b]) => b.look - a.look)
     if (last) expel(last[0], stuck.length)
-    if (calls > 0) wake()
-  }
-  const expel = (thread: WorkerThread, stuck: number): void => {
-    thread.doom = `it took more memory than the ${memoryMb} MB that a thread may have, most likely in buffers, without ever waiting`
-    thread.shared ||= stuck > 1
-    kill(thread)
-  }
-  // The machine's memory grows by the machine's time, whatever clock the calls live by.
-  const wake = (): void => void (cancel ??= systemClock.wakeAt(systemClock.now() + lookMs, look))
-  return {
-    begin() {
-      calls++
-      wake()
-    },
-    end() {
-      calls--
-    },
-    stop() {
-      calls = 0
-      cancel?.()
-      cancel = undefined
-    },
   }
 }
 

@@ -1,9 +1,10 @@
 /**
- * Places of a lane: how many calls are active at once. A call takes a place before it gets a thread, may give it back while
- * it waits for others, and takes one on the same thread again before it goes on.
+ * Places of a lane: how many calls are active at once. A call takes a place on a thread before it begins, may give it back
+ * while it waits for others, and takes one on the same thread again before it goes on.
  *
- * PC1 No thread has more than `perThread` active calls, and the lane has none without a thread that could take it.
- * PC2 A call that goes on comes before one that begins; otherwise first come, first served.
+ * PC1 No thread has more than `perThread` active calls.
+ * PC2 A call that goes on comes before one that begins, and one that lost its thread before one that is new; otherwise first
+ *     come, first served.
  */
 
 /** The share of a thread. */
@@ -12,75 +13,90 @@ export interface Seat {
   readonly returning: Set<() => void>
 }
 
-export interface Places {
+export interface Seated {
+  readonly seat: Seat
+}
+
+/** Undefined: there will never be a place. */
+type Enter<Thread> = (thread: Thread | undefined) => void
+
+export interface Places<Thread extends Seated> {
   /** Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. */
-  enter(go: () => void): () => void
-  /** A call that has a place gets its thread. */
-  sit(seat: Seat): void
+  enter(go: Enter<Thread>, again?: boolean): () => void
   /** Gives a place back. */
-  leave(seat: Seat | undefined): void
+  leave(thread: Thread): void
   /** Takes a place on the same thread again. */
-  comeBack(seat: Seat, go: () => void): () => void
+  comeBack(thread: Thread, go: () => void): () => void
+  /** To be called when a thread has come, gone or changed. */
+  admit(): void
+  /** Nobody will enter any more. */
+  close(): void
 }
 
 export const createSeat = (): Seat => ({ active: 0, returning: new Set() })
 
-export function createPlaces({ perThread, threads }: { readonly perThread: number; readonly threads: number }): Places {
-  const most = perThread * threads
-  const entering = new Set<() => void>()
+export interface PlacesOptions<Thread> {
+  readonly perThread: number
+  /** The thread that the next call gets: one that has a place. */
+  choose(): Thread | undefined
+}
+
+export function createPlaces<Thread extends Seated>({ perThread, choose }: PlacesOptions<Thread>): Places<Thread> {
+  const again = new Set<Enter<Thread>>()
+  const entering = new Set<Enter<Thread>>()
+  const queues = [again, entering]
   /** Threads with calls that want to go on. */
   const wanted = new Set<Seat>()
-  let active = 0
+  let closed = false
 
-  const admit = (): void => {
-    for (const seat of wanted) {
-      for (const go of seat.returning) {
-        if (active >= most || seat.active >= perThread) break
-        resume(seat, go)
-      }
-    }
-    for (const go of entering) {
-      if (active >= most) return
-      entering.delete(go)
-      active++
-      go()
-    }
+  const sit = (go: Enter<Thread>): boolean => {
+    const thread = choose()
+    if (!thread) return false
+    for (const queue of queues) queue.delete(go)
+    thread.seat.active++
+    go(thread)
+    return true
   }
-  const resume = (seat: Seat, go: () => void): void => {
-    seat.returning.delete(go)
-    if (seat.returning.size === 0) wanted.delete(seat)
-    active++
+  const resume = (seat: Seat, go: () => void): boolean => {
+    if (seat.active >= perThread) return false
+    withdraw(seat, go)
     seat.active++
     go()
+    return true
+  }
+  const withdraw = (seat: Seat, go: () => void): void => {
+    seat.returning.delete(go)
+    if (seat.returning.size === 0) wanted.delete(seat)
+  }
+  const admit = (): void => {
+    for (const seat of wanted) for (const go of seat.returning) if (!resume(seat, go)) break
+    for (const queue of queues) for (const go of queue) if (!sit(go)) return
   }
   return {
-    enter(go) {
-      if (active < most && entering.size === 0) {
-        active++
-        go()
-        return () => undefined
+    admit,
+    enter(go, first = false) {
+      if (closed) go(undefined)
+      else if (again.size + entering.size > 0 || !sit(go)) (first ? again : entering).add(go)
+      return () => queues.forEach((queue) => queue.delete(go))
+    },
+    leave({ seat }) {
+      seat.active--
+      if (wanted.size + again.size + entering.size > 0) admit()
+    },
+    comeBack({ seat }, go) {
+      if (!resume(seat, go)) {
+        seat.returning.add(go)
+        wanted.add(seat)
       }
-      entering.add(go)
-      return () => entering.delete(go)
+      return () => withdraw(seat, go)
     },
-    sit(seat) {
-      seat.active++
-    },
-    leave(seat) {
-      active--
-      if (seat) seat.active--
-      admit()
-    },
-    comeBack(seat, go) {
-      if (active < most && seat.active < perThread) {
-        resume(seat, go)
-        return () => undefined
-      }
-      seat.returning.add(go)
-      wanted.add(seat)
-      return () => {
-        seat.returning.delete(go)
-        if (seat.returning.size === 0) wanted.delete(seat)
+    close() {
+      closed = true
+      for (const queue of queues) {
+        for (const go of queue) {
+          queue.delete(go)
+          go(undefined)
+        }
       }
     },
   }

@@ -21,14 +21,14 @@ export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'id
   readonly timed?: true
   /** WI1; set when a thread has been chosen. */
   call: number
-  /** Set when the call was ended before it had a thread: it never begins. */
-  ended?: Failure
 }
 
 export interface Answer {
   readonly returned: Returned
   /** How many one-way messages the call has posted: the answer may overtake them (PP2). */
   readonly posted: number
+  /** It was taken back before it began, and did nothing. */
+  readonly taken?: true
 }
 
 /** What a thread is started with. */
@@ -48,14 +48,25 @@ export interface Hello {
 
 /** Numbers that a thread shares with the host, which can read them when the thread is busy or dead. */
 export const control = {
-  /** Number of the last call that the thread began. */
-  begun: 0,
+  /** 1 once the app is there, or has failed to load. */
+  loaded: 0,
   /** Grows while the thread's event loop turns. */
   beat: 1,
   /** Memory of the thread at its last beat: heap and buffers. */
   usedKb: 2,
-  length: 3,
+  /** From here on: calls that have begun (`begunAt`). */
+  begun: 3,
 } as const
+
+/** So many calls later one is taken for begun, if it has not. */
+const beginnings = 4_096
+
+export const controlLength = control.begun + beginnings
+
+/** Where a thread notes the number of a call when its body begins. Calls do not begin in their order. */
+export function begunAt(call: number): number {
+  return control.begun + (call % beginnings)
+}
 
 /** What a body may ask of its desk, with what is given for each. A stream and a store are known by the number of the question that opened them. */
 export interface Questions {
@@ -82,6 +93,8 @@ export type Topic = keyof Questions
 export type Question = { [Each in Topic]: { readonly topic: Each } & Questions[Each]['asks'] }[Topic]
 
 export type FromThread =
+  /** Printed by nobody that is known; 0 is no call. */
+  | { readonly call: 0; readonly printed: string }
   | { readonly call: number; readonly begins: true }
   | { readonly call: number; readonly said: Said }
   | { readonly call: number; readonly content: NewContent }
@@ -89,6 +102,8 @@ export type FromThread =
 
 export type ToThread =
   | { readonly call: number; readonly ended: Failure }
+  /** Not to begin here; one that has begun goes on. */
+  | { readonly call: number; readonly taken: true }
   | { readonly call: number; readonly id: number; readonly gets: unknown }
   /** `errno`: the code of an error that is not Skein's (FP1). */
   | { readonly call: number; readonly id: number; readonly failure: Failure; readonly errno?: string }

@@ -7,6 +7,8 @@
  * WP3 What shared a thread that died runs again, alone, so that the guilty one dies alone; a call with a side effect is run
  *     again only if its body had not begun.
  * WP4 After `close` nothing begins, not even again.
+ * WP5 No call waits behind a body that never lets its thread's event loop turn, unless there are `threadsAtWorst` such bodies
+ *     for each thread of its lane (LN3). What had begun on such a thread stays there until the thread ends.
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
@@ -17,7 +19,7 @@ import type { Lane } from './lane.js'
 import { createMemoryWatch } from './memory-watch.js'
 import type { Job, Pool, Returned } from './port.js'
 import type { Shelf } from './shelf.js'
-import type { WorkerThread } from './thread.js'
+import { createWatch, lookMs } from './watch.js'
 
 export interface WorkerPoolOptions {
   /** The module that every thread imports. */
@@ -40,6 +42,12 @@ type LaneName = 'shared' | 'effects' | 'alone' | 'suspect'
 /** Calls that share a thread at most; more would wait for its event loop. */
 const callsPerThread = 32
 
+/** For each thread that a lane should have, those included that are stuck. */
+const threadsAtWorst = 4
+
+/** How long a thread's event loop may stand still; a body that says that it computes has more time. */
+const stillMs = { shared: 300, effects: 300, alone: 10_000, suspect: 10_000 }
+
 /** A call whose threads die before it begins, or in company, is not tried for ever. */
 const mostAttempts = 4
 
@@ -54,6 +62,8 @@ export function createWorkerPool({ find, acts, threads, ...options }: WorkerPool
       ...options,
       // All that shared one thread may be suspects at once, and must not wait for each other.
       threads: suspect ? callsPerThread : threads,
+      mostThreads: suspect ? callsPerThread : threadsAtWorst * threads,
+      stillLooks: stillMs[name] / lookMs,
       perThread: suspect || name === 'alone' ? 1 : callsPerThread,
       idleMs: suspect ? 0 : 30_000,
     })
@@ -61,10 +71,10 @@ export function createWorkerPool({ find, acts, threads, ...options }: WorkerPool
     return lane
   }
   const all = (): readonly Lane[] => [...lanes.values()]
-  const watch = createMemoryWatch({
-    memoryMb: options.memoryMb,
-    busy: () => all().flatMap((lane) => lane.busy()),
-    kill: (thread: WorkerThread) => all().forEach((lane) => lane.kill(thread)),
+  const watchMemory = createMemoryWatch(options.memoryMb)
+  const watch = createWatch(() => {
+    for (const lane of all()) lane.look()
+    watchMemory(all().flatMap((lane) => lane.busy()))
   })
   async function run(job: Job): Promise<Returned> {
     watch.begin()
@@ -79,11 +89,14 @@ export function createWorkerPool({ find, acts, threads, ...options }: WorkerPool
     const tool = found instanceof Promise ? await found : found
     const effect = tool !== undefined && acts(tool)
     let name: LaneName = tool?.cpu ? 'alone' : effect ? 'effects' : 'shared'
-    for (let count = 1; ; count++) {
+    let again = false
+    for (let count = 1; ; ) {
       if (closed) return crashed(job.tool, 'the pool was closed')
-      const attempted = await laneNamed(name).attempt(job, tool)
+      const attempted = await laneNamed(name).attempt(job, tool, again)
+      again = true
+      if ('taken' in attempted) continue
       if (!('died' in attempted)) return attempted
-      if (count === mostAttempts || isGuilty(attempted, effect)) return crashed(job.tool, attempted.died)
+      if (count++ === mostAttempts || isGuilty(attempted, effect)) return crashed(job.tool, attempted.died)
       if (attempted.begun) name = 'suspect'
     }
   }

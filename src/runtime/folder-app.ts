@@ -3,11 +3,13 @@
  * gives it its name. All files go into one bundle, so that they share what they import.
  *
  * FA1 The bundle names its definitions after their files by itself: a worker thread that imports it needs no folder.
- * FA2 All mistakes of the folder are told at once, each with its file.
+ * FA2 A mistake of a file keeps nothing else from being looked at: all are told at once, each with its file, by whoever
+ *     checks the app.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDefinition } from '../agent/app.js'
+import { isDefinition, lookalike } from '../agent/app.js'
+import type { AppOptions, Mistake } from '../agent/app.js'
 import type { Definition } from '../agent/define.js'
 import { SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
@@ -32,17 +34,12 @@ export interface Folder {
   readonly warnings: readonly string[]
 }
 
-/** What the folder holds. Throws where two files claim one name, and where there is nothing. */
+/** What the folder holds. Throws where there is nothing. */
 export async function readFolder(folder: string): Promise<Folder> {
   const files: AppFile[] = []
   for (const place of ['agents', 'prompts', 'tools', 'models'] as const) {
     for (const name of await sourcesIn(join(folder, place))) files.push({ path: `${place}/${name}`, place, name: name.replace(/\.\w+$/, '') })
   }
-  const mistakes = files.flatMap((file, index) => {
-    const other = files.slice(0, index).find(({ place, name }) => place === file.place && name === file.name)
-    return other ? [`${file.path} and ${other.path} both name "${file.name}"; keep one`] : []
-  })
-  refuse(folder, 'DUPLICATE_NAME', mistakes)
   if (files.length === 0) throw new SkeinError('APP_NOT_LOADED', `the folder ${folder} holds no app: no file in ${Object.keys(places).map((place) => `${place}/`).join(', ')}. Put one definition in each file, or name a module that exports them`)
   const left = await Promise.all(unsupported.map(async (place) => ((await sourcesIn(join(folder, place), true)).length > 0 ? [`${join(folder, place)}: ${place}/ is not supported yet; its files are left out`] : [])))
   return { files, warnings: left.flat() }
@@ -70,34 +67,48 @@ export function entryOf({ files }: Folder): string {
 const isDefinition = (value) => typeof value === 'object' && value !== null && typeof value.kind === 'string'
 const rows = [${rows.join(', ')}]
 const named = (definition) => ({ name: '', ...definition })
-export const files = rows.map(([path, name, module]) => ({ path, name, own: [...new Set(Object.values(module))].filter(isDefinition).map(named) }))
+export const files = rows.map(([path, name, module]) => ({ path, name, own: [...new Set(Object.values(module))].filter(isDefinition).map(named), module }))
 export const definitions = files.flatMap(({ own, name }) => own.map((definition) => ({ ...definition, name })))
 `
 }
 
-/** The definitions that the bundle gave, each with its file. */
-export function collect(folder: string, { files }: Folder, module: object): ReadonlyMap<Definition, string> {
+type Collected = Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>>
+
+/** The definitions that the bundle gave, each with its file, and what is wrong with files (FA2). */
+export function collect({ files }: Folder, module: object): Collected {
   const rows = 'files' in module && Array.isArray(module.files) ? module.files : []
-  const mistakes: string[] = []
   const found = new Map<Definition, string>()
-  for (const [index, { path, place, name }] of files.entries()) {
+  const twice: Mistake[] = []
+  const wrong: Mistake[] = []
+  const claimed: Collected['claimed'][number][] = []
+  for (const [index, file] of files.entries()) {
+    const { path, place, name } = file
     const exported: readonly unknown[] = rows[index]?.own ?? []
     const own = exported.filter(isDefinition)
-    const [definition, more] = own
-    const kinds = places[place]
-    if (!definition) mistakes.push(`${path}: it exports no definition; its default export must be one`)
-    else if (more) mistakes.push(`${path}: it exports ${own.length} definitions (${own.map(({ kind, name: each }) => `${kind} "${each}"`).join(', ')}); one file holds one`)
-    else if (!kinds.includes(definition.kind)) mistakes.push(`${path}: it exports a ${definition.kind}; ${place}/ holds ${place}`)
-    else if (definition.name !== '' && definition.name !== name) mistakes.push(`${path}: its definition is named "${definition.name}"; in a folder the file gives the name: rename one of them, or leave \`name\` out`)
-    else found.set({ ...definition, name }, path)
+    const [definition] = own
+    const [kind = 'tool'] = places[place]
+    const says = mistakeOf(file, own, rows[index]?.module)
+    const other = files.slice(0, index).find((earlier) => earlier.place === place && earlier.name === name)
+    if (says !== undefined) wrong.push({ code: 'BAD_OPTION', text: `${path}: ${says}` })
+    if (other) twice.push({ code: 'DUPLICATE_NAME', text: `${path} and ${other.path} both name "${name}"; keep one` })
+    // Whoever names one of these has made no second mistake.
+    if (says !== undefined) claimed.push({ kind, name }, ...own)
+    if (own.length === 1 && definition && places[place].includes(definition.kind) && !other) found.set({ ...definition, name }, path)
   }
-  refuse(folder, 'BAD_OPTION', mistakes)
-  return found
+  return { files: found, mistakes: [...twice, ...wrong], claimed }
 }
 
-/** FA2 */
-function refuse(folder: string, code: 'BAD_OPTION' | 'DUPLICATE_NAME', mistakes: readonly string[]): void {
-  if (mistakes.length === 0) return
-  const count = mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`
-  throw new SkeinError(code, `the folder ${folder} has ${count}:\n${mistakes.map((text) => `- ${text}`).join('\n')}`, { data: { source: folder, mistakes } })
+function mistakeOf({ place, name }: AppFile, own: readonly Definition[], module: unknown): string | undefined {
+  const [definition, more] = own
+  if (!definition) {
+    const [plain] = Object.entries(isObject(module) ? module : {}).flatMap(([key, value]) => {
+      const seems = lookalike(value)
+      return seems ? [`${key === 'default' ? 'its default export' : key} ${seems.says}`] : []
+    })
+    return `it exports no definition${plain === undefined ? '; its default export must be one' : `: ${plain}`}`
+  }
+  if (more) return `it exports ${own.length} definitions (${own.map(({ kind, name: each }) => `${kind} "${each}"`).join(', ')}); one file holds one`
+  if (!places[place].includes(definition.kind)) return `it exports a ${definition.kind}; ${place}/ holds ${place}`
+  if (definition.name === '' || definition.name === name) return undefined
+  return `its definition is named "${definition.name}"; in a folder the file gives the name: rename one of them, or leave \`name\` out`
 }

@@ -3,14 +3,16 @@
  *
  * LA2 A definition that is exported twice, by name and by default, is one definition.
  * LA3 Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
+ * LA4 An export that looks like a definition and has no kind is never left out silently.
  */
 import { statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { createApp, isDefinition } from '../agent/app.js'
+import { createApp, isDefinition, lookalike } from '../agent/app.js'
 import type { App, AppOptions } from '../agent/app.js'
 import type { Definition, ToolDefinition } from '../agent/define.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import { isObject } from '../core/json.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { bundle } from './bundle.js'
 import { collect, entryOf, readFolder } from './folder-app.js'
@@ -30,7 +32,7 @@ export async function loadApp(source: AppSource, options: LoadOptions = {}): Pro
   if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
   if (source instanceof URL) return fromPath(resolve(fileURLToPath(source)), options)
   if (typeof source === 'string') return fromPath(resolve(source), options)
-  return assemble(definitionsOf(source, 'the module of definitions'), 'the module of definitions', options)
+  return fromExports(source, 'the module of definitions', options)
 }
 
 async function fromPath(path: string, options: LoadOptions): Promise<App> {
@@ -47,21 +49,30 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
 
 async function fromModule(path: string, options: LoadOptions): Promise<App> {
   const module = pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
-  return assemble(definitionsOf((await import(module)) as object, path), path, { ...options, module })
+  return fromExports((await import(module)) as object, path, { ...options, module })
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
   const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
-  const files = collect(path, folder, (await import(module)) as object)
-  return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, warnings: folder.warnings })
+  const { files, mistakes, claimed } = collect(folder, (await import(module)) as object)
+  return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, mistakes, claimed, warnings: folder.warnings })
 }
 
-/** LA2 */
-function definitionsOf(module: object, source: string): readonly Definition[] {
-  const definitions = [...new Set(Object.values(module).flatMap((value: unknown): unknown[] => (Array.isArray(value) ? value : [value])))].filter(isDefinition)
-  if (definitions.length === 0) throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions; export what defineAgent, definePrompt, defineTool and defineModel give`)
-  return definitions
+/** LA2, LA4 */
+function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
+  const exported = new Map<unknown, string>()
+  for (const [name, value] of Object.entries(module)) for (const each of [value].flat(1)) if (!exported.has(each)) exported.set(each, name)
+  const definitions = [...exported.keys()].filter(isDefinition)
+  const lookalikes = [...exported].flatMap(([value, name]) => {
+    const seems = lookalike(value)
+    return seems ? [{ kind: seems.kind, name: isObject(value) && typeof value['name'] === 'string' ? value['name'] : name, says: `the export ${name} ${seems.says}` }] : []
+  })
+  if (definitions.length === 0) {
+    const why = lookalikes.length > 0 ? `: ${lookalikes.map(({ says }) => says).join('; ')}` : '; export what defineAgent, definePrompt, defineTool and defineModel give'
+    throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions${why}`)
+  }
+  return assemble(definitions, source, { ...options, lookalikes, warnings: lookalikes.map(({ says }) => `${source}: ${says}; it is left out`) })
 }
 
 /** LA3 */

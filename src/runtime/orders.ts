@@ -9,6 +9,7 @@ import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { parseCallId } from '../core/message.js'
 import type { RecordedCall } from '../core/record.js'
+import { applyChanges, usageOf } from '../core/tree.js'
 import type { ToolDefinition } from '../agent/define.js'
 import { answerCheck } from '../tools/runtime-tools.js'
 import type { CheckedAnswer } from '../tools/runtime-tools.js'
@@ -32,11 +33,23 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
 function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
+  if (command.kind === 'change' || command.kind === 'create') return fitting(means, state, command)
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
   const ordered = (call: Awaited<typeof recorded>): Ordered => (call.refused ? { refused: call.refused } : { order: { kind: 'call', call } })
   return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
+}
+
+/** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
+function fitting({ quotaBytes }: Means, { files }: ThreadState, command: Extract<Command, { kind: 'change' | 'create' }>): Ordered {
+  const changes = command.changes?.files ?? []
+  const held = usageOf(files).bytes
+  const written = changes.reduce((sum, change) => sum + (change.op === 'file' ? change.size : 0), 0)
+  if (held + written <= quotaBytes) return { order: command }
+  const { bytes } = usageOf(applyChanges(files, changes, 0))
+  if (bytes <= quotaBytes || bytes <= held) return { order: command }
+  return { refused: failure('FILES_QUOTA', `nothing was changed: the thread's files would hold ${bytes} bytes, and ${quotaBytes} are allowed; remove some first`) }
 }
 
 function calledBy({ slots, step }: ThreadState, call: string): RecordedCall | undefined {

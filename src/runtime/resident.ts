@@ -23,7 +23,7 @@ import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
-import { failure, toFailure } from '../core/failure.js'
+import { failure, fromFailure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
 import { runCall } from './call.js'
@@ -341,12 +341,20 @@ export class Resident {
     if (last && signals.heard(topic)) {
       signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position: what.position, records: what.records }))
     }
-    for (const { command, answer } of what.replies) signals.publish(answerTopic(command), asSignal(answer))
+    for (const { command, answer } of what.replies) this.#reply(command, answer)
     this.#sinceSnapshot += what.records.length
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
     if (this.#records.length > 0 || this.#done.length > 0) this.#options.dirty(this)
     this.#reconciler.startReady()
     this.#settle()
+  }
+
+  /** A refusal that nobody waits for any more (it was kept without a host) is told here, or nobody would hear of it. */
+  #reply(command: string, answer: Answer): void {
+    const { signals } = this.#options.backend
+    const topic = answerTopic(command)
+    if (!answer.ok && !signals.heard(topic)) this.#options.warn(`thread ${this.id} refused a command that was kept for it`, fromFailure(answer.failure))
+    signals.publish(topic, asSignal(answer))
   }
 
   #settle(): void {

@@ -12,6 +12,7 @@ import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import { noContent } from '../files/contents.js'
 import { createPool } from '../pool/pool.js'
 import type { Means } from './effects.js'
 import { follow } from './follow.js'
@@ -94,6 +95,8 @@ export interface SkeinClient {
 }
 
 export interface Skein extends SkeinClient {
+  /** Names of the agents of its app. */
+  readonly agents: readonly string[]
   /** Threads that are awake here. */
   readonly resident: number
 }
@@ -117,7 +120,7 @@ const createSchema = z.strictObject({
   agent: z.string().min(1),
   id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
   tags: z.array(z.string().min(1)).optional(),
-  files: z.record(z.string(), z.union([z.string(), z.instanceof(Uint8Array)])).optional(),
+  files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
 })
 
 const shortestSecret = 8
@@ -155,6 +158,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const client = createClient({ backend, clock, chance })
     return {
       ...client,
+      agents: [...app.agents.keys()],
       get resident() {
         return host.resident
       },

@@ -5,11 +5,17 @@
  * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that have
  *     read it and may run again do so.
  * TF2 Two changes at once, here or in another process, are one after the other: none is lost.
+ * TF3 A look costs what has changed since the last one.
+ * TF4 A snapshot is one instant for ever, and cannot be changed.
  */
+import type { Backend } from '../backend/port.js'
 import type { Command } from '../core/command.js'
 import type { FileChange, FileRead } from '../core/change.js'
 import { isSkeinError } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'
+import type { DirNode } from '../core/tree.js'
+import { fileError } from '../files/error.js'
+import type { Doing } from '../files/error.js'
 import type { Files } from '../files/port.js'
 import { createTreeSource } from '../files/tree-source.js'
 import { loadVolume } from '../files/volume.js'
@@ -17,62 +23,118 @@ import { createWorkingCopy } from '../files/working-copy.js'
 import type { WorkingCopy } from '../files/working-copy.js'
 import { post } from './post.js'
 import type { ThreadMeans } from './thread.js'
-import { wake } from './wake.js'
+import { createFilesWaker } from './wake.js'
 
 /** Others may always be faster; not that often. */
 const mostTries = 50
 
-export function createThreadFiles(means: ThreadMeans, thread: string): Files {
+/** A thread's files from outside. */
+export interface ThreadFiles extends Files {
+  /** The files as they are now, to be read: every answer is of this one instant, and costs no look at the thread. */
+  snapshot(): Promise<Files>
+}
+
+export function createThreadFiles(means: ThreadMeans, thread: string): ThreadFiles {
   const { backend, clock, chance } = means
-  const copyNow = (): WorkingCopy =>
-    createWorkingCopy(async () => {
-      const { state } = await wake(backend, thread)
-      return createTreeSource({ tree: state.files, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs })
-    })
+  const wakeFiles = createFilesWaker(backend, thread)
+  const copyOf = (tree: DirNode): WorkingCopy => createWorkingCopy(async () => createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
+  /** Copies that nothing is written to serve all who look at the same instant. */
+  const shown = new WeakMap<DirNode, Files>()
+  /** The last record that our own changes made. */
+  let least = 0
+  async function now(): Promise<Files> {
+    const tree = await wakeFiles(least)
+    const files = shown.get(tree) ?? copyOf(tree).files
+    shown.set(tree, files)
+    return files
+  }
   /** What was read may have changed before the change arrives: then it is done again (TF2). */
-  async function using<Value>(work: (files: Files) => Promise<Value>): Promise<Value> {
+  const change: Change = async (work) => {
+    let before: readonly FileChange[] | undefined
     for (let tries = 1; ; tries++) {
-      const copy = copyNow()
-      const value = await work(copy.files)
+      const copy = copyOf(await wakeFiles(least))
+      const value = await work(copy.files, before)
       const { changes, reads } = await stored(means, copy)
+      before = changes
       if (changes.length === 0) return value
       try {
-        await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
+        const { seq } = await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
+        least = Math.max(least, seq)
         return value
       } catch (thrown) {
         if (tries === mostTries || !isSkeinError(thrown) || thrown.data?.['stale'] !== true) throw thrown
       }
     }
   }
+  const files: Files = {
+    ...readers(now),
+    ...writers(change),
+    // It can be read once; what came of it is stored.
+    writeStream: (path, content, options) => change((each, before) => each.writeStream(path, streamOf(backend, before) ?? content, options), { syscall: 'open', path }),
+    volume: async (path) => loadVolume(files, path, await now()),
+  }
+  return {
+    ...files,
+    async snapshot() {
+      const then = await now()
+      const snapshot: Files = { ...readers(async () => then), ...writers(refuse), volume: (path) => loadVolume(snapshot, path) }
+      return snapshot
+    },
+  }
+}
+
+type Reading = 'readFile' | 'readStream' | 'stat' | 'lstat' | 'exists' | 'readdir' | 'readlink' | 'realpath' | 'grep' | 'find' | 'usage'
+type Writing = Exclude<keyof Files, Reading | 'volume'>
+
+function readers(now: () => Promise<Files>): Pick<Files, Reading> {
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
-  function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
-    return using<Uint8Array | string>((files) => (encoding ? files.readFile(path, encoding) : files.readFile(path)))
+  async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
+    const files = await now()
+    return encoding ? files.readFile(path, encoding) : files.readFile(path)
   }
-  const threadFiles: Files = {
+  return {
     readFile,
-    writeFile: (...args) => using((files) => files.writeFile(...args)),
-    appendFile: (...args) => using((files) => files.appendFile(...args)),
-    readStream: (path) => copyNow().files.readStream(path),
-    writeStream: (...args) => using((files) => files.writeStream(...args)),
-    stat: (path) => using((files) => files.stat(path)),
-    lstat: (path) => using((files) => files.lstat(path)),
-    exists: (path) => using((files) => files.exists(path)),
-    readdir: (path) => using((files) => files.readdir(path)),
-    mkdir: (...args) => using((files) => files.mkdir(...args)),
-    rm: (...args) => using((files) => files.rm(...args)),
-    move: (...args) => using((files) => files.move(...args)),
-    copy: (...args) => using((files) => files.copy(...args)),
-    symlink: (...args) => using((files) => files.symlink(...args)),
-    readlink: (path) => using((files) => files.readlink(path)),
-    realpath: (path) => using((files) => files.realpath(path)),
-    chmod: (...args) => using((files) => files.chmod(...args)),
-    grep: (...args) => using((files) => files.grep(...args)),
-    find: (...args) => using((files) => files.find(...args)),
-    usage: () => using((files) => files.usage()),
-    volume: (path) => loadVolume(threadFiles, path),
+    async *readStream(path) {
+      yield* (await now()).readStream(path)
+    },
+    stat: async (path) => (await now()).stat(path),
+    lstat: async (path) => (await now()).lstat(path),
+    exists: async (path) => (await now()).exists(path),
+    readdir: async (path) => (await now()).readdir(path),
+    readlink: async (path) => (await now()).readlink(path),
+    realpath: async (path) => (await now()).realpath(path),
+    grep: async (...args) => (await now()).grep(...args),
+    find: async (...args) => (await now()).find(...args),
+    usage: async () => (await now()).usage(),
   }
-  return threadFiles
+}
+
+/** `before`: what it did when it was done too late. */
+type Work<Value> = (files: Files, before?: readonly FileChange[]) => Promise<Value>
+type Change = <Value>(work: Work<Value>, doing: Doing) => Promise<Value>
+
+function writers(change: Change): Pick<Files, Writing> {
+  return {
+    writeFile: (path, ...rest) => change((files) => files.writeFile(path, ...rest), { syscall: 'open', path }),
+    appendFile: (path, content) => change((files) => files.appendFile(path, content), { syscall: 'open', path }),
+    writeStream: (path, ...rest) => change((files) => files.writeStream(path, ...rest), { syscall: 'open', path }),
+    mkdir: (path, options) => change((files) => files.mkdir(path, options), { syscall: 'mkdir', path }),
+    rm: (path, options) => change((files) => files.rm(path, options), { syscall: 'rm', path }),
+    move: (path, dest) => change((files) => files.move(path, dest), { syscall: 'rename', path, dest }),
+    copy: (path, dest) => change((files) => files.copy(path, dest), { syscall: 'copyfile', path, dest }),
+    symlink: (target, path) => change((files) => files.symlink(target, path), { syscall: 'symlink', path }),
+    chmod: (path, mode) => change((files) => files.chmod(path, mode), { syscall: 'chmod', path }),
+  }
+}
+
+const refuse: Change = async (_, doing) => {
+  throw fileError('EROFS', doing, "this is a snapshot; change the thread's files themselves")
+}
+
+function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): AsyncIterable<Uint8Array> | undefined {
+  const file = changes.find((change) => change.op === 'file')
+  return file && blobs.get(file.hash)
 }
 
 /** The changes of a working copy, their contents stored (CS3). */

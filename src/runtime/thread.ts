@@ -9,9 +9,9 @@ import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import type { Message } from '../core/message.js'
 import type { Usage } from '../core/usage.js'
-import type { Files } from '../files/port.js'
 import { plainJson } from './inbox.js'
 import { createThreadFiles } from './thread-files.js'
+import type { ThreadFiles } from './thread-files.js'
 import { follow } from './follow.js'
 import { decode } from './journal.js'
 import { treeTopic } from './news.js'
@@ -64,7 +64,7 @@ export interface Thread {
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** The thread's own files, as they are now. */
-  readonly files: Files
+  readonly files: ThreadFiles
   /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
   callTool(name: string, args?: unknown): Promise<Run>
   /** Resolves when the thread is at rest. */

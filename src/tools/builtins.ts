@@ -8,6 +8,7 @@ import { defineTool } from '../agent/define.js'
 import type { ToolDefinition } from '../agent/define.js'
 import { bashArgs, editArgs, globArgs, grepArgs, lsArgs, readArgs, writeArgs } from './builtin/args.js'
 import { runBody } from './builtin/body.js'
+import { searchTimeoutMs } from './builtin/limits.js'
 
 export const builtins: readonly ToolDefinition[] = [
   defineTool({
@@ -36,6 +37,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Searches text files for a regular expression; gives path:line:text, or nothing.',
     args: grepArgs,
     sideEffect: false,
+    timeoutMs: searchTimeoutMs,
     execute: (state, args) => runBody('builtins/grep', state, args),
   }),
   defineTool({
@@ -50,6 +52,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Finds files and directories by a pattern of their path.',
     args: globArgs,
     sideEffect: false,
+    timeoutMs: searchTimeoutMs,
     execute: (state, args) => runBody('builtins/glob', state, args),
   }),
   defineTool({

@@ -1,6 +1,9 @@
 /**
  * From what a tool's body returned to an outcome (T2). A plain value is a success; an object with `status`
  * is taken at its word.
+ *
+ * OC1 Nothing that a body returned is dropped: a success that holds more than a result is a value as it is, and all that an
+ *     error says is told.
  */
 import type { z } from 'zod'
 import type { Outcome } from '../core/effect.js'
@@ -20,7 +23,7 @@ export function toOutcome(tool: string, returned: unknown, outputSchema: z.ZodTy
 
 export function toOutput(tool: string, returned: unknown, outputSchema: z.ZodType | undefined): Output {
   if (isReportedError(returned)) return { outcome: { ok: false, failure: reported(tool, returned) } }
-  const value = isObject(returned) && returned['status'] === 'success' && 'result' in returned ? returned['result'] : returned
+  const value = isResult(returned) ? returned.result : returned
   if (!outputSchema) return { outcome: { ok: true, value: toJson(value) }, output: value }
   const checked = outputSchema.safeParse(value)
   if (checked.success) return { outcome: { ok: true, value: toJson(checked.data) }, output: checked.data }
@@ -33,11 +36,32 @@ export function isReportedError(returned: unknown): returned is { readonly statu
   return isObject(returned) && returned['status'] === 'error'
 }
 
-function reported(tool: string, { error, result, code }: { readonly [field: string]: unknown }): Failure {
+const resultFields: ReadonlySet<string> = new Set(['status', 'result', 'error', 'content', 'attachments'])
+
+function isResult(returned: unknown): returned is { readonly result: unknown } {
+  return isObject(returned) && returned['status'] === 'success' && 'result' in returned && Object.keys(returned).every((field) => resultFields.has(field))
+}
+
+/** What may say which error it was, the best first. */
+const tellingFields = ['error', 'message', 'result'] as const
+
+function reported(tool: string, returned: { readonly [field: string]: unknown }): Failure {
   // An error of Skein's says more than its text.
-  if (isSkeinError(error)) return toFailure(error, 'TOOL_FAILED')
-  const told = error ?? result ?? `${tool} reported an error without saying which`
-  return failure(isCode(code) ? code : 'TOOL_FAILED', typeof told === 'string' ? told : JSON.stringify(toJson(told)))
+  if (isSkeinError(returned['error'])) return toFailure(returned['error'], 'TOOL_FAILED')
+  const all = toJson(returned)
+  const { status: _, ...said } = isObject(all) ? all : {}
+  const { code } = said
+  const own = isCode(code) ? code : undefined
+  const isSaid = (field: string): boolean => said[field] !== undefined && said[field] !== null && said[field] !== '' && !(field === 'code' && own)
+  const telling = tellingFields.find(isSaid)
+  const rest = Object.fromEntries(Object.entries(said).filter(([field]) => field !== telling && isSaid(field)))
+  const more = Object.keys(rest).length > 0 ? JSON.stringify(rest) : undefined
+  const message = telling === undefined ? more && JSON.stringify(all) : [textOf(said[telling]), more].filter(Boolean).join(' ')
+  return failure(own ?? 'TOOL_FAILED', message ?? `${tool} reported an error without saying which`)
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Of those that a model reads; any other code is the tool's own affair. */

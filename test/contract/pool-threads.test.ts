@@ -1,63 +1,21 @@
 /** The pool of worker threads: what only threads can do, and what only they can suffer. */
-import { BroadcastChannel } from 'node:worker_threads'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { App } from '../../src/agent/app.js'
 import { createCancel } from '../../src/core/cancel.js'
-import { systemClock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
-import type { Json } from '../../src/core/json.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
-import { loadApp } from '../../src/runtime/load-app.js'
-import { builtins } from '../../src/tools/builtins.js'
 import { deferred } from '../helpers/deferred.js'
 import { jobFor, testDesk } from './desk.js'
 import type { TestDesk } from './desk.js'
+import { createMeeting, loadPoolApp, outcomeOf, poolOptions as options, withPool } from './meeting.js'
 
 let app: App
 beforeAll(async () => {
-  app = await loadApp(fileURLToPath(new URL('./fixtures/pool-app.ts', import.meta.url)), { builtins })
+  app = await loadPoolApp()
 })
 
-const options = { clock: systemClock, threads: 2, graceMs: 50, memoryMb: 48 }
-
-/** The other side of `meet`: hears who is there, and lets all of them go. */
-function createMeeting(at: string) {
-  const channel = new BroadcastChannel(`meet/${at}`)
-  let here = 0
-  let told: () => void = () => undefined
-  channel.addEventListener('message', () => {
-    here++
-    told()
-  })
-  return {
-    arrived: (count: number): Promise<void> =>
-      new Promise((resolve) => {
-        told = () => here >= count && resolve()
-        told()
-      }),
-    go(): void {
-      channel.postMessage('go')
-      channel.close()
-    },
-  }
-}
-
-async function outcomeOf(pool: Pool, tool: string, args?: Json): Promise<Returned['outcome']> {
-  return (await pool.run(jobFor(tool, args))).outcome
-}
-
-async function withPool(more: Partial<typeof options>, use: (pool: Pool) => Promise<void>): Promise<void> {
-  const pool = await createPool(app, { ...options, ...more })
-  try {
-    await use(pool)
-  } finally {
-    await pool.close()
-  }
-}
-
-const single = (use: (pool: Pool) => Promise<void>): Promise<void> => withPool({ threads: 1 }, use)
+const single = (use: (pool: Pool) => Promise<void>): Promise<void> => withPool(app, { threads: 1 }, use)
 
 describe('threads', () => {
   let pool: Pool
@@ -179,7 +137,7 @@ describe('threads', () => {
   })
 
   it('LN2: where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
-    await withPool({ threads: 1, memoryMb: 1 }, async (poor) => {
+    await withPool(app, { threads: 1, memoryMb: 1 }, async (poor) => {
       expect(await outcomeOf(poor, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
     })
   })

@@ -15,6 +15,7 @@ import { commandTimeoutMs, outputBytes } from '../../src/tools/builtin/limits.js
 import { toCommand } from './command.js'
 import { threadPath, touching } from './path.js'
 import { createShellFiles } from './shell-files.js'
+import { shellLs } from './shell-ls.js'
 import { createCollector } from './text.js'
 
 export interface CommandError {
@@ -34,7 +35,7 @@ export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>
   }
   const timeoutMs = args.opts?.timeoutMs ?? commandTimeoutMs
   // It looks at the time itself: while a loop of a script runs, no timer fires.
-  const shell = new Bash({ fs: createShellFiles(files, getCommandNames()), cwd, executionLimits: { ...executionLimits, maxExecutionTimeMs: timeoutMs } })
+  const shell = new Bash({ customCommands: [shellLs], fs: createShellFiles(files, getCommandNames()), cwd, executionLimits: { ...executionLimits, maxExecutionTimeMs: timeoutMs } })
   const { stdout, stderr, exitCode } = await inTime({ cmd: args.cmd, timeoutMs, signal }, (stopped) => {
     const { cmd, args: words } = toCommand(args.cmd, args.args ?? [])
     return shell.exec(cmd, { args: [...words], signal: stopped, rawScript: true })

@@ -5,9 +5,9 @@ import { mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
 import { threadPath, touching } from './path.js'
 import { listed } from './text.js'
 
-export async function run({ files }: Pick<ToolState, 'files'>, args: GlobArgs): Promise<string> {
+export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>, args: GlobArgs): Promise<string> {
   const path = threadPath(args.path ?? '/')
-  const paths = await touching(path, () => files.find(args.pattern, { path, limit: mostMatches }))
+  const paths = await touching(path, () => files.find(args.pattern, { path, limit: mostMatches, signal }))
   const note = paths.length === mostMatches ? [`[cut: the first ${mostMatches} paths; give a narrower pattern]`] : []
   return listed([...paths, ...note], outputBytes, 'give a narrower pattern')
 }

@@ -6,6 +6,7 @@
 import { posix } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'
 import type { FailureCode } from '../../src/core/failure.js'
+import { isFileError } from '../../src/files/error.js'
 import { pathChars } from '../../src/tools/builtin/limits.js'
 
 /** Absolute and normalised. */
@@ -42,9 +43,15 @@ const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
 
 /** What a model can do about an error of a file system; anything else stays as it is. */
 export function toldOf(path: string, thrown: unknown): unknown {
+  if (isFileError(thrown) && thrown.syscall === 'grep') return noPattern(thrown.path, thrown.why)
+  if (isFileError(thrown) && thrown.syscall === 'glob') return new SkeinError('TOOL_INPUT_INVALID', `${JSON.stringify(thrown.path)} is not a glob: ${thrown.why}.`, { cause: thrown })
   if (errorCode(thrown) === 'EINVAL') return new SkeinError('TOOL_PATH_INVALID', `${path} does not work here: ${thrown instanceof Error ? thrown.message : 'EINVAL'}.`, { cause: thrown })
   const known = reasons[errorCode(thrown) ?? '']
   return known ? new SkeinError(known[0], `${path} ${known[1]}.`, { cause: thrown }) : thrown
+}
+
+export function noPattern(pattern: string, why: string | undefined): SkeinError {
+  return new SkeinError('TOOL_GREP_FAILED', `${JSON.stringify(pattern)} is not a regular expression that grep takes: ${why}. To search for the text itself, put \\ before its special characters.`)
 }
 
 export function errorCode(thrown: unknown): string | undefined {

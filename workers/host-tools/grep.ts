@@ -2,9 +2,10 @@
 import { stat } from 'node:fs/promises'
 import { relative } from 'node:path'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
+import { patternOf } from '../../src/files/pattern.js'
 import type { GrepArgs } from '../../src/tools/builtin/args.js'
 import type { HostSettings } from '../../src/tools/host-tools.js'
-import { listMatches, toPattern } from '../builtins/grep.js'
+import { listMatches } from '../builtins/grep.js'
 import { touching } from '../builtins/path.js'
 import { runProcess } from './process.js'
 import { openRoot, pathInside } from './root.js'
@@ -18,7 +19,7 @@ export async function run(settings: HostSettings, { pattern, path = '.' }: GrepA
     await stat(real)
     const found = await ripgrep(settings, { root, pattern, real, signal })
     if (found !== undefined) return found
-    const matches = await searchTree(root, real, { pattern: toPattern(pattern), signal })
+    const matches = await searchTree(root, real, { pattern: await patternOf(pattern), signal })
     return listMatches(matches, settings.maxOutputBytes)
   })
 }

@@ -6,6 +6,7 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import type { Pattern } from '../../src/files/pattern.js'
 import type { Match } from '../../src/files/port.js'
 import { mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
 import { linesOf } from '../builtins/lines.js'
@@ -17,7 +18,7 @@ import type { Root } from './root.js'
 export const skipped: ReadonlySet<string> = new Set(['.git', 'node_modules'])
 
 interface Search {
-  readonly pattern: RegExp
+  readonly pattern: Pattern
   readonly signal: AbortSignal
 }
 

@@ -15,7 +15,7 @@ export type PreludeTool = (typeof preludeTools)[number]
 export const prelude = String.raw`(function (say, keep, call, most) {
   'use strict'
   // A global of the job, or the code, may take such a name.
-  const { Array, ArrayBuffer, Date, Error, JSON, Map, Number, Object, Promise, RangeError, Set, String } = globalThis
+  const { Array, ArrayBuffer, Date, Error, JSON, Map, Number, Object, Promise, RangeError, RegExp, Set, String } = globalThis
   const { stringify, parse } = JSON
   const { keys, defineProperty, prototype: { toString } } = Object
   const { isArray } = Array
@@ -39,6 +39,8 @@ export const prelude = String.raw`(function (say, keep, call, most) {
     const path = [...above, value]
     if (value instanceof Date) return isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
     if (value instanceof Error) return { name: textOf(read(value, 'name')), message: textOf(read(value, 'message')) }
+    if (value instanceof RegExp) return textOf(value)
+    if (value instanceof Promise) return '[promise]'
     if (isView(value) || value instanceof ArrayBuffer) return '[' + value.byteLength + ' bytes]'
     if (value instanceof Map) return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
     if (value instanceof Set) return plain([...value], path)

@@ -1,6 +1,5 @@
 /** `skein files cat`: the bytes of a file as they are. On a terminal control characters are dropped, as from everything else. */
 import { isUtf8 } from 'node:buffer'
-import { posix } from 'node:path'
 import type { Command } from 'commander'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
@@ -9,7 +8,7 @@ import { harmless } from '../format.js'
 import { perform } from '../perform.js'
 import type { Around } from '../perform.js'
 import { withClient } from '../store.js'
-import { inFiles } from './entry.js'
+import { inFiles, pathOf } from './entry.js'
 
 interface Asked {
   readonly id: string
@@ -24,8 +23,8 @@ export function register(command: Command): void {
 }
 
 async function cat({ out }: Around, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
-  const { files } = await client.threads.get(id)
-  const path = posix.resolve('/', given)
+  const path = await pathOf(given)
+  const files = await (await client.threads.get(id)).files.snapshot()
   await inFiles(id, async () => {
     if (out.mode === 'plain') {
       for await (const chunk of files.readStream(path)) await out.bytes(chunk)

@@ -23,6 +23,17 @@ export async function* entriesIn(files: Files, path: string, deep: boolean): Asy
   }
 }
 
+/** A path as it was given, made absolute. One that climbs above the root is refused, never bent into something else. */
+export async function pathOf(given: string): Promise<string> {
+  const { SkeinError } = await import('../../index.js')
+  let depth = 0
+  for (const name of given.split('/')) {
+    depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
+    if (depth < 0) throw new SkeinError('BAD_OPTION', `${JSON.stringify(given)} leads above the root of the files of a thread; give a path below /`)
+  }
+  return posix.resolve('/', given)
+}
+
 /** What the thread's files do not have, or cannot do, is for whoever named it. */
 export async function inFiles<Value>(thread: string, work: () => Promise<Value>): Promise<Value> {
   const { SkeinError, isSkeinError } = await import('../../index.js')

@@ -8,7 +8,7 @@ import { dateTime, oneLine, table } from '../format.js'
 import { perform } from '../perform.js'
 import type { Around } from '../perform.js'
 import { withClient } from '../store.js'
-import { entriesIn, entryAt, inFiles } from './entry.js'
+import { entriesIn, entryAt, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
 
 interface Options {
@@ -31,8 +31,8 @@ export function register(command: Command): void {
 }
 
 async function ls({ out }: Around, client: SkeinClient, { id, path: given, long, recursive }: Asked): Promise<ExitCode> {
-  const { files } = await client.threads.get(id)
-  const path = posix.resolve('/', given)
+  const path = await pathOf(given)
+  const files = await (await client.threads.get(id)).files.snapshot()
   const entries = await inFiles(id, async () => {
     if ((await files.stat(path)).kind !== 'dir') return [await entryAt(files, path)]
     const found: Entry[] = []

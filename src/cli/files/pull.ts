@@ -18,7 +18,7 @@ import { bytes, counted, oneLine } from '../format.js'
 import { perform } from '../perform.js'
 import type { Around } from '../perform.js'
 import { withClient } from '../store.js'
-import { entriesIn, inFiles } from './entry.js'
+import { entriesIn, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
 
 interface Options {
@@ -55,8 +55,8 @@ export function register(command: Command): void {
 }
 
 async function pull({ out }: Around, client: SkeinClient, { id, path: given, dir, force = false }: Asked): Promise<ExitCode> {
-  const { files } = await client.threads.get(id)
-  const path = posix.resolve('/', given)
+  const path = await pathOf(given)
+  const files = await (await client.threads.get(id)).files.snapshot()
   const { entries, top } = await inFiles(id, () => listed(files, path))
   const { pieces, skipped } = await onDisk(dir, async () => {
     await mkdir(dir, { recursive: true })

@@ -10,7 +10,7 @@ import { kept, tellKept } from '../kept.js'
 import { perform } from '../perform.js'
 import type { Around } from '../perform.js'
 import { withClient } from '../store.js'
-import { inFiles } from './entry.js'
+import { inFiles, pathOf } from './entry.js'
 
 interface Asked {
   readonly id: string
@@ -55,9 +55,10 @@ async function opened(file: string): Promise<Opened> {
 
 async function placeOf(files: Files, file: string, given: string | undefined): Promise<string> {
   const own = file === '-' ? undefined : basename(file)
-  const into = given === undefined || given.endsWith('/') || (await isDir(files, posix.resolve('/', given)))
-  if (!into) return posix.resolve('/', given)
-  if (own !== undefined) return posix.resolve('/', given ?? '/', own)
+  const path = await pathOf(given ?? '/')
+  const into = given === undefined || given.endsWith('/') || (await isDir(files, path))
+  if (!into) return path
+  if (own !== undefined) return posix.join(path, own)
   const { SkeinError } = await import('../../index.js')
   throw new SkeinError('BAD_OPTION', 'what stdin gives needs a name: give the path of the file as the last argument')
 }

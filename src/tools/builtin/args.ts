@@ -19,7 +19,7 @@ export const editArgs = z.object({
 })
 
 export const grepArgs = z.object({
-  pattern: z.string().min(1).describe('A regular expression, matched line by line.'),
+  pattern: z.string().min(1).describe('A regular expression, matched line by line; without backreferences and lookaround.'),
   path: z.string().optional().describe('Directory or file to search. Default: everything.'),
 })
 

@@ -17,5 +17,10 @@ export const commandArgs = 128
 export const commandTimeoutMs = 60_000
 export const longestTimeoutMs = 3_600_000
 
+export const searchTimeoutMs = 60_000
+
+/** Of a line that `grep` shows. */
+export const lineChars = 2000
+
 /** Of lines that `grep` and paths that `glob` give. */
 export const mostMatches = 10_000

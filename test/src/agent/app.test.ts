@@ -25,6 +25,10 @@ function mistakeIn(definitions: readonly unknown[]): SkeinError {
   throw new Error('no mistake was found')
 }
 
+function mistakesIn(definitions: readonly unknown[]): unknown {
+  return mistakeIn(definitions).data?.['mistakes']
+}
+
 describe('a good app', () => {
   it('D1: definitions are found by kind and name, and nothing ran', () => {
     const app = createApp(good, 'app.ts')
@@ -106,5 +110,45 @@ describe('mistakes', () => {
     expect(mistake.message).toMatch(/^app\.ts has 4 mistakes:/)
     expect(mistake.data).toMatchObject({ source: 'app.ts' })
     expect(mistake.data?.['mistakes']).toHaveLength(4)
+  })
+
+  it('AP2: a definition with a mistake hides none of its others: names that are not there, a name twice, a form that no model can be told', () => {
+    const bad = { ...prompt, promt: '', model: 'gone', tools: ['nothing'], toolChoice: { tool: 'else' }, outputSchema: z.date() }
+    expect(mistakesIn([agent, bad, { ...model, fallback: ['lost'], retries: 1 }, { ...look, uses: ['hidden'], timeout: 5, args: z.string() }, look])).toEqual([
+      'prompt "lead": promt: there is no such field; did you mean prompt?',
+      expect.stringContaining('prompt "lead": its outputSchema cannot be told to a model as JSON Schema'),
+      'model "fast": retries: there is no such field; did you mean maxRetries?',
+      'tool "look": timeout: there is no such field; did you mean timeoutMs?',
+      'tool "look": its args must be an object (z.object({ … })), not "string"',
+      'there are two definitions of tool "look"',
+      'prompt "lead" names the model "gone"; there are: fast',
+      expect.stringContaining('prompt "lead" names the tool "nothing"; there are: look'),
+      'prompt "lead" has the toolChoice "else", which is not among its tools: nothing',
+      'model "fast" falls back to "lost"; there are: fast',
+      expect.stringContaining('tool "look" uses the tool "hidden"; there are: look'),
+    ])
+  })
+
+  it('AP2: what only follows from a mistake is none: a definition that is wrong is there', () => {
+    const wrong = [{ ...model, retries: 1 }, { ...prompt, promt: '' }, { ...agent, sideb: {} }, { ...look, sideEffect: 'yes' }]
+    expect(mistakesIn([...wrong, looseTool('b', () => 1, { uses: ['look'], commutes: true, sideEffect: false })])).toHaveLength(wrong.length)
+    expect(mistakesIn([model, agent, look, { ...prompt, tools: ['look', 5], toolChoice: { tool: 'look' } }])).toEqual([expect.stringMatching(/^prompt "lead": tools\.1: /)])
+  })
+
+  it('AP2: a tool that uses one that is not there is not told what it would have by it', () => {
+    expect(mistakesIn([...good, looseTool('b', () => 1, { uses: ['gone'], commutes: true })])).toEqual([expect.stringContaining('tool "b" uses the tool "gone"')])
+  })
+
+  it('AP2: a circle through a tool that is wrong is one', () => {
+    expect(mistakesIn([...good, { ...looseTool('a', () => 1, { uses: ['b'] }), timeout: 5 }, looseTool('b', () => 1, { uses: ['a'] })])).toEqual([expect.stringContaining('timeout'), 'tool "a" uses itself: a → b → a'])
+  })
+
+  it.each([
+    ['a tool', { name: 'b', description: '', args: z.object({}), execute: () => 1 }, 'defineTool'],
+    ['a tool that a person answers', { description: '', args: z.object({}), onToolCalled: () => null }, 'defineTool'],
+    ['a prompt', { name: 'b', prompt: 'You.', model: 'fast' }, 'definePrompt'],
+    ['an agent', { name: 'b', type: 'ai_human', sideA: { prompt: 'lead' } }, 'defineAgent'],
+  ])('DE1: %s without a kind is told what makes it one', (what, plain, wrap) => {
+    expect(mistakesIn([...good, plain])).toEqual([expect.stringContaining(`looks like ${what.split(' that')[0]}: wrap it in ${wrap}`)])
   })
 })

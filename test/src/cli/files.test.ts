@@ -45,6 +45,11 @@ describe('files of a thread', () => {
     ])
   })
 
+  it('C1: dots within the root are fine', async () => {
+    expect((await skein(['files', 'cat', 't1', 'src/../readme.md'])).stdout).toBe('# hello\n')
+    expect((await skein(['files', 'ls', 't1', './src/deep/..//deep'])).stdout).toBe('run.sh\n')
+  })
+
   it('C1: cat gives the bytes as they are; with --json text or base64', async () => {
     const [text] = objects((await skein(['files', 'cat', 't1', 'readme.md', '--json'])).stdout)
     expect(text).toEqual({ thread: 't1', path: '/readme.md', size: 8, text: '# hello\n' })
@@ -71,6 +76,11 @@ describe('files of a thread', () => {
     [['push', 't1', '/nowhere/x'], '/nowhere/x cannot be read: ENOENT'],
     [['push', 't1', '/'], '/ is not a file; push takes one file at a time'],
     [['push', 't1', '-'], 'needs a name'],
+    [['push', 't1', import.meta.filename, '../../x'], '"../../x" leads above the root of the files of a thread; give a path below /'],
+    [['push', 't1', import.meta.filename, 'src/../../'], 'leads above the root'],
+    [['pull', 't1', '/src/../../etc'], '"/src/../../etc" leads above the root'],
+    [['cat', 't1', '../readme.md'], 'leads above the root'],
+    [['ls', 't1', '..'], 'leads above the root'],
   ])('C1: files %j exits 4 with one line', async (args, says) => {
     const { code, stdout, stderr } = await skein(['files', ...args])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })

@@ -1,5 +1,5 @@
 /** Turns that wait for people: how `run` says so, and how what they wait for is found, decided and given. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Run, Skein } from '../../../src/index.js'
@@ -30,7 +30,7 @@ describe('without a host', () => {
 
   it('C1, A1: a turn that waits for approval exits 3 and says what to type; what is typed is kept, and the next run goes on', async () => {
     const { folder, store, env, skein } = place()
-    const count = { COUNT_FILE: join(folder, 'count') }
+    const count = { NODE_COUNT_FILE: join(folder, 'count') }
     const waits = await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { env: count })
     expect(waits).toMatchObject({ code: 3, stdout: '' })
     expect(waits.stderr).toMatch(/→ refund {"amount":7}\n‖ refund waits for approval: Really give it back\?\n→ lookup {}\n✓ lookup \d+ ms\n‖ waits for approval · 1 step · /)
@@ -43,7 +43,21 @@ describe('without a host', () => {
     const done = await typed(goOn?.replace('then go on with: ', ''))
     expect(done).toMatchObject({ code: 0, stdout: '{"refunded":7} & found\n' })
     expect(done.stderr).toMatch(/→ refund approved by ann\n✓ refund \d+ ms\n✓ completed/)
-    expect(readFileSync(count.COUNT_FILE, 'utf8')).toBe('lookup 7 ')
+    expect(readFileSync(count.NODE_COUNT_FILE, 'utf8')).toBe('lookup 7 ')
+  })
+
+  it('LE1: Ctrl-C at a turn that then waits for someone tells how it goes on once', async () => {
+    const { folder, start } = place()
+    const gate = join(folder, 'gate')
+    const run = start(['run', app, '--agent', 'porter', '--thread', 't1', 'go'], { env: { NODE_GATE_FILE: gate } })
+    await run.says('· pass: at the gate')
+    run.child.kill('SIGINT')
+    await run.says('stopping')
+    writeFileSync(gate, '')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    expect(stderr).toMatch(/stopping.*\n✓ pass /)
+    expect(stderr.match(/go on with: skein run \S+ --thread t1/g)).toHaveLength(1)
   })
 
   it('C1: --json has what the turn waits for in its last line, and no advice', async () => {
@@ -76,6 +90,14 @@ describe('without a host', () => {
     expect(await skein(['cancel', 't2'])).toMatchObject({ code: 0 })
     await skein(['run', app, '--thread', 't2'])
     expect(await skein(['inbox', '--thread', 't2'])).toEqual({ code: 0, stdout: '', stderr: 'nothing waits for anyone\n' })
+  })
+
+  it('C1: a decision that was kept and is refused by the host is told by the run that opens the store', async () => {
+    const { skein } = await seeded()
+    expect(await skein(['approve', 't1/call_1_0', '--args', '{"amount":"three"}'])).toMatchObject({ code: 0, stderr: keptNote })
+    const { code, stderr } = await skein(['run', app, '--thread', 't1'])
+    expect(code).toBe(3)
+    expect(stderr).toMatch(/^skein: thread t1 refused a command that was kept for it: .*amount/m)
   })
 
   it('C1: what the store can tell is wrong is not kept: exit 4', async () => {
@@ -197,7 +219,7 @@ describe('what calls say', () => {
   })
 
   // `script` of util-linux is what gives a process a terminal without a native module.
-  it.skipIf(!existsSync('/usr/bin/script'))('C1, T8: a terminal shows the last that a running call said, and what a turn waits for', async () => {
+  it.skipIf(!existsSync('/usr/bin/script'))('C1, T8, LV2: a terminal shows what calls log, the last that a running one said, and what a turn waits for', async () => {
     const { env } = place()
     const onTerminal = (agent: string) =>
       launch('/usr/bin/script', ['-qec', `'${process.execPath}' '${binary}' run '${app}' --agent ${agent} --thread ${agent} go`, '/dev/null'], { env: { ...env, TERM: 'xterm', NO_COLOR: '1' } }).ended
@@ -206,6 +228,10 @@ describe('what calls say', () => {
     expect(crawled.stdout).toMatch(/[◐◓◑◒] crawl {"pages":3} · percent 100\r\n/)
     expect(crawled.stdout).toMatch(/[◐◓◑◒] crawl {"pages":3} · page 3\r\n/)
     expect(crawled.stdout).toMatch(/✓ crawl \d+ ms {"pages":3}\r\n/)
+    expect(crawled.stdout).toMatch(/· crawl: page 1\[31m {"of":3}\r\n/)
+    const chatty = (await onTerminal('chatty')).stdout
+    expect([1, 20, 21].map((page) => chatty.includes(`· crawl: page ${page}[31m`))).toEqual([true, true, false])
+    expect(chatty).toMatch(/· crawl: … and 5 more lines\r\n.*✓ crawl /s)
     const waits = await onTerminal('pair')
     expect(waits.code).toBe(3)
     expect(waits.stdout).toMatch(/‖ refund waits for approval {"amount":1}\r\n‖ ask waits for an answer {"question":"why\?"}\r\n/)

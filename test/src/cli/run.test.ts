@@ -17,6 +17,12 @@ describe('a turn', () => {
     expect(stderr).toMatch(/✓ completed · 2 steps · 20 in \/ 10 out tokens · \d+ ms\n$/)
   })
 
+  it('C1: the only agent of an app need not be named; where there are several they are listed', async () => {
+    const { skein } = place()
+    expect(await skein(['run', fixture('single'), 'hi'])).toMatchObject({ code: 0, stdout: 'here I am\n', stderr: expect.stringContaining('agent hermit') })
+    expect(await skein(['run', app, 'hi'])).toMatchObject({ code: 4, stderr: expect.stringContaining('--agent <name> (the app has: echo, helper, ') })
+  })
+
   it('C1: without a terminal there are no escape codes, not even those of the model', async () => {
     const { skein } = place()
     const { stdout, stderr } = await skein(['run', app, '--agent', 'rude', 'go'], { env: { FORCE_COLOR: '1' } })
@@ -158,7 +164,7 @@ describe('bad input', () => {
 describe('signals', () => {
   it('C1: Ctrl-C keeps the turn, exits 130 and names the command that finishes it', async () => {
     const { folder, start, env } = place()
-    const files = { COUNT_FILE: join(folder, 'count'), GATE_FILE: join(folder, 'gate') }
+    const files = { NODE_COUNT_FILE: join(folder, 'count'), NODE_GATE_FILE: join(folder, 'gate') }
     const run = start(['run', app, '--agent', 'gated', '--thread', 't1', 'go'], { env: files })
     await run.says('✓ add')
     run.child.kill('SIGINT')
@@ -168,11 +174,11 @@ describe('signals', () => {
     const command = /the turn is kept; go on with: (.*)\n$/.exec(stderr)?.[1] ?? ''
     expect(command).toContain('--thread t1 --store ')
 
-    writeFileSync(files.GATE_FILE, '')
+    writeFileSync(files.NODE_GATE_FILE, '')
     const shell = `skein() { '${process.execPath}' '${binary}' "$@"; }; ${command} < /dev/null`
     const resumed = await launch('sh', ['-c', shell], { env: { ...env, ...files } }).ended
     expect(resumed).toMatchObject({ code: 0, stdout: 'through the gate\n' })
-    expect(readFileSync(files.COUNT_FILE, 'utf8')).toBe('x')
+    expect(readFileSync(files.NODE_COUNT_FILE, 'utf8')).toBe('x')
   })
 
   it('C1: SIGTERM does the same and exits 143', async () => {
@@ -187,15 +193,15 @@ describe('signals', () => {
 
   it('C1: after kill -9 the same command without a message goes on', async () => {
     const { folder, start, skein } = place()
-    const files = { COUNT_FILE: join(folder, 'count'), GATE_FILE: join(folder, 'gate') }
+    const files = { NODE_COUNT_FILE: join(folder, 'count'), NODE_GATE_FILE: join(folder, 'gate') }
     const command = ['run', app, '--agent', 'gated', '--thread', 't1']
     const run = start([...command, 'go'], { env: files })
     await run.says('✓ add')
     run.child.kill('SIGKILL')
     await run.ended
-    writeFileSync(files.GATE_FILE, '')
+    writeFileSync(files.NODE_GATE_FILE, '')
     expect(await skein(command, { env: files })).toMatchObject({ code: 0, stdout: 'through the gate\n' })
-    expect(readFileSync(files.COUNT_FILE, 'utf8')).toBe('x')
+    expect(readFileSync(files.NODE_COUNT_FILE, 'utf8')).toBe('x')
   })
 
   it('C1: a second Ctrl-C exits at once, although a call does not stop', async () => {

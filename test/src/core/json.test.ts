@@ -29,6 +29,10 @@ describe('json', () => {
     )
   })
 
+  it('V2: what has no fields of its own says what it is', () => {
+    expect(toJson({ found: /a+\/b/gi, later: Promise.resolve(1) })).toEqual({ found: String.raw`/a+\/b/gi`, later: '[promise]' })
+  })
+
   it('V2: depth is no reason to throw', () => {
     let deep: unknown = 'bottom'
     for (let level = 0; level < 20_000; level++) deep = [deep]
@@ -51,6 +55,8 @@ describe('failure', () => {
     expect(toFailure('bare text', 'TOOL_THREW').message).toBe('bare text')
     expect(toFailure(undefined, 'TOOL_THREW').message).toContain('undefined')
     expect(toFailure(Symbol('x'), 'TOOL_THREW').message).toContain('Symbol(x)')
+    expect(toFailure({ code: 7, deep: [null] }, 'TOOL_THREW').message).toBe('thrown value: {"code":7,"deep":[null]}')
+    expect(toFailure([1], 'TOOL_THREW').message).toBe('thrown value: [1]')
   })
 
   it('V2: what a value says of itself is taken, and its refusal is told', () => {

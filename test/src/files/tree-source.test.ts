@@ -64,9 +64,39 @@ describe('F5: a tree as a source', () => {
   it('LT1: what is not needed is not asked for, and nothing twice', async () => {
     const tree = treeOf([...wide, '/small/a'])
     expect(await asked(tree, (files) => files.readdir('/small'))).toEqual(['/'])
-    expect(await asked(tree, (files) => Promise.all([files.stat('/wide/f1'), files.stat('/wide/f2'), files.readdir('/wide')]))).toEqual(['/', '/wide'])
+    const atOnce = await asked(tree, (files) => Promise.all([files.stat('/wide/f1'), files.stat('/wide/f1'), files.readdir('/wide'), files.readdir('/wide'), files.stat('/wide/f2')]))
+    expect([...atOnce].sort()).toEqual(['/', '/wide', '/wide/f1', '/wide/f2'])
     expect(await asked(tree, (files) => files.rm('/wide', { recursive: true, force: true }))).toEqual(['/'])
     expect(await asked(tree, (files) => files.chmod('/wide', 0o700))).toEqual(['/'])
+  })
+
+  it('LT2: of a large directory one name is asked for, where one is needed; all of it when many are', async () => {
+    const tree = treeOf([...wide, '/wide/sub/x'])
+    expect(await asked(tree, async (files) => [await files.stat('/wide/f1'), await files.exists('/wide/f1'), await files.exists('/wide/none'), await files.exists('/wide/none')])).toEqual(['/', '/wide/f1', '/wide/none'])
+    expect(await asked(tree, async (files) => [await files.writeFile('/wide/new', 'x'), await files.appendFile('/wide/new', 'y'), await files.rm('/wide/f1')])).toEqual(['/', '/wide/new', '/wide/f1'])
+    expect(await asked(tree, (files) => files.stat('/wide/sub/x'))).toEqual(['/', '/wide/sub'])
+    const many = await asked(tree, async (files) => {
+      for (const path of wide.slice(0, 50)) await files.stat(path)
+    })
+    expect(many).toEqual(['/', ...wide.slice(0, 8), '/wide'])
+  })
+
+  it('LT2: what was changed by name stays so when the rest comes', async () => {
+    const tree = treeOf([...wide.slice(0, 300), '/wide/sub/x'])
+    const copy = createWorkingCopy(async () => sourceOf(tree))
+    const { files } = copy
+    await files.writeFile('/wide/new', '1')
+    await files.rm('/wide/f1')
+    await files.chmod('/wide/f2', 0o600)
+    await files.move('/wide/f3', '/wide/moved')
+    await files.writeFile('/wide/sub/y', '1')
+    const [names, sub] = await Promise.all([files.readdir('/wide'), files.readdir('/wide/sub'), files.stat('/wide/f4')])
+    expect(new Set(names)).toEqual(new Set(['new', 'moved', 'sub', ...wide.slice(0, 300).map((path) => path.slice(6)).filter((name) => name !== 'f1' && name !== 'f3')]))
+    expect(sub).toEqual(['x', 'y'])
+    expect(await files.usage()).toMatchObject({ files: 302, bytes: 299 * 2 + 2 + 2 })
+    const { changes, reads } = await copy.done()
+    expect(reads.map(({ path, look, token }) => [path, look, token])).toEqual(reads.map(({ path, look }) => [path, look, observe(tree, path, look)]))
+    expect(applyChanges(tree, changes, 5).entries.size).toBe(1)
   })
 
   it('LT1: a directory that was changed before it was loaded is loaded still', async () => {

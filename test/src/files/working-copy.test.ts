@@ -263,6 +263,53 @@ describe('F5: search', () => {
   })
 })
 
+describe('FC3: what is no content', () => {
+  class Note {
+    readonly text = 'x'
+  }
+  const never = (value: unknown): never => value as never // what a body without types may give
+
+  it.each<[unknown, string]>([
+    [{ a: 1 }, 'an object (JSON.stringify it?)'],
+    [[1, 2], 'an array (JSON.stringify it?)'],
+    [new Note(), 'an object (JSON.stringify it?)'],
+    [5, 'a number (String of it?)'],
+    [true, 'a boolean (String of it?)'],
+    [5n, 'a bigint (String of it?)'],
+    [new Date(0), 'a Date'],
+    [null, 'null'],
+    [undefined, 'undefined'],
+    [new ArrayBuffer(2), 'an ArrayBuffer (new Uint8Array of it?)'],
+    [new Uint16Array(2), 'a Uint16Array'],
+    [Symbol('x'), 'a symbol'],
+    [() => 'x', 'a function'],
+  ])('%o is refused, and nothing is written', async (value, told) => {
+    const message = `content must be a text or bytes (Uint8Array); it is ${told}`
+    const { changes } = await run(async (files) => {
+      await expect(files.writeFile('/d/a', never(value))).rejects.toMatchObject({ code: 'EINVAL', path: '/d/a', message: `EINVAL: invalid argument, write '/d/a': ${message}` })
+      await expect(files.appendFile('/d/a', never(value))).rejects.toMatchObject({ code: 'EINVAL', why: message })
+      const parts = (async function* () {
+        yield 'begun'
+        yield never(value)
+      })()
+      await expect(files.writeStream('/d/a', parts)).rejects.toMatchObject({ code: 'EINVAL', why: message.replace('content', 'each part of the content') })
+    })
+    expect(changes).toEqual([])
+  })
+
+  it('neither is a Promise, nor for a stream what is none', async () => {
+    await run(async (files) => {
+      await expect(files.writeFile('/a', never(Promise.resolve('x')))).rejects.toMatchObject({ code: 'EINVAL', why: expect.stringMatching(/it is a Promise \(await it\?\)$/) })
+      for (const value of [{ a: 1 }, 5, undefined, 'text', bytes(1)]) await expect(files.writeStream('/a', never(value))).rejects.toMatchObject({ code: 'EINVAL', why: expect.stringMatching(/^content must be an async iterable of texts or bytes; it is /) })
+    })
+  })
+
+  it('a Buffer and any view of bytes are content', async () => {
+    const whole = Uint8Array.of(1, 2, 3, 4)
+    expect(await valueOf(async (files) => [await files.writeFile('/a', whole.subarray(1, 3)), await files.appendFile('/a', Buffer.from([5])), [...(await files.readFile('/a'))]])).toEqual([undefined, undefined, [2, 3, 5]])
+  })
+})
+
 describe('F5: quota', () => {
   const small = { ...world, quotaBytes: 10 }
 

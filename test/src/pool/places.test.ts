@@ -2,83 +2,99 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createPlaces, createSeat } from '../../../src/pool/places.js'
-import type { Seat } from '../../../src/pool/places.js'
+import type { Seated } from '../../../src/pool/places.js'
+
+const createThread = (): Seated => ({ seat: createSeat() })
 
 it('PC2: a call that goes on comes before one that begins, and one that withdrew never comes', () => {
-  const places = createPlaces({ perThread: 1, threads: 1 })
-  const seat = createSeat()
+  const thread = createThread()
+  const places = createPlaces({ perThread: 1, choose: () => (thread.seat.active < 1 ? thread : undefined) })
   const order: string[] = []
   const go = (name: string) => () => void order.push(name)
   places.enter(go('first'))
-  places.sit(seat)
   const withdraw = places.enter(go('withdrawn'))
   places.enter(go('second'))
-  places.comeBack(seat, go('returning'))
+  places.enter(go('taken back'), true)
+  places.comeBack(thread, go('returning'))
   withdraw()
   expect(order).toEqual(['first'])
-  places.leave(seat)
-  expect(order).toEqual(['first', 'returning'])
-  places.leave(seat)
-  expect(order).toEqual(['first', 'returning', 'second'])
+  for (let count = 0; count < 3; count++) places.leave(thread)
+  expect(order).toEqual(['first', 'returning', 'taken back', 'second'])
+})
+
+it('PC2: who waits when the places are closed, or comes later, is told', () => {
+  const places = createPlaces<Seated>({ perThread: 1, choose: () => undefined })
+  const told: unknown[] = []
+  places.enter((thread) => told.push(thread))
+  places.enter((thread) => told.push(thread), true)
+  expect(told).toEqual([])
+  places.close()
+  places.enter((thread) => told.push(thread))
+  expect(told).toEqual([undefined, undefined, undefined])
 })
 
 interface Model {
-  readonly seats: readonly Seat[]
-  readonly begun: { seat: Seat | undefined }[]
-  readonly away: Seat[]
+  readonly threads: readonly Seated[]
+  readonly begun: Seated[]
+  readonly away: Seated[]
+  /** Gets no calls for now. */
+  stuck: Seated | undefined
 }
 
-/** The thread that a lane would choose (LN1). */
-function seatFor({ seats }: Model, perThread: number): Seat | undefined {
-  return seats.filter(({ active }) => active < perThread).toSorted((a, b) => a.active - b.active)[0]
+/** The thread that a lane would choose. */
+function chosen({ threads, stuck }: Model, perThread: number): Seated | undefined {
+  return threads.filter((thread) => thread !== stuck && thread.seat.active < perThread).toSorted((a, b) => a.seat.active - b.seat.active)[0]
 }
 
-it('PC1: whatever calls do, no thread has too many, and every call that may begin finds a thread', () => {
-  const moves = fc.array(fc.record({ move: fc.constantFrom('enter', 'leave', 'away', 'back'), at: fc.nat(50) }), { maxLength: 200 })
+it('PC1: whatever calls and threads do, no thread has too many, and nobody waits while there is a place', () => {
+  const moves = fc.array(fc.record({ move: fc.constantFrom('enter', 'again', 'leave', 'away', 'back', 'stick'), at: fc.nat(50) }), { maxLength: 200 })
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perThread, threads, all) => {
-      const places = createPlaces({ perThread, threads })
-      const model: Model = { seats: Array.from({ length: threads }, createSeat), begun: [], away: [] }
-      let wanted = 0
-      let active = 0
-      const begin = (): void => {
-        const seat = seatFor(model, perThread)
-        expect(seat).toBeDefined()
-        if (seat) places.sit(seat)
-        model.begun.push({ seat })
-        active++
+    fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perThread, count, all) => {
+      const model: Model = { threads: Array.from({ length: count }, createThread), begun: [], away: [], stuck: undefined }
+      const places = createPlaces({ perThread, choose: () => chosen(model, perThread) })
+      let entered = 0
+      let begun = 0
+      const take = <Each>(list: Each[], at: number): Each | undefined => list.splice(at % Math.max(list.length, 1), 1)[0]
+      const act: Record<(typeof all)[number]['move'], (at: number) => void> = {
+        enter: () => enter(false),
+        again: () => enter(true),
+        leave: (at) => leave(take(model.begun, at)),
+        away(at) {
+          const thread = take(model.begun, at)
+          if (thread) model.away.push(thread)
+          leave(thread)
+        },
+        back(at) {
+          const thread = take(model.away, at)
+          if (thread) places.comeBack(thread, () => model.begun.push(thread))
+        },
+        stick(at) {
+          model.stuck = model.threads[at % (count + 1)]
+          places.admit()
+        },
       }
+      const enter = (again: boolean): void => {
+        entered++
+        places.enter((thread) => {
+          begun++
+          if (thread) model.begun.push(thread)
+        }, again)
+      }
+      const leave = (thread: Seated | undefined): void => void (thread && places.leave(thread))
       for (const { move, at } of all) {
-        const [call] = move === 'leave' || move === 'away' ? model.begun.splice(at % Math.max(model.begun.length, 1), 1) : []
-        if (call) active--
-        if (call && move === 'away' && call.seat) model.away.push(call.seat)
-        if (call) places.leave(call.seat)
-        if (move === 'enter') {
-          wanted++
-          places.enter(begin)
+        act[move](at)
+        for (const thread of model.threads) {
+          expect(thread.seat.active).toBeLessThanOrEqual(perThread)
+          expect(thread.seat.active).toBe(model.begun.filter((one) => one === thread).length)
         }
-        const [seat] = move === 'back' ? model.away.splice(at % Math.max(model.away.length, 1), 1) : []
-        if (seat) {
-          places.comeBack(seat, () => {
-            model.begun.push({ seat })
-            active++
-          })
-        }
-        expect(active).toBe(model.begun.length)
-        for (const each of model.seats) {
-          expect(each.active).toBeLessThanOrEqual(perThread)
-          expect(each.active).toBe(model.begun.filter((one) => one.seat === each).length)
-        }
+        expect(begun === entered || !chosen(model, perThread)).toBe(true)
       }
       // Nobody is forgotten: when all leave, all have been.
-      let left = 0
-      for (let call = model.begun.pop(); call; call = model.begun.pop()) {
-        left++
-        active--
-        places.leave(call.seat)
-      }
-      expect(left).toBeLessThanOrEqual(wanted + all.length)
-      expect(model.seats.map((each) => each.active + each.returning.size)).toEqual(model.seats.map(() => 0))
+      model.stuck = undefined
+      places.admit()
+      for (let thread = model.begun.pop(); thread; thread = model.begun.pop()) places.leave(thread)
+      expect(begun).toBe(entered)
+      expect(model.threads.map(({ seat }) => seat.active + seat.returning.size)).toEqual(model.threads.map(() => 0))
     }),
   )
 })

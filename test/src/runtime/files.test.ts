@@ -3,12 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { quiet, until } from '../../helpers/deferred.js'
+import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/message.js'
 import { connectSkein } from '../../../src/runtime/skein.js'
 
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 const once = (tools: readonly ToolDefinition[]) => tinyApp({ tools, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...tools.map(({ name }) => name)) : 'done') }).app
 
 onEveryStore('files', (world) => {

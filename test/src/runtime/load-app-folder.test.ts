@@ -98,17 +98,44 @@ describe('loadApp(folder)', () => {
       'tools/prompt.ts': definitions['prompts/lead.ts'].replace(`'lead'`, `''`),
     })
     expect(text.split('\n')).toEqual([
-      `the folder ${dir} has 4 mistakes:`,
+      `the folder ${dir} has 5 mistakes:`,
       '- tools/named.ts: its definition is named "different"; in a folder the file gives the name: rename one of them, or leave `name` out',
       '- tools/nothing.ts: it exports no definition; its default export must be one',
       '- tools/prompt.ts: it exports a prompt; tools/ holds tools',
       '- tools/two.ts: it exports 2 definitions (tool "two", tool "other"); one file holds one',
+      '- tools/named.ts: tool "named": args: must be a zod 4 schema',
     ])
   })
 
   it('D2: two files of one name', async () => {
     await put({ ...definitions, 'tools/count.ts': definitions['tools/count.mjs'] })
     await expect(loadApp(dir)).rejects.toMatchObject({ code: 'DUPLICATE_NAME', message: `the folder ${dir} has a mistake:\n- tools/count.ts and tools/count.mjs both name "count"; keep one` })
+  })
+
+  it('FA2: no mistake hides another: two files of one name, a bad file name, a file without a definition, a name that is not there', async () => {
+    const text = await message({
+      ...definitions,
+      'tools/count.ts': definitions['tools/count.mjs'],
+      'tools/1st.ts': definitions['tools/count.mjs'],
+      'tools/nothing.ts': 'export const version = 5',
+      'prompts/other.ts': `export default { kind: 'prompt', name: 'different', prompt: '', model: 'slow', tools: ['nothing', '1st', 'none'] }`,
+      'agents/second.ts': `export default { kind: 'agent', type: 'ai_human', sideA: { prompt: 'different' } }`,
+    })
+    expect(text.split('\n')).toEqual([
+      `the folder ${dir} has 6 mistakes:`,
+      '- tools/count.ts and tools/count.mjs both name "count"; keep one',
+      expect.stringContaining('- prompts/other.ts: its definition is named "different"'),
+      '- tools/nothing.ts: it exports no definition; its default export must be one',
+      '- tools/1st.ts: tool "1st": name: a name is a letter, then up to 63 letters, digits, "_" or "-"',
+      '- prompts/other.ts: prompt "other" names the model "slow"; there are: fast',
+      expect.stringContaining('- prompts/other.ts: prompt "other" names the tool "none"; there are: '),
+    ])
+  })
+
+  it('DE1: a file that exports what looks like a tool says what makes it one', async () => {
+    expect(await message({ ...definitions, 'tools/plain.ts': `import { z } from 'zod'\nexport const plain = { description: '', args: z.object({}), execute: () => 1 }` })).toBe(
+      `the folder ${dir} has a mistake:\n- tools/plain.ts: it exports no definition: plain looks like a tool: wrap it in defineTool`,
+    )
   })
 
   it('D1: a reserved name is refused with the very file', async () => {

@@ -6,6 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createState } from '../../../actors/thread/state.js'
 import { definePrompt } from '../../../src/agent/define.js'
+import { connectMcp } from '../../../src/pool/mcp.js'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
 import { fromMcp } from '../../../src/tools/foreign/server.js'
@@ -75,17 +76,42 @@ describe('loadApp', () => {
     expect([...(await loadApp(await file('list.ts', list))).prompts.keys()]).toEqual(['lead'])
   })
 
+  it('LA4: an export that looks like a definition and has no kind is left out, and that is said', async () => {
+    const plain = `\nexport const dig = { name: 'dig', description: '', args: {}, execute: () => 1 }\nexport const list = [{ prompt: 'You lead.', model: 'fast' }]`
+    const path = await file('plain.mjs', source + plain)
+    expect((await loadApp(path)).warnings).toEqual([
+      `${path}: the export dig looks like a tool: wrap it in defineTool; it is left out`,
+      `${path}: the export list looks like a prompt: wrap it in definePrompt; it is left out`,
+    ])
+    const named = await file('named.mjs', `${source}${plain}\nexport const other = { kind: 'prompt', name: 'other', prompt: '', model: 'fast', tools: ['dig'] }`)
+    await expect(loadApp(named)).rejects.toMatchObject({
+      code: 'UNKNOWN_TOOL',
+      message: `${named} has a mistake:\n- prompt "other" names the tool "dig"; the export dig looks like a tool: wrap it in defineTool`,
+    })
+    const alone = await file('alone.mjs', plain)
+    await expect(loadApp(alone)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining(`${alone} exports no definitions: the export dig looks like a tool: wrap it in defineTool`) })
+  })
+
   it('LA3: servers of tools are connected before the app is checked', async () => {
     const app = [...tinyApp({ script: [] }).app, fromMcp({ name: 'files', command: 'x' }), definePrompt({ name: 'p', prompt: '', model: 'scripted', tools: ['fetch'] })]
     const seen: unknown[] = []
-    const connectMcp = async (servers: readonly McpDefinition[]) => {
+    const connect = async (servers: readonly McpDefinition[]) => {
       seen.push(...servers.map(({ name }) => name))
       return [looseTool('fetch', () => 1)]
     }
-    expect([...(await loadApp(app, { connectMcp })).tools.keys()]).toEqual(['fetch'])
+    expect([...(await loadApp(app, { connectMcp: connect })).tools.keys()]).toEqual(['fetch'])
     expect(seen).toEqual(['files'])
     await expect(loadApp(app)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('names the MCP server "files"') })
     await expect(loadApp(app, { connectMcp: async () => [looseTool('response', () => 1)] })).rejects.toMatchObject({ code: 'RESERVED_NAME' })
+  })
+
+  it('MC1: servers that do not come up are a list, one to a line', async () => {
+    const gone = (name: string) => fromMcp({ name, command: `/no/such/${name}` })
+    const connectAll = async (servers: readonly McpDefinition[]) => (await connectMcp(servers)).tools
+    await expect(loadApp([gone('one'), gone('two')], { connectMcp: connectAll })).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringMatching(/^2 MCP servers failed:\n- the MCP server "one" .*ENOENT\n- the MCP server "two" .*ENOENT$/),
+    })
   })
 
   it('what cannot be loaded says so, with its path', async () => {

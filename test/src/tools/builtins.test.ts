@@ -15,6 +15,10 @@ describe('definitions', () => {
     expect(builtins.map(({ name, sideEffect }) => [name, sideEffect])).toEqual(['read', 'write', 'edit', 'grep', 'ls', 'glob', 'bash'].map((name) => [name, false]))
   })
 
+  it('T14: a search may take a minute, whatever it is for', () => {
+    expect(builtins.filter(({ timeoutMs }) => timeoutMs !== undefined).map(({ name, timeoutMs }) => [name, timeoutMs])).toEqual([['grep', 60_000], ['glob', 60_000]])
+  })
+
   it('T11, HX1: host tools say what they do to the world', () => {
     expect(host.map(said)).toEqual([
       ['read', undefined, undefined, false],

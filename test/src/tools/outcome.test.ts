@@ -80,6 +80,21 @@ describe('an object with a status is taken at its word', () => {
     expect(toOutcome('look', { status: 'success', result: undefined }, undefined)).toEqual({ ok: true, value: null })
   })
 
+  it('T2: a code of our own is the code of the failure, and not told twice', () => {
+    expect(toOutcome('look', { status: 'error', code: 'TOOL_COMMAND_FAILED', error: 'exit 1' }, undefined)).toEqual({ ok: false, failure: { code: 'TOOL_COMMAND_FAILED', message: 'exit 1', retry: false } })
+  })
+
+  it.each([
+    [{ status: 'success', result: 1, next: 'page 2' }],
+    [{ status: 'success', result: { n: 1 }, total: 40, content: 'x' }],
+  ])('T2: %j says more than a result, and is a value like any other', (returned) => {
+    expect(toOutcome('look', returned, undefined)).toEqual({ ok: true, value: returned })
+  })
+
+  it('T2: success with a result and what belongs to it', () => {
+    expect(toOutcome('look', { status: 'success', result: 1, error: null, content: [], attachments: [] }, undefined)).toEqual({ ok: true, value: 1 })
+  })
+
   it('T2: success without one', () => {
     expect(toOutcome('look', { status: 'success' }, undefined)).toEqual({ ok: true, value: { status: 'success' } })
   })
@@ -90,6 +105,12 @@ describe('an object with a status is taken at its word', () => {
     ['an Error', { status: 'error', error: new Error('no luck') }, '{"name":"Error","message":"no luck"}'],
     ['the result, when there is no error', { status: 'error', result: 'half' }, 'half'],
     ['nothing', { status: 'error' }, 'look reported an error without saying which'],
+    ['nothing but empty fields', { status: 'error', error: undefined, result: null }, 'look reported an error without saying which'],
+    ['a message', { status: 'error', message: 'out of stock' }, 'out of stock'],
+    ['a message and more', { status: 'error', message: 'out of stock', code: 'E42', left: 0 }, 'out of stock {"code":"E42","left":0}'],
+    ['an error and more', { status: 'error', error: 'no luck', message: 'try again', result: [1] }, 'no luck {"message":"try again","result":[1]}'],
+    ['other fields alone', { status: 'error', data: { sku: 7 }, code: 'E42' }, '{"status":"error","data":{"sku":7},"code":"E42"}'],
+    ['an empty text and more', { status: 'error', error: '', detail: 'why' }, '{"status":"error","error":"","detail":"why"}'],
   ])('T2: an error told by %s', (_, returned, message) => {
     expect(toOutcome('look', returned, undefined)).toEqual({ ok: false, failure: { code: 'TOOL_FAILED', message, retry: false } })
   })

@@ -1,7 +1,11 @@
 /** The built-in `bash`: a virtual shell on a thread's own files. */
 import { beforeEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../../src/core/clock.js'
 import { SkeinError } from '../../../src/core/failure.js'
+import { applyChanges, emptyTree } from '../../../src/core/tree.js'
 import type { Files } from '../../../src/files/port.js'
+import { createTreeSource } from '../../../src/files/tree-source.js'
+import { createWorkingCopy } from '../../../src/files/working-copy.js'
 import { builtins } from '../../../src/tools/builtins.js'
 import { caller } from './call.js'
 import { createThreadFiles } from './thread-files.js'
@@ -142,6 +146,55 @@ describe('files', () => {
     expect(await bash('./script', ['x'])).toEqual(failed(/Permission denied/))
     await bash('chmod', ['+x', 'script'])
     expect(await bash('./script', ['x'])).toBe('ran x\n')
+  })
+
+  it('LS1: ls tells what each name is, and when it was changed', async () => {
+    await look(async (files) => {
+      await files.writeFile('/d/run.sh', '#', { mode: 0o755 })
+      await files.writeFile('/d/.hidden', '')
+      await files.mkdir('/d/sub')
+      await files.symlink('../a.txt', '/d/link')
+      await files.symlink('nowhere', '/d/gone')
+      await files.symlink('sub', '/d/dirlink')
+    })
+    expect(await sh('ls d; ls -A d; ls -F d')).toBe('dirlink\ngone\nlink\nrun.sh\nsub\n.hidden\ndirlink\ngone\nlink\nrun.sh\nsub\ndirlink@\ngone@\nlink@\nrun.sh*\nsub/\n')
+    expect(await sh('ls -la d')).toBe(
+      [
+        'total 1',
+        'drwxr-xr-x 1 user user 0 Jan  1  1970 .',
+        'drwxr-xr-x 1 user user 0 Jan  1  1970 ..',
+        '-rw-r--r-- 1 user user 0 Jan  1  1970 .hidden',
+        'lrwxrwxrwx 1 user user 3 Jan  1  1970 dirlink -> sub',
+        'lrwxrwxrwx 1 user user 7 Jan  1  1970 gone -> nowhere',
+        'lrwxrwxrwx 1 user user 8 Jan  1  1970 link -> ../a.txt',
+        '-rwxr-xr-x 1 user user 1 Jan  1  1970 run.sh',
+        'drwxr-xr-x 1 user user 0 Jan  1  1970 sub',
+        '',
+      ].join('\n'),
+    )
+    expect(await sh('ls -l a.txt d/link; ls -ld d d/dirlink')).toBe(
+      '-rw-r--r-- 1 user user 14 Jan  1  1970 a.txt\nlrwxrwxrwx 1 user user  8 Jan  1  1970 d/link -> ../a.txt\ndrwxr-xr-x 1 user user 0 Jan  1  1970 d\nlrwxrwxrwx 1 user user 3 Jan  1  1970 d/dirlink -> sub\n',
+    )
+    expect(await sh('ls d/dirlink; ls -R d')).toBe('d:\ndirlink\ngone\nlink\nrun.sh\nsub\n\nd/sub:\n')
+  })
+
+  it('LS1: ls sorts, counts in larger units, and says what is not there', async () => {
+    await put('/big', 'x'.repeat(300_000))
+    await put('/b', 'xx')
+    expect([await sh('ls'), await sh('ls -t'), await sh('ls -S'), await sh('ls -rS'), await sh('ls -r1')]).toEqual(['a.txt\nb\nbig\n', 'b\nbig\na.txt\n', 'big\na.txt\nb\n', 'b\na.txt\nbig\n', 'big\nb\na.txt\n'])
+    expect(await sh('ls -lh big; ls --human-readable -l b')).toBe('-rw-r--r-- 1 user user 293K Jan  1  1970 big\n-rw-r--r-- 1 user user 2 Jan  1  1970 b\n')
+    expect(await sh('ls b none a.txt; echo $?')).toBe("a.txt\nb\n2\nls: cannot access 'none': No such file or directory\n")
+    expect(await sh('ls a.txt/x')).toEqual(failed(/ls: cannot access 'a\.txt\/x': Not a directory/))
+    expect(await sh('ls -Z')).toEqual(failed(/ls: invalid option -- 'Z'/))
+    expect(await sh('ls *.none')).toEqual(failed(/ls: cannot access '\*\.none'/))
+    expect(await sh('ls --color=never -- b')).toBe('b\n')
+  })
+
+  it('LS1: the time of today is told by the minute', async () => {
+    const now = new Date(systemClock.now())
+    const copy = createWorkingCopy(async () => createTreeSource({ tree: applyChanges(emptyTree, [{ op: 'dir', path: '/today' }], now.getTime()), at: 0, quotaBytes: 0, blobs: { put: () => Promise.reject(new Error('no content here')), get: () => (async function* () {})() } }))
+    const listed = String(await run('bash', { cmd: 'ls', args: ['-ld', 'today'] }, { files: copy.files }))
+    expect(listed).toMatch(new RegExp(` ${String(now.getUTCDate()).padStart(2)} ${now.toISOString().slice(11, 16)} today\n$`))
   })
 
   it('bytes stay what they are', async () => {

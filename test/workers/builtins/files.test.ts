@@ -96,6 +96,29 @@ describe('finding', () => {
     await expect(call('grep', { pattern: 'x', path: 'gone' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
   })
 
+  it('T11: no pattern of a model makes grep or glob hang, and what the engine does not know is said', { timeout: 5_000 }, async () => {
+    await thread.call((files) => files.writeFile(`/${'a'.repeat(200)}`, `${'a'.repeat(40)}!`))
+    expect(await call('grep', { pattern: '(a+)+$', path: 'a'.repeat(200) })).toBe('')
+    expect(await call('glob', { pattern: '*a*a*a*a*a*a*a*a*a*a*a*b' })).toBe('')
+    await expect(call('grep', { pattern: '(a)\\1' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /"\(a\)\\\\1" is not a regular expression that grep takes: .* backreferences and lookaround are not supported/))
+    await expect(call('grep', { pattern: 'a(?=b)' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /lookaround/))
+    await expect(call('grep', { pattern: '(x?){600}' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /too large/))
+    await expect(call('glob', { pattern: '[z-a]' })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /\[z-a\]/))
+  })
+
+  it('T11: grep shows 2,000 characters of a line, those around the match', async () => {
+    await thread.call((files) => files.writeFile('/wide', `${'x'.repeat(300_000)}needle${'y'.repeat(300_000)}\nneedle`))
+    const [first, second] = String(await call('grep', { pattern: 'needle', path: 'wide' })).split('\n')
+    expect(first).toMatch(/^\/wide:1:…x{997}needley{997}…$/)
+    expect(second).toBe('/wide:2:needle')
+  })
+
+  it('T14: grep and glob stop when they are told to', async () => {
+    const stopped = AbortSignal.abort(new Error('enough'))
+    await expect(thread.call((files) => run('grep', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow('enough')
+    await expect(thread.call((files) => run('glob', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow('enough')
+  })
+
   it('T11: grep stops at 10,000 lines and at the limit', async () => {
     await thread.call((files) => files.writeFile('/many', 'two\n'.repeat(12_000)))
     expect(String(await call('grep', { pattern: 'two', path: 'many' })).split('\n')).toHaveLength(10_001)

@@ -1,0 +1,30 @@
+/**
+ * What was meant as a definition and is none: a plain object that nobody handed to `defineTool` and its like, so it has
+ * no `kind` (DE1).
+ */
+import { isObject } from '../core/json.js'
+
+export interface Lookalike {
+  readonly kind: 'tool' | 'prompt' | 'agent'
+  /** "looks like a tool: wrap it in defineTool" */
+  readonly says: string
+}
+
+interface Shape extends Lookalike {
+  /** Has the fields that make someone believe that it is one. */
+  is(value: { readonly [key: string]: unknown }): boolean
+}
+
+const shapes: readonly Shape[] = [
+  {
+    kind: 'tool',
+    says: 'looks like a tool: wrap it in defineTool',
+    is: ({ args, execute, onToolCalled }) => isObject(args) && (execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'),
+  },
+  { kind: 'prompt', says: 'looks like a prompt: wrap it in definePrompt', is: ({ prompt, model }) => typeof prompt === 'string' && typeof model === 'string' },
+  { kind: 'agent', says: 'looks like an agent: wrap it in defineAgent', is: ({ type, sideA }) => type === 'ai_human' && isObject(sideA) },
+]
+
+export function lookalike(value: unknown): Lookalike | undefined {
+  return isObject(value) && value['kind'] === undefined ? shapes.find(({ is }) => is(value)) : undefined
+}
