@@ -16,6 +16,7 @@ import type { Failure } from '../../src/core/failure.js'
 import { parseCallId } from '../../src/core/message.js'
 import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
+import { dueOfChildren, dueReport } from './children.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
 import { headOf } from './slots.js'
@@ -84,6 +85,12 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'call':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
+    case 'report': {
+      const { kind: _, ...report } = command
+      const child = state.children.get(report.reference)
+      if (child?.id !== report.child) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${report.reference}`)
+      return { facts: [{ type: 'child.reported', ...report }] }
+    }
     case 'change':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
@@ -166,14 +173,19 @@ function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): 
 export function due(state: ThreadState, moment: Moment): Fact | undefined {
   const { turn, slots } = state
   if (state.seq === 0) return undefined
-  if (!turn) return isOver(state) ? undefined : nextTurn(state, moment)
+  if (!turn) return dueReport(state, isOver(state)) ?? dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment)))
   if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
-  if (slots.open > 0) return dueOfCalls(state, moment)
+  if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
   if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
     return { type: 'calls.made', step: state.step + 1, calls: state.queuedCalls.map(({ call }) => call), ...(last && { stop: 'max_steps' }) }
   }
   return turn.stop && endTurn(turn, { reason: turn.stop })
+}
+
+/** A child that does not stay ends with its answer. */
+function leave({ child, lastTurn, owed }: ThreadState): Fact | undefined {
+  return child && !child.lasting && lastTurn && owed.length === 0 ? { type: 'thread.ended' } : undefined
 }
 
 function nextTurn({ queue, queuedCalls }: ThreadState, moment: Moment): Fact | undefined {
@@ -211,15 +223,15 @@ function create(state: ThreadState, command: Extract<Command, { kind: 'create' }
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent, changes } = command
-  return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }) }] }
+  const { agent, tags, path, parent, changes, child, tree } = command
+  return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }) }] }
 }
 
 function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {
   if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
-  const { text, role, delivery, silent } = command
+  const { text, role, delivery, silent, replyTo, attachments } = command
   const run = delivery === 'store' ? undefined : delivery === 'steer' && state.turn ? state.turn.run : id
-  return { facts: [{ type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }) }] }
+  return { facts: [{ type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }) }] }
 }
 
 function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {

@@ -11,10 +11,13 @@ import type { Outcome } from '../../src/core/effect.js'
 import { broken } from '../../src/core/failure.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message } from '../../src/core/message.js'
-import type { CallAnswered, CallDecided, CallSettled, CallsMade, Landed, MessageReceived, ModelReplied, StopReason, ThreadRecord, TurnEnded, TurnStarted } from '../../src/core/record.js'
-import { applyChanges } from '../../src/core/tree.js'
+import type { CallAnswered, CallDecided, CallHeld, ChildReported, CallSettled, CallsMade, Landed, MessageReceived, ModelReplied, StopReason, ThreadCreated, ThreadRecord, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import { place } from '../../src/core/attachments.js'
+import { applyChanges, thawTree } from '../../src/core/tree.js'
+import type { FrozenTree } from '../../src/core/tree.js'
 import type { Changes } from '../../src/core/change.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
+import { abandon, abandonAll, childCalled, childReported } from './children.js'
 import { cutOff, denied } from './denied.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
@@ -40,22 +43,16 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
   const changed = absorb(state, record)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
-  const place = move(state.place, signalOf(state, record))
-  if (place !== state.place || !quiet.has(record.type)) state.wants++
-  state.place = place
+  const moved = move(state.place, signalOf(state, record))
+  if (moved !== state.place || !quiet.has(record.type)) state.wants++
+  state.place = moved
 }
 
 /** Changes the data; false when the record was an answer that had already been given. */
 function absorb(state: ThreadState, record: ThreadRecord): boolean {
   switch (record.type) {
     case 'thread.created':
-      state.agent = record.agent
-      state.path = record.path
-      state.tags = record.tags
-      state.createdAt = record.at
-      if (record.parent !== undefined) state.parent = record.parent
-      if (record.changes) change(state, record.changes, record.at)
-      return true
+      return create(state, record)
     case 'message.received':
       return receive(state, record)
     case 'turn.started':
@@ -74,10 +71,8 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return true
     case 'call.settled':
       return record.step === state.step && settled(state, record)
-    case 'call.held': {
-      const { why, prompt, at } = record
-      return record.step === state.step && hold(state.slots, record.index, { why, at, ...(prompt !== undefined && { prompt }) })
-    }
+    case 'call.held':
+      return record.step === state.step && held(state, record)
     case 'call.parked':
       return record.step === state.step && park(state.slots, record.index)
     case 'call.decided':
@@ -89,6 +84,11 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return true
     case 'calls.made':
       return makeCalls(state, record)
+    case 'child.called':
+    case 'child.reported':
+    case 'children.stopped':
+    case 'report.sent':
+      return absorbOfChildren(state, record)
     case 'thread.changed':
       change(state, record.changes, record.at)
       return true
@@ -96,10 +96,49 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return endTurn(state, record)
     case 'thread.paused':
     case 'thread.resumed':
+      return true
     case 'thread.ended':
     case 'thread.terminated':
+      abandonAll(state)
       return true
   }
+}
+
+type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'children.stopped' | 'report.sent' }>
+
+function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
+  switch (record.type) {
+    case 'child.called':
+      if (record.step !== state.step || !childCalled(state, record)) return false
+      takeResults(state, record.at)
+      return true
+    case 'child.reported':
+      return reported(state, record)
+    case 'children.stopped': {
+      const told = new Set(record.children)
+      state.toStop = state.toStop.filter(({ child }) => !told.has(child))
+      return true
+    }
+    case 'report.sent':
+      state.owed = state.owed.filter(({ run }) => run !== record.run)
+      return true
+  }
+}
+
+function create(state: ThreadState, record: ThreadCreated & { readonly at: number }): boolean {
+  state.agent = record.agent
+  state.path = record.path
+  state.tags = record.tags
+  state.createdAt = record.at
+  if (record.parent !== undefined) state.parent = record.parent
+  if (record.changes) change(state, record.changes, record.at)
+  if (record.child) state.child = record.child
+  if (record.tree) state.files = thawTree(record.tree)
+  return true
+}
+
+function held({ slots }: ThreadState, { index, why, prompt, at }: CallHeld & { readonly at: number }): boolean {
+  return hold(slots, index, { why, at, ...(prompt !== undefined && { prompt }) })
 }
 
 function signalOf(state: ThreadState, record: ThreadRecord): Signal {
@@ -124,16 +163,26 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 }
 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
-  const { id, role, text, at, silent, delivery } = record
-  const message: Message = { id, role, text, at, ...(silent && { silent }) }
+  const { id, role, text, at, silent, delivery, replyTo } = record
+  if (replyTo) state.owed.push({ ...replyTo, run: record.run ?? id })
+  const attachments = record.attachments && attach(state, record.attachments, at)
+  const said = attachments ? `${text}\n\n[attached: ${attachments.join(', ')}]` : text
+  const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }) }
   if (delivery === 'store' && !state.turn) state.transcript.items.push(message)
   else state.queue.push({ message, delivery })
   return true
 }
 
+/** AH1: the paths at which they are now. */
+function attach(state: ThreadState, frozen: FrozenTree, at: number): readonly string[] {
+  const { changes, paths } = place(state.files, thawTree(frozen))
+  state.files = applyChanges(state.files, changes, at)
+  return paths
+}
+
 function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
   const { run, at, deadlineAt } = record
-  state.turn = { run, startedAt: at, steps: 0, usage: noUsage, ...(deadlineAt !== undefined && { deadlineAt }) }
+  state.turn = { run, startedAt: at, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
   const own = state.queue.findIndex(({ message }) => message.id === run)
   for (const { message } of state.queue.splice(0, own + 1)) state.transcript.items.push(message)
   return true
@@ -147,6 +196,10 @@ function reply(state: ThreadState, record: ModelReplied & { readonly at: number 
   state.stepAt = at
   turn.steps++
   turn.usage = addUsage(turn.usage, usage)
+  if (text !== '') turn.text = text
+  const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
+  if (given !== undefined) turn.output = given
+  for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
   const ends = stop ?? endOf(record, state)
   if (ends) turn.stop = ends
   state.usage = addUsage(state.usage, usage)
@@ -214,6 +267,12 @@ function answered({ slots }: ThreadState, { index, output }: CallAnswered): bool
   return true
 }
 
+function reported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
+  const how = childReported(state, record)
+  if (how === 'answered') takeResults(state, record.at)
+  return how !== 'unknown'
+}
+
 function decided(state: ThreadState, record: CallDecided): boolean {
   const { index, decision, call } = record
   const { slots } = state
@@ -264,6 +323,11 @@ export function resultMessage({ call, text, verdict, edited }: Slot, outcome: Ou
   }
 }
 
+/** An agent may be called `constructor`. */
+export function countOf(counts: Readonly<Record<string, number>>, name: string): number {
+  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
+}
+
 function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
@@ -277,10 +341,12 @@ function takeQueued(state: ThreadState): void {
 
 function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
+  const { text, output } = state.turn
+  abandon(state, state.slots)
   closeRest(state.slots, cutOff(record))
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
-  state.lastTurn = { run: record.run, reason: record.reason, ...(record.failure && { failure: record.failure }) }
+  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(record.failure && { failure: record.failure }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = interrupted.has(record.reason) ? [] : state.queuedCalls.flatMap((queued) => (queued.by === undefined ? [] : [{ ...queued, run: queued.by, notBefore: 0 }]))

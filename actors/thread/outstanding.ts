@@ -30,18 +30,24 @@ export function outstanding(state: ThreadState): Effect[] {
 }
 
 /** A second run of a call is another effect (EF1). */
-function keyOf({ again, answer }: Slot, step: number, index: number): string {
-  return `${callKey(step, index)}${again ? '/again' : ''}${answer ? '/answer' : ''}`
+function keyOf({ again, answer, join }: Slot, step: number, index: number): string {
+  return `${callKey(step, index)}${again ? '/again' : ''}${answer ? '/answer' : ''}${join ? '/join' : ''}`
 }
 
 /** Calls that nothing holds back, in call order; one with a side effect still needs its intent (OU3). */
 export function* startable({ slots, turn }: ThreadState): Generator<{ readonly slot: Slot; readonly index: number }> {
+  if (slots.own === 0 && slots.joining === 0) return
   const foresight = createForesight(turn)
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
     if (!slot) return
     const { call } = slot
     const head = index === slots.drained
+    // Another thread answers it (children.ts); what is left to do here is to take its files.
+    if (call.child) {
+      if (head && slot.join && !slot.outcome) yield { slot, index }
+      continue
+    }
     const free = !slot.outcome && !slot.hold && (head || (!call.inTurn && !slot.again && foresight.allows(call)))
     if (call.sideEffect && !call.commutes && !slot.outcome) {
       if (head && free) yield { slot, index }
@@ -63,7 +69,7 @@ export function isStuck(state: ThreadState): boolean {
 }
 
 function* callDeadlines({ slots }: ThreadState): Generator<{ readonly index: number; readonly at: number }> {
-  if (slots.held === 0) return
+  if (!slots.deadlines || slots.held === 0) return
   for (let index = slots.drained; index < slots.items.length; index++) {
     const at = slots.items[index]?.hold?.deadlineAt
     if (at !== undefined) yield { index, at }
@@ -86,6 +92,7 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
+  if (state.toStop.length > 0 || (!turn && state.owed.length > 0)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

@@ -3,12 +3,13 @@
  *
  * SL1 A slot is filled once; a second outcome for it changes nothing, unless the first was found stale.
  * SL2 `drain` gives results strictly in call order, each exactly once, whatever order they landed in.
- * SL3 Filling and draining cost the same for the first and the ten-thousandth slot.
+ * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
  * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import type { Outcome } from '../../src/core/effect.js'
 import type { CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
 import type { Json } from '../../src/core/json.js'
+import type { FrozenTree } from '../../src/core/tree.js'
 
 export interface Slot {
   call: RecordedCall
@@ -24,6 +25,12 @@ export interface Slot {
   hold?: Held
   /** Its body waits for its turn, behind a call that waits for someone. */
   parked?: true
+  /** The child that answers it was called. */
+  sent?: true
+  /** This thread's files when the child got its copy of them. */
+  base?: FrozenTree
+  /** The child has reported: its files are to be merged, at the call's turn. */
+  join?: { readonly outcome: Outcome; readonly tree: FrozenTree }
   /** It was held once: calls behind it may have started, and are not called back. */
   passed?: true
   /** It was approved with other args than the model gave. */
@@ -46,21 +53,33 @@ export interface Slots {
   open: number
   /** Of these, the ones that wait for someone. */
   held: number
+  /** Of the held ones, those that wait for another thread. */
+  heldByChildren: number
+  /** Open calls that no other thread answers. */
+  own: number
+  /** Children have reported whose files are not merged yet. */
+  joining: number
+  /** Calls before this one need no child any more, or have called theirs. */
+  called: number
   /** Slots whose outcome was taken out: the turn of the next one has come. */
   drained: number
   /** Some call starts only when the ones before it are done. */
   ordered: boolean
+  /** Some call is decided by a deadline. */
+  readonly deadlines: boolean
 }
 
 export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
-  const slots = { items: [] as Slot[], open: 0, held: 0, drained: 0, ordered: false }
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false }
   for (const call of calls) {
     if (call.refused) slots.items.push({ call, outcome: { ok: false, failure: call.refused } })
     else if (call.answered !== undefined) slots.items.push({ call, outcome: { ok: true, value: call.answered } })
     else {
       slots.items.push(call.hold ? { call, hold: heldAt(call.hold, at), passed: true } : { call })
       slots.open++
+      if (!call.child) slots.own++
       if (call.hold) slots.held++
+      if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
       if (needsOrder(call)) slots.ordered = true
     }
   }
@@ -68,8 +87,8 @@ export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
 }
 
 /** It starts only when the ones before it are done. */
-function needsOrder({ sideEffect, inTurn, policy }: RecordedCall): boolean {
-  return Boolean(sideEffect ?? inTurn ?? policy)
+function needsOrder({ sideEffect, inTurn, policy, child }: RecordedCall): boolean {
+  return Boolean(sideEffect ?? inTurn ?? policy ?? child)
 }
 
 /** The time that someone has begins when they are asked. */
@@ -96,8 +115,15 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   slot.outcome = landed.outcome
   if (landed.text !== undefined) slot.text = landed.text
   if (landed.provisional) slot.landed = landed
-  else slots.open--
+  else done(slots, slot)
   return true
+}
+
+/** It has an outcome that counts. */
+function done(slots: Slots, { call, join }: Slot): void {
+  slots.open--
+  if (join) slots.joining--
+  if (!call.child) slots.own--
 }
 
 /** The body had not started after all. */
@@ -129,7 +155,7 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   }
   release(slots, slot)
   slot.verdict = verdict
-  slots.open--
+  done(slots, slot)
   if (verdict === 'kept') return landed ? { kept: landed } : {}
   if (outcome) slot.outcome = outcome
   delete slot.text
@@ -141,6 +167,7 @@ export function hold(slots: Slots, index: number, why: Held): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome) return false
   if (!slot.hold) slots.held++
+  if (why.why === 'children' && slot.hold?.why !== 'children') slots.heldByChildren++
   slot.hold = why
   slot.passed = true
   return true
@@ -155,6 +182,7 @@ export function park(slots: Slots, index: number): boolean {
 
 export function release(slots: Slots, slot: Slot): void {
   if (!slot.hold) return
+  if (slot.hold.why === 'children') slots.heldByChildren--
   delete slot.hold
   slots.held--
 }
@@ -166,7 +194,7 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
   slot.verdict = 'kept'
   delete slot.landed
   delete slot.text
-  slots.open--
+  done(slots, slot)
 }
 
 /** Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was changed. */
@@ -193,5 +221,6 @@ export function headOf(slots: Slots): Slot | undefined {
 }
 
 export function firstHeld(slots: Slots): HoldReason | undefined {
-  return slots.held > 0 ? slots.items.find(({ hold: held }) => held)?.hold?.why : undefined
+  if (slots.held === slots.heldByChildren) return slots.held > 0 ? 'children' : undefined
+  return slots.items.find(({ hold: held }) => held && held.why !== 'children')?.hold?.why
 }

@@ -8,7 +8,7 @@
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
  */
 import type { Message } from '../../src/core/message.js'
-import type { Delivery, RecordedCall, StopReason } from '../../src/core/record.js'
+import type { Delivery, RecordedCall, ReplyTo, StopReason } from '../../src/core/record.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { emptyTree } from '../../src/core/tree.js'
@@ -32,12 +32,33 @@ export interface Turn {
   stop?: StopReason
   /** Of calls with a policy. */
   tally?: Tally
+  /** What the agent said last, and the output that it gave. */
+  text: string
+  output?: Json
 }
 
 export interface EndedTurn {
   readonly run: string
   readonly reason: StopReason
+  readonly text: string
+  readonly output?: Json
   readonly failure?: Failure
+}
+
+/** A child as its parent knows it. */
+export interface Child {
+  readonly id: string
+  readonly agent: string
+  readonly name?: string
+  readonly lasting: boolean
+  /** Messages that it has not reported on. */
+  busy: number
+  over?: true
+}
+
+/** Who wants to hear how a turn of this thread ended. */
+export interface Owed extends ReplyTo {
+  readonly run: string
 }
 
 export interface Queued {
@@ -91,6 +112,17 @@ export interface ThreadState {
   /** Calls to be made when those of the step are done. */
   queuedCalls: QueuedCall[]
   files: DirNode
+  /** By reference. Little for each: a parent may have thousands. */
+  children: Map<string, Child>
+  /** How many children of each agent were ever asked for: references are never used twice. */
+  named: Record<string, number>
+  /** Children that are at work. */
+  working: number
+  /** Children that must be told to end. */
+  toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
+  /** Of a child: what its parent calls it, and whether it stays. */
+  child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true }
+  owed: Owed[]
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -117,6 +149,11 @@ export function createState(id: string): ThreadState {
     queue: [],
     queuedCalls: [],
     files: emptyTree,
+    children: new Map(),
+    named: {},
+    working: 0,
+    toStop: [],
+    owed: [],
     archived: 0,
     values: {},
     accepted: new Map(),

@@ -57,7 +57,7 @@ export interface AppOptions {
 }
 
 export interface Mistake {
-  readonly code: 'BAD_OPTION' | 'DUPLICATE_NAME' | 'RESERVED_NAME' | 'UNKNOWN_PROMPT' | 'UNKNOWN_MODEL' | 'UNKNOWN_TOOL'
+  readonly code: 'BAD_OPTION' | 'DUPLICATE_NAME' | 'RESERVED_NAME' | 'UNKNOWN_PROMPT' | 'UNKNOWN_MODEL' | 'UNKNOWN_TOOL' | 'UNKNOWN_AGENT'
   readonly definition?: Definition
   readonly text: string
 }

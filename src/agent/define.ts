@@ -190,13 +190,34 @@ export interface ToolDefinition<
   readonly name: Name
 }
 
+/** An agent as a tool of a prompt: calling it makes a child thread. */
+export interface SubagentTool {
+  /** Name of the agent. */
+  readonly name: string
+  /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
+  readonly blocking?: boolean
+  /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
+  readonly files?: 'fork'
+  /** Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create` and `subagent_message`. */
+  readonly resumable?:
+    | false
+    | {
+        readonly receives_messages: 'side_a' | 'side_b'
+        /** Children of this agent that may live at once. */
+        readonly maxInstances?: number
+        /** Default `implicit`: what it answers to a message that nobody waits for is told to the parent. */
+        readonly parentCommunication?: 'implicit' | 'explicit'
+      }
+}
+
 export interface Prompt {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly prompt: string
   /** Name of a model. */
   readonly model: string
-  readonly tools?: readonly string[]
+  /** Names of tools; agents that may be called as children. */
+  readonly tools?: readonly (string | SubagentTool)[]
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
@@ -241,6 +262,10 @@ export interface Agent {
   /** Side A is the model, side B a person. */
   readonly type: 'ai_human'
   readonly sideA: Side
+  /** Prompts may name it among their tools. */
+  readonly exposeAsTool?: boolean
+  /** What it is good for, as the model of a parent reads it. */
+  readonly toolDescription?: string
 }
 
 export interface AgentDefinition extends Agent {

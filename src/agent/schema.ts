@@ -32,6 +32,18 @@ const retry = z.strictObject({
   circuitBreakerThreshold: z.number().int().min(1).optional(),
 })
 
+const subagent = z.strictObject({
+  name: z.string(),
+  blocking: z.boolean().optional(),
+  files: z.literal('fork').optional(),
+  resumable: z
+    .union([
+      z.literal(false),
+      z.strictObject({ receives_messages: z.enum(['side_a', 'side_b']), maxInstances: z.number().int().positive().optional(), parentCommunication: z.enum(['implicit', 'explicit']).optional() }),
+    ])
+    .optional(),
+})
+
 const forms = {
   tool: z.strictObject({
     kind: z.literal('tool'),
@@ -72,7 +84,7 @@ const forms = {
     name,
     prompt: z.string(),
     model: z.string(),
-    tools: z.array(z.string()).optional(),
+    tools: z.array(z.union([z.string(), subagent])).optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
@@ -91,6 +103,8 @@ const forms = {
     name,
     type: z.literal('ai_human'),
     sideA: z.strictObject({ prompt: z.string(), label: z.string().optional(), maxSteps: z.number().int().positive().optional() }),
+    exposeAsTool: z.boolean().optional(),
+    toolDescription: z.string().optional(),
   }),
   // Its own module knows the rest of it.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),

@@ -34,9 +34,10 @@ interface Way {
 }
 
 /** For whoever watched a turn until it stood still. */
-export function nextSteps({ thread, standstill, pending = [] }: Pick<Tally, 'thread' | 'standstill' | 'pending'>, { store, goOn }: Way): readonly string[] {
+export function nextSteps({ thread, standstill, pending = [], pausedChildren = [] }: Pick<Tally, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>, { store, goOn }: Way): readonly string[] {
   if (!standstill) return []
-  const asked = pending.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
-  if (standstill === 'paused') return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
+  const people = pending.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
+  const asked = [...people, ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${typed(store, 'skein', 'resume', child)}`])]
+  if (standstill === 'paused' && pausedChildren.length === 0) return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
   return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
 }

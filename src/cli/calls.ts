@@ -3,8 +3,11 @@
  * it is answered.
  *
  * CV1 A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
+ * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the child's
+ *     report, whether the call waits for that or not.
  */
 import type { InboxItem, Json, Outcome, SkeinEvent } from '../index.js'
+import { oneLine } from './format.js'
 
 export type HoldReason = InboxItem['why']
 
@@ -14,7 +17,11 @@ export interface ShownCall {
   readonly args: Json
   /** When it was asked for, or last went on. */
   readonly startedAt: number
+  readonly child?: ChildCall
 }
+
+/** What is recorded of a call that another thread answers. */
+export type ChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child']>
 
 export type CallNews =
   | { readonly state: 'asked'; readonly call: ShownCall }
@@ -30,6 +37,11 @@ export type CallNews =
   | { readonly state: 'answered'; readonly call: ShownCall; readonly outcome: Outcome; readonly tookMs?: number; readonly cached?: true }
 
 type Of<Type extends SkeinEvent['type']> = Extract<SkeinEvent, { readonly type: Type }>
+
+/** As people are told of it. */
+export function childName({ reference, name }: { readonly reference: string; readonly name?: string }): string {
+  return name === undefined ? reference : `${reference} (${oneLine(name, 40)})`
+}
 
 /** What is told of a call later has neither its args nor its time: the request must be remembered. */
 export function createCalls() {
@@ -54,6 +66,14 @@ export function createCalls() {
           return land(memory, event)
         case 'call.settled':
           return settle(memory, event)
+        case 'child.called':
+          return callChild(memory, event)
+        case 'child.reported':
+          return report(memory, event)
+        case 'turn.ended':
+          memory.open.clear()
+          memory.results.clear()
+          return []
         default:
           return []
       }
@@ -71,9 +91,12 @@ type Memory = ReturnType<typeof createMemory>
 function createMemory() {
   const open = new Map<string, ShownCall>()
   const results = new Map<string, Returned>()
+  /** By child: calls that wait for no answer, oldest first. */
+  const away = new Map<string, ShownCall[]>()
   return {
     open,
     results,
+    away,
     /** One that was asked for before what we have seen is called by its id. */
     known({ step, index, at }: { step: number; index: number; at: number }): ShownCall {
       const id = `call_${step}_${index}`
@@ -94,11 +117,12 @@ function createMemory() {
 }
 
 function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.made'>): readonly CallNews[] {
-  return calls.flatMap(({ tool, args, refused, answered, hold }, index): CallNews[] => {
-    const call = { id: `call_${step}_${index}`, tool, args, startedAt: at }
+  return calls.flatMap(({ tool, args, refused, answered, hold, child }, index): CallNews[] => {
+    const call = { id: `call_${step}_${index}`, tool: child ? childName(child) : tool, args, startedAt: at, ...(child && { child }) }
     if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
     if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
     open.set(call.id, call)
+    if (child) return [] // CV2
     return [{ state: 'asked', call }, ...(hold ? [held(call, hold)] : [])]
   })
 }
@@ -116,8 +140,9 @@ function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallN
 }
 
 function land({ open, results, known, over }: Memory, event: Of<'tool.result'>): readonly CallNews[] {
-  const { tool, outcome, at } = event
-  const call = { ...known(event), tool }
+  const { outcome, at } = event
+  const asked = known(event)
+  const call = { ...asked, tool: asked.child ? asked.tool : event.tool }
   const tookMs = at - call.startedAt
   if (!event.provisional) return [{ state: 'answered', call: over(call), outcome, tookMs }]
   open.set(call.id, call)
@@ -134,4 +159,28 @@ function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'
   // Its result came before what we have seen.
   if (!outcome) return []
   return [{ state: 'answered', call: over(call), outcome, ...(tookMs !== undefined && { tookMs }), ...(verdict === 'cached' && { cached: true }) }]
+}
+
+/** CV2 */
+function callChild({ open, away, known, goOn, over }: Memory, event: Of<'child.called'>): readonly CallNews[] {
+  const call = known(event)
+  const { child } = call
+  // It was asked for before what we have seen.
+  if (!child) return []
+  if (event.refused) return [{ state: 'answered', call: over(call), outcome: { ok: false, failure: event.refused } }]
+  const now = goOn(call, event.at)
+  if (!child.blocking) {
+    open.delete(call.id)
+    away.set(child.thread, [...(away.get(child.thread) ?? []), now])
+  }
+  return [{ state: 'asked', call: now }]
+}
+
+function report({ open, away, over }: Memory, { call: id, child, outcome, tree, at }: Of<'child.reported'>): readonly CallNews[] {
+  const call = id === undefined ? away.get(child)?.shift() : open.get(id)
+  // Nobody waits for it any more.
+  if (!call) return []
+  // Its files are merged first, in call order.
+  if (call.child?.files === 'fork' && tree && id !== undefined) return [{ state: 'returned', call }]
+  return [{ state: 'answered', call: over(call), outcome, tookMs: at - call.startedAt }]
 }

@@ -50,7 +50,7 @@ async function tell(around: Around, client: SkeinClient, { id, wait, why, done, 
   const state = await kept(say(client.inbox))
   const value = { id, thread: thread.id, state }
   if (state === 'kept') return tellKept(out, value, wait)
-  if (run) return watchHere(around, { thread, run })
+  if (run) return watchHere(around, { client, thread, run })
   if (out.mode === 'json') out.json(value)
   else out.print(`${done}\n`)
   return exitCode.ok

@@ -67,8 +67,8 @@ export function spent({ inputTokens, outputTokens, costUsd }: Usage): string {
   return costUsd > 0 ? `${tokens} · $${costUsd.toFixed(4)}` : tokens
 }
 
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`
+export function counted(count: number, noun: string, nouns = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : nouns}`
 }
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB']

@@ -1,6 +1,7 @@
 /**
  * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below with the last
- * that they said. Moves only when an event comes; what is written above the running lines is never touched again.
+ * that they said, and below these its children. Moves only when an event comes; what is written above the running lines is
+ * never touched again.
  *
  * LV1 Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
  * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its running
@@ -10,10 +11,12 @@ import type { Json, SkeinEvent } from '../index.js'
 import { callLine, tookOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews, HoldReason, ShownCall } from './calls.js'
+import { createChildRows } from './child-rows.js'
 import { exitCode } from './exit.js'
 import { counted, harmless, oneLine, preview } from './format.js'
 import type { Output } from './output.js'
 import { exitOfTally, tallyLine } from './tally.js'
+import type { Tally } from './tally.js'
 import type { View } from './view.js'
 
 const frames = ['◐', '◓', '◑', '◒']
@@ -29,23 +32,46 @@ interface Row {
   readonly logged?: number
 }
 
-export function createLiveView(out: Output): View {
+/** The time before the args: these may be cut or wrapped, that must be seen. */
+function toldOf(paint: Output['paint'], news: CallNews): string | undefined {
+  return callLine(paint, news, news.state === 'answered' ? paint('dim', `${tookOf(news)} ${preview(news.call.args, 60)}`.trim()) : '')
+}
+
+/** What is said besides words and calls. */
+function asideOf(paint: Output['paint'], event: SkeinEvent): string | undefined {
+  if (event.type === 'message.received' && event.role === 'user' && !event.silent) return paint('dim', `> ${oneLine(event.text, 200)}`)
+  return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
+}
+
+function endLine(paint: Output['paint'], tally: Tally): string {
+  const code = exitOfTally(tally)
+  const [mark, colour] = code === exitCode.ok ? (['✓', 'green'] as const) : code === exitCode.waiting ? (['‖', 'yellow'] as const) : (['✗', 'red'] as const)
+  return `${paint(colour, mark)} ${paint('dim', oneLine(tallyLine(tally), 1_000))}`
+}
+
+export function createLiveView(out: Output, thread: string): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
+  const children = createChildRows(paint, thread)
   const rows = new Map<string, Row>()
   let thinking = false
   let frame = 0
 
   function bottom(): readonly string[] {
+    // Nothing may come between words.
+    if (words.open()) return []
     const turning = frames[frame++ % frames.length] ?? ''
-    if (rows.size > 0) return [...rows.values()].map((row) => rowLine(paint, row, turning))
-    return thinking ? [paint('dim', `${turning} thinking`)] : []
+    // A child that is at work has a line of its own.
+    const own = [...rows.values()].filter(({ call, held, returned }) => !call.child || held || returned).map((row) => rowLine(paint, row, turning))
+    return [...own, ...(thinking && rows.size === 0 ? [paint('dim', `${turning} thinking`)] : []), ...children.lines(turning)]
   }
 
   function called(news: CallNews): void {
     const { state, call } = news
-    if (state === 'held') rows.set(call.id, { call, held: news.why })
+    const away = call.child?.blocking === false
+    if (away) rows.delete(call.id)
+    else if (state === 'held') rows.set(call.id, { call, held: news.why })
     else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
     else if (state === 'answered' || state === 'denied') {
       const unseen = (rows.get(call.id)?.logged ?? 0) - mostLogged
@@ -53,14 +79,10 @@ export function createLiveView(out: Output): View {
       rows.delete(call.id)
     } else rows.set(call.id, { call })
     // The rows show these.
-    if (state === 'asked' || state === 'held') return
-    // The time before the args: these may be cut or wrapped, that must be seen.
-    const line = callLine(paint, news, state === 'answered' ? paint('dim', `${tookOf(news)} ${preview(call.args, 60)}`.trim()) : '')
-    if (line !== undefined) words.line(line)
+    words.aside(state === 'asked' || state === 'held' ? undefined : toldOf(paint, news))
   }
 
-  function heard(event: SkeinEvent): void {
-    if (event.type !== 'tool.log' && event.type !== 'tool.progress' && event.type !== 'tool.preliminary') return
+  function heard(event: Extract<SkeinEvent, { type: 'tool.log' | 'tool.progress' | 'tool.preliminary' }>): void {
     const row = rows.get(event.call)
     if (!row || row.held) return
     if (event.type !== 'tool.log') return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
@@ -71,23 +93,23 @@ export function createLiveView(out: Output): View {
 
   return {
     take(event) {
+      children.take(event)
+      // What children say is for their parents.
+      if (event.thread !== thread) return 'seq' in event ? out.show(bottom()) : undefined
       thinking = thinks(event, thinking)
       // Taken away before words come: they go on where the last ones ended.
       if (!thinking && rows.size === 0) out.show([])
-      if (event.type === 'message.received' && event.role === 'user' && !event.silent) words.line(paint('dim', `> ${oneLine(event.text, 200)}`))
-      if (event.type === 'thread.paused') words.line(paint('yellow', '‖ the thread was paused'))
+      words.aside(asideOf(paint, event))
       words.take(event)
-      heard(event)
+      if (event.type === 'tool.log' || event.type === 'tool.progress' || event.type === 'tool.preliminary') heard(event)
       const all = calls.take(event)
       for (const news of all) called(news)
-      if (all.length > 0 && rows.size === 0) thinking = true
+      if (all.length > 0 && rows.size === 0 && !children.inLine()) thinking = true
       out.show(bottom())
     },
     end(tally) {
       out.show([])
-      const code = exitOfTally(tally)
-      const [mark, colour] = code === exitCode.ok ? (['✓', 'green'] as const) : code === exitCode.waiting ? (['‖', 'yellow'] as const) : (['✗', 'red'] as const)
-      words.line(`${paint(colour, mark)} ${paint('dim', oneLine(tallyLine(tally), 1_000))}`)
+      words.line(endLine(paint, tally))
     },
   }
 }
@@ -150,6 +172,10 @@ function createWords(out: Output) {
   }
   return {
     line,
+    /** A line, if there is one. */
+    aside: (text: string | undefined): void => void (text !== undefined && line(text)),
+    /** The last line of it may go on. */
+    open: () => open,
     take(event: SkeinEvent): void {
       if (event.type === 'text.delta') become(said.slice(0, event.offset) + event.text)
       if (event.type === 'stream.reset') become(event.text)

@@ -17,6 +17,7 @@ interface Entry {
 const commands: Readonly<Record<string, Entry>> = {
   run: { summary: 'send a message to an agent and watch its turn', load: () => import('./run.js') },
   ps: { summary: 'list threads', load: () => import('./ps.js') },
+  tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./tree.js') },
   show: { summary: 'show a thread and its messages', load: () => import('./show.js') },
   tail: { summary: 'follow the events of a thread', load: () => import('./tail.js') },
   send: { summary: 'send a message to a thread', load: () => import('./send.js') },

@@ -9,10 +9,12 @@ import type { Skein, SkeinClient, Thread } from '../index.js'
 import { envOf } from './env.js'
 import { exitCode, exitOfStatus } from './exit.js'
 import type { ExitCode } from './exit.js'
+import { counted } from './format.js'
 import { givenMessage, pipedMessage } from './message.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { typed, withClient } from './store.js'
+import { subtree } from './subtree.js'
 import { standingOf, turnsSince, watchHere } from './watch.js'
 import type { Standing, Watching } from './watch.js'
 
@@ -64,8 +66,10 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
     const found = await finding
     if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
     const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
-    if (asked.message === undefined) return await goOn(around, { thread: found, before, ...how })
-    return await watchHere(around, { thread: found, run: found.send(asked.message), ...how })
+    const watched = { client: opened.client, thread: found, ...how }
+    const code = await (asked.message === undefined ? goOn(around, { ...watched, before }) : watchHere(around, { ...watched, run: found.send(asked.message) }))
+    if (opened.runs === 'here') await tellOfChildren(around, watched)
+    return code
   } finally {
     await opened.client.close()
   }
@@ -121,18 +125,30 @@ async function look({ store }: Around, { thread: id, message }: Asked): Promise<
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn(around: Around, { thread, before, ...how }: Omit<Watching, 'run'> & { readonly before: Standing }): Promise<ExitCode> {
+async function goOn(around: Around, { before, ...watched }: Omit<Watching, 'run'> & { readonly before: Standing }): Promise<ExitCode> {
+  const { client, thread } = watched
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
+  // The same for children that wait for someone, who may have answered. Paused ones stay so.
+  const below = (await subtree(client, await thread.info())).filter(({ thread: id, status }) => id !== thread.id && status.startsWith('awaiting_'))
+  for (const child of below) await (await client.threads.get(child.thread)).resume()
   let code: ExitCode | undefined
   for await (const turn of turnsSince(thread, before)) {
-    code = await watchHere(around, { thread, run: turn, ...how })
+    code = await watchHere(around, { ...watched, run: turn })
     if (code === exitCode.waiting) return code
   }
   if (code !== undefined) return code
   const status = await thread.status()
   around.out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
   return exitOfStatus(status)
+}
+
+/** Those that nobody waited for. */
+async function tellOfChildren({ out, store }: Around, { client, thread }: { client: SkeinClient; thread: Thread }): Promise<void> {
+  const busy = (await subtree(client, await thread.info())).filter(({ thread: id, rest }) => id !== thread.id && !rest).map(({ thread: id }) => id)
+  if (busy.length === 0) return
+  const command = typed(store, 'skein', 'tree', thread.id)
+  out.note(`${counted(busy.length, 'child is', 'children are')} still at work, and will go on whenever a host serves the store; see ${command}`, { thread: thread.id, busy, command })
 }
 
 /** Without the values of variables: they may be secrets, and the screen is kept. */

@@ -42,7 +42,7 @@ async function send(around: Around, client: SkeinClient, { thread: id, message, 
   const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', ...(options.id !== undefined && { id: options.id }) })
   const state = await kept(run.accepted())
   if (state === 'kept') return tellKept(out, { thread: id, run: run.id, state }, wait)
-  if (wait) return watchHere(around, { thread, run })
+  if (wait) return watchHere(around, { client, thread, run })
   if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
   else out.print(`accepted as ${run.id}\n`)
   return exitCode.ok

@@ -42,7 +42,7 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
 }
 
 /** Of these the line of the call says it all. */
-const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set(['tool.result', 'call.began', 'call.held', 'call.decided', 'call.answered', 'call.settled'])
+const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set(['tool.result', 'call.began', 'call.held', 'call.decided', 'call.answered', 'call.settled', 'child.called', 'child.reported'])
 
 function createTail(out: Output): (event: SkeinEvent) => void {
   if (out.mode === 'json') return (event) => out.json(event)
@@ -71,6 +71,10 @@ function details(event: SkeinEvent): string {
       return `step ${event.step}, without the model`
     case 'call.queued':
       return `${event.call.tool} ${preview(event.call.args, 500)}`
+    case 'children.stopped':
+      return `${event.how}: ${event.children.join(', ')}`
+    case 'report.sent':
+      return `to ${[...new Set(event.to.map(({ thread }) => thread))].join(', ')}`
     case 'thread.changed':
       return changed(event.changes)
     case 'turn.ended':

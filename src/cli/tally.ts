@@ -13,6 +13,8 @@ export interface Halt {
   readonly standstill: Standstill
   /** The calls that wait for someone. */
   readonly pending: readonly Awaited[]
+  /** Threads below that are paused. */
+  readonly pausedChildren?: readonly string[]
 }
 
 export interface Tally extends Partial<Halt> {

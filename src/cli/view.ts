@@ -1,14 +1,18 @@
 /**
- * A turn as it happens. Three ways to show it, one for each mode of output: events for programs, whole lines for
+ * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events for programs, whole lines for
  * pipes and logs, and a live view for a terminal (live-view.ts).
  *
  * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr.
  * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it is noise.
+ * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are for its
+ *     parent.
  */
 import type { SkeinEvent } from '../index.js'
 import { callLine, tookOf } from './call-line.js'
 import { createCalls } from './calls.js'
+import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
+import { createFamily } from './family.js'
 import { harmless, oneLine } from './format.js'
 import { createLiveView } from './live-view.js'
 import type { Output } from './output.js'
@@ -21,9 +25,9 @@ export interface View {
   end(tally: Tally): void
 }
 
-export function createView(out: Output): View {
+export function createView(out: Output, thread: string): View {
   if (out.mode === 'json') return createJsonView(out)
-  return out.mode === 'live' ? createLiveView(out) : createPlainView(out)
+  return out.mode === 'live' ? createLiveView(out, thread) : createPlainView(out, thread)
 }
 
 function createJsonView(out: Output): View {
@@ -33,14 +37,26 @@ function createJsonView(out: Output): View {
   }
 }
 
-function createPlainView(out: Output): View {
-  const calls = createCalls()
+/** Of a child too: someone has to act, or did. */
+const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied'])
+
+function createPlainView(out: Output, thread: string): View {
+  const calls = new Map<string, ReturnType<typeof createCalls>>()
+  const family = createFamily()
+  /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
+  const whose = ({ path }: SkeinEvent): string => path.slice(path.indexOf(thread) + 1).map((id) => `${family.label(id)} › `).join('')
   return {
     take(event) {
-      if (event.type === 'model.replied' && event.text !== '') out.print(`${harmless(event.text).replace(/\n*$/, '')}\n`)
-      if (event.type === 'tool.log') out.note(`· ${event.tool}: ${oneLine(event.text, 2_000)}`)
-      for (const news of calls.take(event)) {
-        const line = callLine(out.paint, news, news.state === 'answered' ? tookOf(news) : '')
+      const own = event.thread === thread
+      const known = calls.get(event.thread) ?? createCalls()
+      calls.set(event.thread, known)
+      family.take(event)
+      if (own && event.type === 'model.replied' && event.text !== '') out.print(`${harmless(event.text).replace(/\n*$/, '')}\n`)
+      if (event.type === 'tool.log') out.note(`· ${whose(event)}${event.tool}: ${oneLine(event.text, 2_000)}`)
+      for (const news of known.take(event)) {
+        if (!own && !news.call.child && !people.has(news.state)) continue
+        const named = { ...news, call: { ...news.call, tool: `${whose(event)}${news.call.tool}` } }
+        const line = callLine(out.paint, named, news.state === 'answered' ? tookOf(news) : '')
         if (line !== undefined) out.note(line)
       }
     },

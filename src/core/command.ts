@@ -7,9 +7,12 @@
  */
 import { z } from 'zod'
 import type { Failure } from './failure.js'
+import type { FrozenTree } from './tree.js'
 
 const json = z.json()
 const path = z.string().startsWith('/')
+/** `thawTree` looks at what is in it. */
+const tree = z.custom<FrozenTree>(Array.isArray)
 
 const changes = z.strictObject({
   files: z
@@ -33,6 +36,8 @@ const create = z.strictObject({
   parent: z.string().optional(),
   path: z.array(z.string()).min(1),
   changes: changes.optional(),
+  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional() }).optional(),
+  tree: tree.optional(),
 })
 
 const message = z.strictObject({
@@ -41,9 +46,18 @@ const message = z.strictObject({
   role: z.enum(['user', 'system', 'assistant']),
   delivery: z.enum(['steer', 'new_turn', 'store']),
   silent: z.literal(true).optional(),
+  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional() }).optional(),
+  attachments: tree.optional(),
 })
 
 const reason = z.string().optional()
+
+/** A failure of another version may have a code that this one does not know: it is passed on as it is. */
+const failed = z.custom<Failure>((value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value)
+const outcome = z.union([
+  z.strictObject({ ok: z.literal(true), value: json, whole: z.strictObject({ hash: z.string(), size: z.number() }).exactOptional() }),
+  z.strictObject({ ok: z.literal(false), failure: failed }),
+])
 
 export const commandSchema = z.discriminatedUnion('kind', [
   create,
@@ -57,6 +71,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
+  /** From a child to its parent. */
+  z.strictObject({ kind: z.literal('report'), child: z.string(), reference: z.string(), outcome, call: z.string().exactOptional(), over: z.literal(true).exactOptional(), tree: tree.exactOptional() }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

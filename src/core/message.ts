@@ -31,6 +31,8 @@ export interface Message {
   readonly failed?: Failure
   /** The result of an equal call of the same run. */
   readonly fromCache?: true
+  /** Paths of files that came with it. */
+  readonly attachments?: readonly string[]
   /** The model sees it, lists hide it. */
   readonly silent?: boolean
 }

@@ -6,9 +6,10 @@ import { resultMessage } from '../../actors/thread/fold.js'
 import { begin, close, closeRest, createSlots, drain, edit, fill, release, settle, unbegin } from '../../actors/thread/slots.js'
 import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'
-import { callId } from '../core/message.js'
+import { callId, parseCallId } from '../core/message.js'
 import type { Message } from '../core/message.js'
-import type { CallDecided, RecordedCall } from '../core/record.js'
+import type { CallDecided, ChildCalled, ChildReported, RecordedCall } from '../core/record.js'
+import { started } from '../../actors/thread/children.js'
 import { cutOff, denied } from '../../actors/thread/denied.js'
 
 function decide(slots: Slots, event: CallDecided): boolean {
@@ -20,6 +21,23 @@ function decide(slots: Slots, event: CallDecided): boolean {
     if (event.call) edit(slots, slot, event.call)
     unbegin(slots, event.index)
   }
+  return true
+}
+
+function callChild(slots: Slots, { index, refused }: ChildCalled): boolean {
+  const slot = slots.items[index]
+  const call = slot?.call.child
+  if (!slot || !call) return false
+  if (refused) close(slots, slot, { ok: false, failure: refused })
+  else if (!call.blocking) close(slots, slot, started(call))
+  return true
+}
+
+/** Files of its own are merged first, and the call returns by itself then. */
+function answerFor(slots: Slots, { call, outcome, tree }: ChildReported): boolean {
+  const slot = call === undefined || tree ? undefined : slots.items[parseCallId(call)?.index ?? -1]
+  if (!slot || slot.outcome) return false
+  close(slots, slot, outcome)
   return true
 }
 
@@ -58,6 +76,10 @@ export function createAssembly() {
         return begin(slots, event.index)
       case 'call.unbegun':
         return unbegin(slots, event.index)
+      case 'child.called':
+        return callChild(slots, event)
+      case 'child.reported':
+        return answerFor(slots, event)
       case 'turn.ended':
         closeRest(slots, cutOff(event))
         return true

@@ -18,6 +18,7 @@ import { archived } from './archive.js'
 import { CallJob, createCallVoice } from './call-job.js'
 import { recordCall } from './calls.js'
 import type { Means, Wanting } from './effects.js'
+import { joinFiles } from './join.js'
 import type { Started } from './reconcile.js'
 import { withRetries } from './tool-retry.js'
 
@@ -46,6 +47,7 @@ interface Asked {
 
 async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
   const { step, index, recovered } = effect
+  if (slot.join) return { kind: 'returned', step, index, landed: await joinFiles(means.blobs, job.state, slot) }
   const effectful = slot.call.sideEffect && !slot.answer
   const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }

@@ -17,6 +17,7 @@ import type { Model, ModelCallOptions, ModelDelta } from '../models/port.js'
 import type { Blobs } from '../backend/port.js'
 import type { Pool } from '../pool/port.js'
 import type { Started } from './reconcile.js'
+import type { ChildLimits } from './relations.js'
 import { toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
 
@@ -30,6 +31,7 @@ export interface Means {
   readonly env: Readonly<Record<string, string>>
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
+  readonly childLimits: ChildLimits
   brief(agent: string): Brief
   model(brief: Brief): Promise<Model>
 }

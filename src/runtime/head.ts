@@ -22,12 +22,12 @@ export function headOf(state: ThreadState): Head {
     updatedAt: state.updatedAt,
     ...(state.parent !== undefined && { parent: state.parent }),
     ...(wake !== undefined && { wakeAt: wake }),
-    ...(state.turn && state.slots.held > 0 && { pending: state.slots.items.flatMap((slot, index) => pendingOf(slot, callId(state.step, index))) }),
+    ...(state.turn && state.slots.held > state.slots.heldByChildren && { pending: state.slots.items.flatMap((slot, index) => pendingOf(slot, callId(state.step, index))) }),
   }
 }
 
 function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
-  if (!hold) return []
+  if (!hold || hold.why === 'children') return []
   const { why, at, prompt, defaults, deadlineAt, atDeadline } = hold
   return [
     {

@@ -17,7 +17,10 @@ import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
 import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
+import { toolNames } from '../agent/mentions.js'
 import { recordCall } from './calls.js'
+import { recordChildCall, relationsOf } from './relations.js'
+import type { ChildLimits, Family, Relations } from './relations.js'
 import type { Asker, CallDesk } from './calls.js'
 
 const defaultMaxSteps = 100
@@ -34,6 +37,8 @@ export interface Brief {
   /** The same when some result of the thread was cut: then the whole can be asked for. */
   readonly toolsWithArchive: readonly ToolSpec[]
   readonly allowedWithArchive: ReadonlySet<string>
+  /** Agents that may be called. */
+  readonly relations: Relations
   /** How the turn's output must look. */
   readonly response?: Response
 }
@@ -50,16 +55,18 @@ export function createBrief(app: App, agentName: string): Brief {
   const prompt = app.prompts.get(agent.sideA.prompt)
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
-  const names = prompt.tools ?? []
+  const names = toolNames(prompt)
+  const relations = relationsOf(app, prompt)
   const response = prompt.outputSchema && responseOf(prompt.outputSchema)
   const spec = (name: string): ToolSpec => ({ name, description: app.tools.get(name)?.description ?? '', parameters: app.parameters.get(name) ?? {} })
-  const tools = [...names.map(spec), ...(response ? [response.spec] : [])]
+  const tools = [...names.map(spec), ...relations.tools, ...(response ? [response.spec] : [])]
   return {
     agent,
     prompt,
     model,
     tools,
     allowed: new Set(names),
+    relations,
     toolsWithArchive: [...tools, spec(archiveTool)],
     allowedWithArchive: new Set([...names, archiveTool]),
     ...(response && { response }),
@@ -95,13 +102,18 @@ export interface Answered {
   readonly state: ThreadState
 }
 
-export function toLanding(means: CallDesk, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
+export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
   const asker: Asker = { threadId: state.id, allowed: state.archived > 0 ? brief.allowedWithArchive : brief.allowed }
-  const record = (call: RequestedCall): RecordedCall | Promise<RecordedCall> => (call.tool === 'response' && brief.response ? recordResponse(brief.response, call) : recordCall(means, asker, call))
+  const family: Family = { state, step, limits: means.childLimits, asked: new Map() }
+  const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
+    if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call)
+    const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { ...call, index }) : undefined
+    return child ?? recordCall(means, asker, call)
+  }
   const calls = reply.calls.map(record)
   const landing = (recorded: readonly RecordedCall[]): Landing => {
-    const answered = recorded.some((call) => call.answered !== undefined)
+    const answered = recorded.some((call) => call.tool === 'response' && call.answered !== undefined)
     const last = recorded.length > 0 && stepsBefore + 1 >= maxStepsOf(brief)
     const stop: StopReason | undefined = answered ? 'completed' : last ? 'max_steps' : undefined
     return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }) }) }

@@ -18,7 +18,7 @@ import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Backend, Commit, StoredMail } from '../backend/port.js'
+import type { Backend, Commit, Send, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -38,6 +38,7 @@ import { answerTopic, asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
 import { maxStepsOf } from './request.js'
+import { sendsOf } from './sends.js'
 import { freeze } from './snapshot.js'
 import { createTurns } from './turns.js'
 import { wakeWhole } from './wake.js'
@@ -82,6 +83,7 @@ export class Resident {
   #reconciled = -1
   #records: ThreadRecord[] = []
   #done: number[] = []
+  #sends: Send[] = []
   #replies: Reply[] = []
   #lastMail = 0
   #readingMail = false
@@ -225,6 +227,7 @@ export class Resident {
     if (record.type === 'call.began') this.#begun.set(callKey(record.step, record.index), record)
     if (record.type === 'turn.ended') this.#begun.clear()
     this.#records.push(record)
+    this.#sends.push(...sendsOf(this.state, record))
     this.#turns.advance()
     this.#options.dirty(this)
   }
@@ -308,6 +311,7 @@ export class Resident {
     this.#records = []
     this.#replies = []
     this.#done = []
+    this.#sends = []
     this.#committing = true
     try {
       const result = await this.#options.backend.commit(commit)
@@ -327,7 +331,7 @@ export class Resident {
       epoch: this.#options.epoch,
       ...(records.length > 0 && { entry: pack(records, this.#chain) }),
       ...(this.state.seq > 0 && { head: headOf(this.state) }),
-      sends: [],
+      sends: this.#sends,
       done: this.#done,
     }
   }

@@ -8,7 +8,8 @@ import type { Outcome } from '../core/effect.js'
 import type { SkeinEvent, ToolResult } from '../core/event.js'
 import type { Json } from '../core/json.js'
 import { callId } from '../core/message.js'
-import type { HoldReason, RecordedCall } from '../core/record.js'
+import type { ChildCall, HoldReason, RecordedCall } from '../core/record.js'
+import { started } from '../../actors/thread/children.js'
 
 export interface RunCall {
   readonly id: string
@@ -46,12 +47,14 @@ export class RunCalls {
   readonly calls = new Map<string, RunCall>()
   readonly #provisional = new Map<string, ToolResult>()
   readonly #began = new Set<string>()
+  readonly #children = new Map<string, ChildCall>()
 
   /** The calls that an event changed. */
   take(event: SkeinEvent): RunCall[] {
     switch (event.type) {
       case 'model.replied':
       case 'calls.made':
+        event.calls.forEach(({ child }, index) => child && this.#children.set(callId(event.step, index), child))
         return asked(event.step, event.calls).map((call) => (this.calls.set(call.id, call), call))
       case 'tool.result':
         if (!event.provisional) return this.#update(event.call, { outcome: event.outcome })
@@ -71,6 +74,10 @@ export class RunCalls {
         return this.#decide(event)
       case 'call.answered':
         return this.#update(callId(event.step, event.index), {})
+      case 'child.called':
+        return this.#call(event)
+      case 'child.reported':
+        return this.#report(event)
       case 'turn.ended':
         return this.#cut(event)
       default:
@@ -90,6 +97,20 @@ export class RunCalls {
     const now = { ...rest, ...change }
     this.calls.set(id, now)
     return [now]
+  }
+
+  /** A child was called: the call waits for it, or is answered at once. */
+  #call({ step, index, refused }: Extract<SkeinEvent, { type: 'child.called' }>): RunCall[] {
+    const id = callId(step, index)
+    const call = this.#children.get(id)
+    if (refused) return this.#update(id, { outcome: { ok: false, failure: refused } })
+    if (!call) return []
+    return this.#update(id, call.blocking ? { waitsFor: 'children' } : { outcome: started(call) })
+  }
+
+  /** Its files, if it worked on a copy, are merged first: `call.returned` tells of that. */
+  #report({ call, outcome, tree }: Extract<SkeinEvent, { type: 'child.reported' }>): RunCall[] {
+    return call === undefined || tree ? [] : this.#update(call, { outcome })
   }
 
   /** The turn is over, and whatever it waited for. */

@@ -142,7 +142,7 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
         steps++
         usage = addUsage(usage, record.usage)
         if (record.text !== '') text = record.text
-        output = record.calls.find(({ answered }) => answered !== undefined)?.answered ?? output
+        output = record.calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered ?? output
       } else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
       else if (record.type === 'thread.terminated') end('terminated')
     }

@@ -34,6 +34,10 @@ export interface Limits {
   readonly maxParallelTools?: number
   /** How long a turn may take. Default: no limit. */
   readonly maxWallClockMs?: number
+  /** Children of one thread that are at work at once; more wait in line. Default 64. */
+  readonly maxParallelChildren?: number
+  /** How deep agents may call agents, the first one counted. Default 8. */
+  readonly maxDepth?: number
   /** What the files of one thread may hold. Default 1 GB. */
   readonly maxFileBytes?: number
 }
@@ -105,7 +109,7 @@ const positive = z.number().int().positive()
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: z.number().int().min(0).optional() }).optional(),
+  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: z.number().int().min(0).optional(), maxParallelChildren: positive.optional(), maxDepth: positive.optional() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
   workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
   maxResident: z.number().int().min(0).optional(),
@@ -147,7 +151,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     opened.push(() => backend.close())
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, env, quotaBytes: limits.maxFileBytes ?? 2 ** 30 }),
+      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, env, quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
@@ -215,7 +219,7 @@ export async function connectSkein(options: { readonly backend: BackendSource; r
   return createClient({ backend: await backend.open('client'), clock, chance })
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'env' | 'quotaBytes'> & { readonly chance: Chance }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'env' | 'quotaBytes' | 'childLimits'> & { readonly chance: Chance }
 
 function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { placeAt } from '../../actors/thread/place.js'
 import { freezeTree, thawTree } from '../core/tree.js'
 import type { FrozenTree } from '../core/tree.js'
-import type { ThreadState } from '../../actors/thread/state.js'
+import type { Child, ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
 const foldVersion = 2
@@ -24,6 +24,7 @@ const envelope = z.object({
   accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
   messages: z.number(),
   files: z.custom<FrozenTree>(Array.isArray),
+  children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
   // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal does.
   state: z.string().transform((text): unknown => JSON.parse(text)).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
 })
@@ -34,20 +35,20 @@ export interface Waking {
 }
 
 export function freeze({ state, chain }: Waking): Uint8Array {
-  const { transcript, accepted, files, ...rest } = state
+  const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
-  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), state: JSON.stringify(rest) })
+  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: JSON.stringify(rest) })
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
   if (!bytes) return undefined
   const checked = envelope.safeParse(unpackQuietly(bytes))
   if (!checked.success || checked.data.state.id !== id) return undefined
-  const { chain, accepted, messages, files, state } = checked.data
-  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files'>
+  const { chain, accepted, messages, files, children, state } = checked.data
+  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
   const place = placeAt(frozen.place.gate, frozen.place.work)
   const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
-  return { chain, state: { ...frozen, place, files: thawTree(files), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
+  return { chain, state: { ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
 }
 
 function unpackQuietly(bytes: Uint8Array): unknown {

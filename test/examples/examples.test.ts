@@ -1,5 +1,5 @@
 /** Every example, and the code in README.md, as a newcomer runs it: a real process, what it prints, how it ends. */
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
@@ -18,7 +18,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -131,6 +131,45 @@ test('05-effects-that-survive: killed within a charge, a mark and a postcard, no
   expect(happened).toEqual(expect.arrayContaining(['A', 'B', 'C'].flatMap((bill) => [`charge ${bill}`, `mark ${bill}`])))
   expect(text).toContain('✓ every charge (it has a key) and every mark (it has a probe) happened exactly once\n')
   expect(text).toMatch(/✓ notify [ABC] \(it has neither\) was not repeated: it happened [01] times\. The model was told\n {2}"Error EFFECT_UNKNOWN: /)
+})
+
+test('06-swarm: killed in the middle, it goes on to the same report, and no researcher books twice', { timeout: 60_000 }, async () => {
+  const main = join(examples, '06-swarm/main.ts')
+  const { folder } = place()
+  const life = (name: string) => launch(process.execPath, ['--import', 'tsx', main, join(folder, name)], {})
+  const killed = life('a')
+  await killed.says('researcher-12 begins')
+  killed.child.kill('SIGKILL')
+  expect((await killed.ended).stdout).toMatch(/^process \d+: 0 are done; .*\nresearcher-1 begins, 23 in line\n/)
+  const booked = (): readonly string[] => readFileSync(join(folder, 'a/ledger.txt'), 'utf8').trim().split('\n')
+  expect(booked().length).toBeLessThan(24)
+
+  const again = await life('a').ended
+  expect(again).toMatchObject({ code: 0, stderr: '' })
+  const [, done = ''] = /: (\d+) are done;/.exec(again.stdout) ?? []
+  // At most 8 work at once, so these had reported before the twelfth began; they do not begin again.
+  expect(Number(done)).toBeGreaterThanOrEqual(4)
+  expect(again.stdout.match(/^researcher-\d+ is done$/gm)).toHaveLength(24 - Number(done))
+  expect(booked()).toHaveLength(24)
+  expect(new Set(booked()).size).toBe(24)
+  const report = (text: string): string => text.slice(text.indexOf('The report is in'))
+  expect(report(again.stdout)).toMatch(/# 24 rivers\n\n- Amur: 2824 km\n[^]*- Volga: 3530 km\n\n24 surveys were booked, 0 of them twice\n$/)
+  expect(report((await life('b').ended).stdout)).toBe(report(again.stdout))
+})
+
+// `script` of util-linux is what gives a process a terminal without a native module.
+test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a terminal, and skein tree shows it from outside', { timeout: 60_000 }, async () => {
+  const { folder, skein } = place()
+  const command = `'${process.execPath}' --import tsx '${join(examples, '06-swarm/main.ts')}' '${folder}'`
+  const run = launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { TERM: 'xterm' } })
+  await run.says('16 in line')
+  const tree = await skein(['tree', 'swarm', '--store', join(folder, 'store')])
+  expect(tree.stdout).toMatch(/^swarm +lead +waiting +\d children +swarm$/m)
+  expect(tree.stdout).toMatch(/^ {2}researcher-24 +researcher +in line +its turn: place (\d+) of \1$/m)
+  const { code, stdout } = await run.ended
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/swarm: 0 done, 16 in line\r\n(?: {2}◐ researcher-[1-8] .*\r\n){8}/)
+  expect(stdout).toContain('swarm: 25 done, 0 in line')
 })
 
 test('the code in README.md runs', async () => {

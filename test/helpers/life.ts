@@ -26,6 +26,8 @@ export type Happening =
   /** The `pick`-th of the open calls returns. */
   | { readonly kind: 'returned'; readonly pick: number; readonly landed: Landed }
   | { readonly kind: 'held'; readonly pick: number; readonly why: 'approval' | 'person' | 'variables' | 'children' }
+  /** The `pick`-th child that is at work says how it went. */
+  | { readonly kind: 'reported'; readonly pick: number; readonly outcome: Outcome; readonly over: boolean }
   | { readonly kind: 'deadline' }
   /** Something that has landed lands once more. */
   | { readonly kind: 'again'; readonly pick: number }
@@ -45,6 +47,8 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
   { tool: 'mine', args: {}, inTurn: true },
   { tool: 'ask', args: {}, hold: { why: 'person' } },
+  { tool: 'writer', args: {}, child: { thread: 'kid-a', create: true, agent: 'writer', reference: 'writer-1', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2 } },
+  { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
   { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )
@@ -90,6 +94,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), landed }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('decided' as const), pick: fc.nat(3), decision: fc.constantFrom('approve' as const, 'reject' as const), edited: fc.boolean() }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('held' as const), pick: fc.nat(5), why: fc.constantFrom('approval' as const, 'person' as const, 'variables' as const, 'children' as const) }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constant('reported' as const), pick: fc.nat(3), outcome, over: fc.boolean() }) },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
 )
@@ -148,7 +153,10 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
     const id = `c${index + 1}`
     if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
     else if (happens.kind === 'held') apply(holding(state, happens))
-    else if (happens.kind === 'decided') {
+    else if (happens.kind === 'reported') {
+      const order = reporting(state, happens)
+      if (order) decide(obey(state, { id, command: order }, moment()), id)
+    } else if (happens.kind === 'decided') {
       const order = deciding(state, happens)
       if (order) decide(obey(state, { id, command: order }, moment()), id)
     }
@@ -171,7 +179,7 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
 }
 
 function openCalls(state: ThreadState): readonly number[] {
-  return state.slots.items.flatMap((slot, index) => (slot.outcome ? [] : [index]))
+  return state.slots.items.flatMap((slot, index) => (slot.outcome || slot.call.child ? [] : [index]))
 }
 
 /** Calls that a body runs for. */
@@ -179,8 +187,16 @@ function runningCalls(state: ThreadState): readonly number[] {
   return outstanding(state).flatMap((effect) => (effect.kind === 'call' ? [effect.index] : []))
 }
 
+function reporting(state: ThreadState, { pick, outcome: how, over }: Extract<Happening, { kind: 'reported' }>): Order | undefined {
+  const working = [...state.children].filter(([, { busy }]) => busy > 0)
+  const [reference, child] = working[pick % Math.max(1, working.length)] ?? []
+  if (reference === undefined || !child) return undefined
+  const index = state.slots.items.findIndex((slot) => slot.hold?.why === 'children' && slot.call.child?.thread === child.id)
+  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }) }
+}
+
 function deciding(state: ThreadState, { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>): Order | undefined {
-  const held = state.slots.items.flatMap(({ hold }, index) => (hold ? [{ call: callId(state.step, index), why: hold.why }] : []))
+  const held = state.slots.items.flatMap(({ hold }, index) => (hold && hold.why !== 'children' ? [{ call: callId(state.step, index), why: hold.why }] : []))
   const chosen = held[pick % Math.max(1, held.length)]
   if (!chosen) return undefined
   if (chosen.why === 'person') return { kind: 'answer', call: chosen.call, output: 'so be it' }
@@ -193,7 +209,7 @@ function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: '
   return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
 }
 
-function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'again' }>): Landing | undefined {
+function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' }>): Landing | undefined {
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0

@@ -41,7 +41,7 @@ describe('messages', () => {
     expect(tale.state.turn?.run).toBe('first')
     expect(tale.said()).toEqual(['user:go', 'assistant:done', 'user:wait'])
     tale.reply('really done')
-    expect(tale.state.lastTurn).toEqual({ run: 'first', reason: 'completed' })
+    expect(tale.state.lastTurn).toMatchObject({ run: 'first', reason: 'completed' })
   })
 
   it('F4: a message that asks for a turn of its own waits for it, each in its order', () => {
@@ -96,7 +96,7 @@ describe('the end of a turn', () => {
     expect(first?.text).toContain('cancelled (enough)')
     expect(second).toMatchObject({ call: 'call_1_1', text: 'landed' })
     expect(third).toMatchObject({ call: 'call_1_2', failed: { code: 'CANCELLED' } })
-    expect(tale.state.lastTurn).toEqual({ run: 'r', reason: 'cancelled' })
+    expect(tale.state.lastTurn).toMatchObject({ run: 'r', reason: 'cancelled' })
     expect(outstanding(tale.state)).toEqual([])
   })
 
@@ -116,7 +116,7 @@ describe('the end of a turn', () => {
     tale.returned(0)
     expect(tale.state.turn?.run).toBe('r')
     tale.returned(1)
-    expect(tale.state.lastTurn).toEqual({ run: 'r', reason: 'max_steps' })
+    expect(tale.state.lastTurn).toMatchObject({ run: 'r', reason: 'max_steps' })
     expect(tale.said().slice(-2)).toEqual(['tool:call_1_0', 'tool:call_1_1'])
   })
 
@@ -179,7 +179,7 @@ describe('the end of a turn', () => {
     expect(tale.land({ kind: 'deadline', key: 'deadline/turn/r' })).toEqual({ facts: [] })
     tale.now = 1_500
     tale.land({ kind: 'deadline', key: 'deadline/turn/r' })
-    expect(tale.state.lastTurn).toEqual({ run: 'r', reason: 'deadline' })
+    expect(tale.state.lastTurn).toMatchObject({ run: 'r', reason: 'deadline' })
   })
 })
 

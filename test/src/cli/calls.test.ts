@@ -17,6 +17,8 @@ const asked = (calls: readonly Asked[]): SkeinEvent =>
 /** What happens to one call, in this order, and how it must end. */
 interface Life {
   readonly hold?: Asked['hold']
+  /** Another thread answers it. */
+  readonly child?: 'waited for' | 'forked' | 'away'
   readonly facts: (index: number) => readonly Facts[]
   readonly end: 'denied' | { readonly outcome: string; readonly cached?: true }
 }
@@ -24,6 +26,14 @@ interface Life {
 const result = (index: number, text: string, provisional?: true): Facts => ({ type: 'tool.result', step: 1, index, call: `call_1_${index}`, tool: 'add', outcome: value(text), ...(provisional && { provisional }) })
 const settled = (index: number, verdict: 'kept' | 'stale' | 'cached', text?: string): Facts => ({ type: 'call.settled', step: 1, index, verdict, ...(text !== undefined && { outcome: value(text) }) })
 const approved = (index: number): Facts => ({ type: 'call.decided', step: 1, index, decision: 'approve' })
+const called: Record<'called' | 'reported' | 'noted' | 'forked', (index: number) => Facts> = {
+  called: (index) => ({ type: 'child.called', step: 1, index }),
+  reported: (index) => ({ type: 'child.reported', child: `c${index}`, reference: `writer-${index}`, outcome: value('a'), call: `call_1_${index}`, over: true }),
+  noted: (index) => ({ type: 'child.reported', child: `c${index}`, reference: `writer-${index}`, outcome: value('a'), over: true }),
+  forked: (index) => ({ type: 'child.reported', child: `c${index}`, reference: `writer-${index}`, outcome: value('old'), call: `call_1_${index}`, over: true, tree: [] }),
+}
+const childOf = (index: number, child: Life['child']): Pick<Asked, 'child'> =>
+  child ? { child: { thread: `c${index}`, create: true, agent: 'writer', reference: `writer-${index}`, text: '', blocking: child !== 'away', lasting: false, reports: 'implicit', maxParallel: 8, ...(child === 'forked' && { files: 'fork' }) } } : {}
 
 const lives: Readonly<Record<string, Life>> = {
   'at once': { facts: (at) => [result(at, 'a')], end: { outcome: 'a' } },
@@ -36,6 +46,9 @@ const lives: Readonly<Record<string, Life>> = {
     facts: (at) => [{ type: 'call.held', step: 1, index: at, why: 'person' }, { type: 'call.answered', step: 1, index: at, output: 'x' }, result(at, 'a', true), settled(at, 'kept')],
     end: { outcome: 'a' },
   },
+  'by a child': { child: 'waited for', facts: (at) => [called.called(at), called.reported(at)], end: { outcome: 'a' } },
+  'by a child that nobody waits for': { child: 'away', facts: (at) => [called.called(at), called.noted(at)], end: { outcome: 'a' } },
+  'by a child with files': { child: 'forked', facts: (at) => [called.called(at), called.forked(at), result(at, 'a', true), settled(at, 'kept')], end: { outcome: 'a' } },
 }
 
 /** Lives in one order: those of each call in their own. */
@@ -55,7 +68,7 @@ describe('the calls of a turn', () => {
     fc.assert(
       fc.property(turns, ({ led, facts }) => {
         const calls = createCalls()
-        const news = [asked(led.map(({ hold }) => ({ tool: 'add', args: {}, ...(hold && { hold }) }))), ...facts.map((fact) => event(fact))].flatMap((one) => calls.take(one))
+        const news = [asked(led.map(({ hold, child }, index) => ({ tool: 'add', args: {}, ...(hold && { hold }), ...childOf(index, child) }))), ...facts.map((fact) => event(fact))].flatMap((one) => calls.take(one))
         led.forEach(({ end }, index) => {
           const own = news.filter(({ call }) => call.id === `call_1_${index}`)
           const ends = own.filter(({ state }) => state === 'answered' || state === 'denied')
@@ -98,5 +111,14 @@ describe('the calls of a turn', () => {
   it('a call that was asked for before the first event is called by its id until its result names it', () => {
     expect(after(event({ type: 'call.held', step: 2, index: 1, why: 'person' }), event({ ...result(1, 'a') } )).map(line)).toEqual(['‖ call_2_1 waits for an answer', '✓ add 0 ms'])
     expect(after(event(settled(0, 'kept')))).toEqual([])
+  })
+
+  it('CV2: a child is told when it is called, not while it waits in line; its time begins there, and a report that nobody waits for any more says nothing', () => {
+    const two = asked([0, 1].map((index) => ({ tool: 'writer', args: { message: 'x' }, ...childOf(index, 'waited for') })))
+    const ended = event({ type: 'turn.ended', run: 'r', reason: 'cancelled' })
+    const news = after(two, event(called.called(0), 10), event(called.reported(0), 40), event(called.called(1), 50), ended, event(called.reported(1), 60))
+    expect(news.map(line)).toEqual(['→ writer-0 {"message":"x"}', '✓ writer-0 30 ms', '→ writer-1 {"message":"x"}'])
+    const refused = event({ ...{ type: 'child.called', step: 1, index: 0 }, refused: { code: 'TOOL_INPUT_INVALID', message: 'no such file', retry: false } })
+    expect(after(two, refused).map(line)).toEqual(['✗ writer-0 TOOL_INPUT_INVALID: no such file'])
   })
 })

@@ -1,0 +1,139 @@
+/**
+ * Children: threads that answer calls of this one. A child is a call filled by another thread: the same slots, the same
+ * journal, the same recovery. What is sent to a child or a parent goes out with the record that says so.
+ *
+ * KI1 A child is called once for each call; whatever is lost on the way is found in the journal and sent again.
+ * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each other,
+ *     `maxParallel` at once, and the rest wait in line (S12).
+ * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes nothing but
+ *     what is known of the child.
+ */
+import type { Outcome } from '../../src/core/effect.js'
+import { failure } from '../../src/core/failure.js'
+import { failureText, parseCallId, resultText } from '../../src/core/message.js'
+import { collect } from '../../src/core/attachments.js'
+import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
+import { freezeTree } from '../../src/core/tree.js'
+import { close, hold, release } from './slots.js'
+import type { Slot, Slots } from './slots.js'
+import type { Child, EndedTurn, ThreadState } from './state.js'
+
+/** The next call that a child may be called for (KI2). */
+function nextCall({ slots, working }: ThreadState): number | undefined {
+  for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
+    const slot = slots.items[index]
+    const child = slot?.call.child
+    // An ordinary call before it must be settled first.
+    if (!slot || !child) return undefined
+    if (slot.outcome) continue
+    return working < child.maxParallel ? index : undefined
+  }
+  return undefined
+}
+
+/** What is to be done about children and whoever waits for this thread. */
+export function dueOfChildren(state: ThreadState): Fact | undefined {
+  const { toStop, turn, step, slots } = state
+  const [first] = toStop
+  if (first) {
+    const children = toStop.filter(({ how }) => how === first.how).map(({ child }) => child)
+    return { type: 'children.stopped', children, how: first.how, reason: 'nobody waits for it any more' }
+  }
+  const index = turn && slots.ordered ? nextCall(state) : undefined
+  return index === undefined ? undefined : { type: 'child.called', step, index, ...withAttachments(state, index) }
+}
+
+/** AH2 */
+function withAttachments({ slots, files }: ThreadState, index: number): Pick<ChildCalled, 'attachments' | 'refused'> {
+  const call = slots.items[index]?.call.child
+  if (!call?.attachments?.length) return {}
+  const found = collect(files, call.attachments)
+  if ('files' in found) return { attachments: freezeTree(found.files) }
+  return { refused: failure('TOOL_INPUT_INVALID', `there is no file ${JSON.stringify(found.missing)} to attach; nothing was sent to ${call.reference}. Attachments are absolute paths of your own files.`) }
+}
+
+/** How this thread's last turn ended, told to whoever asked. */
+export function dueReport({ owed, lastTurn, child }: ThreadState, over: boolean): Fact | undefined {
+  if (!lastTurn || owed.length === 0) return undefined
+  const to = owed.filter(({ run }) => run === lastTurn.run).map(({ thread, call }) => ({ thread, ...(call !== undefined && { call }) }))
+  if (to.length === 0) return undefined
+  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn), ...((over || child?.lasting === false) && { over: true }) }
+}
+
+function outcomeOf({ reason, text, output, failure: failed }: EndedTurn): Outcome {
+  if (reason === 'completed' || reason === 'empty_reply') return { ok: true, value: output ?? text }
+  const why = failure('CHILD_FAILED', `it did not finish: ${reason}${failed ? ` (${failed.message})` : ''}${text === '' ? '' : `. It last said: ${text}`}`)
+  return { ok: false, failure: failed ? { ...why, cause: failed } : why }
+}
+
+/** The record says that the child was called. */
+export function childCalled(state: ThreadState, { index, refused, at }: ChildCalled & { readonly at: number }): boolean {
+  const { slots, children } = state
+  const slot = slots.items[index]
+  const call = slot?.call.child
+  if (!slot || !call || slot.sent || slot.outcome) return false
+  slot.sent = true
+  slots.called = index + 1
+  if (refused) {
+    close(slots, slot, { ok: false, failure: refused })
+    return true
+  }
+  const known = children.get(call.reference)
+  const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }) }
+  if (!known) children.set(call.reference, child)
+  if (call.files === 'fork') slot.base = freezeTree(state.files)
+  if (child.busy === 0) state.working++
+  child.busy++
+  if (call.blocking) hold(slots, index, { why: 'children', at })
+  else close(slots, slot, started(call))
+  return true
+}
+
+/** The answer to a call that does not wait for its child. */
+export function started({ reference, create }: ChildCall): Outcome {
+  return { ok: true, value: { reference, status: create ? 'started' : 'sent' } }
+}
+
+/** KI3: whether a call was answered by it. */
+export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree }: ChildReported): 'answered' | 'noted' | 'unknown' {
+  const child = state.children.get(reference)
+  if (!child || child.id !== id) return 'unknown'
+  if (child.busy > 0) child.busy--
+  if (child.busy === 0) state.working--
+  if (over) child.over = true
+  const place = call === undefined ? undefined : parseCallId(call)
+  const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
+  if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {
+    if (!slot.base || !tree) {
+      close(state.slots, slot, outcome)
+      // The model speaks to it by this name from now on.
+      if (slot.call.child.create && slot.call.child.lasting && outcome.ok) slot.text = `${resultText(outcome.value)}\n\n[reference: ${reference}]`
+      return 'answered'
+    }
+    release(state.slots, slot)
+    slot.join = { outcome, tree }
+    state.slots.joining++
+    return 'noted'
+  }
+  if (call === undefined) {
+    const text = `[${reference}] ${outcome.ok ? resultText(outcome.value) : failureText(outcome.failure)}`
+    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at: state.updatedAt, silent: true }, delivery: 'steer' })
+  }
+  return 'noted'
+}
+
+/** Calls that were given up leave children behind that work for nobody. */
+export function abandon(state: ThreadState, slots: Slots): void {
+  for (let index = slots.drained; index < slots.items.length; index++) stop(state, slots.items[index])
+}
+
+function stop(state: ThreadState, slot: Slot | undefined): void {
+  const call = slot?.call.child
+  if (!slot?.sent || slot.outcome || !call) return
+  state.toStop.push({ child: call.thread, how: call.lasting ? 'cancel' : 'terminate' })
+}
+
+/** The thread is over, and its children with it. */
+export function abandonAll(state: ThreadState): void {
+  for (const { id, over } of state.children.values()) if (!over) state.toStop.push({ child: id, how: 'terminate' })
+}

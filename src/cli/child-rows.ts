@@ -1,0 +1,76 @@
+/**
+ * The children that work for a turn, a line each: what each is called and what it does now. Grandchildren stand below their
+ * parents.
+ *
+ * CR1 A child has a line while a turn of it is open; whether more wait in line is said first, where it is not cut off.
+ */
+import type { SkeinEvent } from '../index.js'
+import { waitsFor } from './call-line.js'
+import { createCalls } from './calls.js'
+import type { HoldReason, ShownCall } from './calls.js'
+import { createFamily } from './family.js'
+import { counted, preview } from './format.js'
+import type { Output } from './output.js'
+
+interface Open {
+  readonly call: ShownCall
+  readonly held?: HoldReason
+}
+
+interface Row {
+  readonly depth: number
+  readonly parent: string
+  readonly calls: ReturnType<typeof createCalls>
+  readonly open: Map<string, Open>
+  paused?: true
+}
+
+export function createChildRows(paint: Output['paint'], top: string) {
+  const family = createFamily()
+  const rows = new Map<string, Row>()
+
+  function follow(event: SkeinEvent): void {
+    const { thread, path, type } = event
+    if (type === 'turn.started') rows.set(thread, { depth: path.length - path.indexOf(top) - 2, parent: path.at(-2) ?? '', calls: createCalls(), open: new Map() })
+    if (type === 'turn.ended' || type === 'thread.ended' || type === 'thread.terminated') rows.delete(thread)
+    const row = rows.get(thread)
+    if (!row) return
+    if (type === 'thread.paused') row.paused = true
+    if (type === 'thread.resumed') delete row.paused
+    for (const news of row.calls.take(event)) {
+      if (news.state === 'held') row.open.set(news.call.id, { call: news.call, held: news.why })
+      else if (news.state === 'answered' || news.state === 'denied') row.open.delete(news.call.id)
+      else row.open.set(news.call.id, { call: news.call })
+    }
+  }
+
+  function lineOf(thread: string, { depth, open, paused }: Row, turning: string): string {
+    const name = `${'  '.repeat(depth)}${family.label(thread)}`
+    const all = [...open.values()]
+    const asks = all.find(({ held }) => held !== undefined)
+    if (paused) return `${paint('yellow', '‖')} ${name} ${paint('yellow', 'paused')}`
+    if (asks?.held) return `${paint('yellow', '‖')} ${name} ${asks.call.tool} ${paint('yellow', waitsFor(asks.held))}`
+    const own = all.findLast(({ call }) => !call.child)
+    if (own) return `${paint('cyan', turning)} ${name} ${own.call.tool} ${paint('dim', preview(own.call.args, 200))}`
+    const working = family.working(thread).length
+    return `${paint('cyan', turning)} ${name} ${paint('dim', working > 0 && all.length > 0 ? `waits for ${counted(working, 'child', 'children')}` : 'thinking')}`
+  }
+
+  /** A child, then those below it. */
+  function linesBelow(parent: string, turning: string): readonly string[] {
+    return [...rows].filter(([, row]) => row.parent === parent).flatMap(([thread, row]) => [lineOf(thread, row, turning), ...linesBelow(thread, turning)])
+  }
+
+  return {
+    take(event: SkeinEvent): void {
+      family.take(event)
+      if (event.thread !== top) follow(event)
+    },
+    /** Some of its own are still to be called. */
+    inLine: (): boolean => family.inLine(top).length > 0,
+    lines(turning: string): readonly string[] {
+      const waiting = [top, ...rows.keys()].reduce((sum, thread) => sum + family.inLine(thread).length, 0)
+      return [...(waiting > 0 ? [paint('dim', `… ${counted(waiting, 'child', 'children')} in line`)] : []), ...linesBelow(top, turning)]
+    },
+  }
+}

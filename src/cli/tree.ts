@@ -1,0 +1,71 @@
+/** `skein tree`: a thread and all below it: what each does and waits for, and who waits in line. Reads the store itself. */
+import type { Command } from 'commander'
+import type { SkeinClient, StoredHead } from '../index.js'
+import { awaitedOf } from './awaited.js'
+import { childName } from './calls.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { createFamily } from './family.js'
+import type { Family } from './family.js'
+import { counted, table } from './format.js'
+import { perform } from './perform.js'
+import type { Around } from './perform.js'
+import { withClient } from './store.js'
+import { subtree } from './subtree.js'
+
+interface Tree {
+  readonly heads: readonly StoredHead[]
+  readonly family: Family
+}
+
+export function register(command: Command): void {
+  command.argument('<thread>', 'id of the thread').action((id: string) => perform(command, (around) => withClient(around.store, (client) => show(around, client, id))))
+}
+
+async function show({ out }: Around, client: SkeinClient, id: string): Promise<ExitCode> {
+  const top = await (await client.threads.get(id)).info()
+  const tree = await read(client, top)
+  const hosted = await client.hosted()
+  if (out.mode === 'json') out.json({ thread: id, ...listing(tree), hosted })
+  else {
+    out.print(table([['TREE', 'AGENT', 'STATUS', 'WAITS FOR', 'THREAD'], ...rows(tree, top, '')]))
+    if (!hosted && tree.heads.some(({ rest }) => !rest)) out.note('no host serves this store now; unfinished turns go on when one opens it')
+  }
+  return exitCode.ok
+}
+
+async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
+  const heads = await subtree(client, top)
+  const family = createFamily()
+  // Parents know what their children are called, and who waits in line; the rest need not be read.
+  const parents = new Set(heads.flatMap(({ thread, parent, status }) => [...(parent === undefined ? [] : [parent]), ...(status === 'waiting' ? [thread] : [])]))
+  for (const parent of parents) for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
+  return { heads, family }
+}
+
+function listing({ heads, family }: Tree) {
+  const threads = heads.map((head) => {
+    const reference = family.reference(head.thread)
+    return { ...head, ...(reference !== undefined && { reference }) }
+  })
+  const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...(name !== undefined && { name }), place: ahead + 1 })))
+  return { threads, inLine }
+}
+
+/** A child below its parent; behind those that were called, those in line, which are no threads yet. */
+function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly string[])[] {
+  const { heads, family } = tree
+  const below = `${indent}  `
+  const line = family.inLine(head.thread)
+  return [
+    [`${indent}${family.label(head.thread)}`, head.agent, head.status, waits(tree, head), head.thread],
+    ...heads.filter(({ parent }) => parent === head.thread).flatMap((child) => rows(tree, child, below)),
+    ...line.map((child, ahead) => [`${below}${childName(child)}`, child.agent, 'in line', `its turn: place ${ahead + 1} of ${line.length}`, '']),
+  ]
+}
+
+function waits({ family }: Tree, head: StoredHead): string {
+  const people = awaitedOf(head).map(({ why, tool }) => `${why}: ${tool}`)
+  const working = head.status === 'waiting' ? family.working(head.thread).length : 0
+  return [...people, ...(working > 0 ? [counted(working, 'child', 'children')] : [])].join(', ')
+}

@@ -1,0 +1,138 @@
+/** Agents that call agents, on the command line: how a turn shows its children, stands still for them, and `skein tree`. */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { createSkein, local } from '../../../src/index.js'
+import { binary, fixture, launch, objects, place } from './binary.js'
+
+const app = fixture('family')
+const asked = (stderr: string, command: string): string => new RegExp(`skein ${command} (\\S+)`).exec(stderr)?.[1] ?? ''
+
+describe('a turn with children', () => {
+  it('C1: a line when a child begins and when it ends, those of its own children too; stdout has the words of the agent alone', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'lead', 'go'])
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'I ask the others.\ngot wrote a, seen & boss of wrote c, seen\n' })
+    const lines = stderr.split('\n').map((line) => line.replace(/ \d+ ms| [\d.]+ s/, ' …'))
+    for (const line of ['→ writer-1 {"message":"a"}', '· writer-1 › look: looking', '✓ writer-1 …', '→ boss-1 {"message":"b"}', '→ boss-1 › writer-1 {"message":"c"}', '· boss-1 › writer-1 › look: looking', '✓ boss-1 › writer-1 …', '✓ boss-1 …']) {
+      expect(lines.filter((each) => each === line), line).toHaveLength(1)
+    }
+    expect(lines.indexOf('✓ boss-1 › writer-1 …')).toBeLessThan(lines.indexOf('✓ boss-1 …'))
+    // What a child calls and says is for its parent.
+    expect(stderr).not.toMatch(/→ look|→ .*› look|✓ look/)
+  })
+
+  it('C1, R2: --json has the events of all threads of the tree, then what the run came to', async () => {
+    const { skein } = place()
+    const { stdout } = await skein(['run', app, '--json', '--agent', 'lead', '--thread', 't1', 'go'])
+    const events = objects(stdout)
+    const paths = events.filter(({ type }) => type === 'turn.ended').map(({ path }) => path as readonly string[])
+    expect(paths.map(({ length }) => length).toSorted()).toEqual([1, 2, 2, 3])
+    expect(paths.at(-1)).toEqual(['t1'])
+    expect(events.at(-1)).toMatchObject({ type: 'run.ended', thread: 't1', steps: 2, stopReason: 'completed' })
+  })
+
+  it('C1, S13: Ctrl-C keeps the tree; the command that is named goes on with it', async () => {
+    const { folder, env, start } = place()
+    const gate = { GATE_FILE: join(folder, 'gate') }
+    const run = start(['run', app, '--agent', 'lead', '--thread', 't1', 'go'], { env: gate })
+    await run.says('→ boss-1 › writer-1')
+    run.child.kill('SIGINT')
+    const { code, stderr } = await run.ended
+    expect(code).toBe(130)
+    const command = /the turn is kept; go on with: (.*)\n$/.exec(stderr)?.[1] ?? ''
+    writeFileSync(gate.GATE_FILE, '')
+    const resumed = await launch('sh', ['-c', `skein() { '${process.execPath}' '${binary}' "$@"; }; ${command} < /dev/null`], { env: { ...env, ...gate } }).ended
+    expect(resumed).toMatchObject({ code: 0, stdout: 'I ask the others.\ngot wrote a, seen & boss of wrote c, seen\n' })
+  })
+
+  it('C1, A4: when all that is left waits for people, also in children, it exits 3 and says what to type; what is typed is kept, and the next run goes on', async () => {
+    const { skein } = place()
+    const waits = await skein(['run', app, '--agent', 'editor', '--thread', 't1', 'go'])
+    expect(waits.code).toBe(3)
+    expect(waits.stderr).toMatch(/✓ publisher-1 /)
+    expect(waits.stderr).toContain('‖ publisher-2 › publish waits for approval: Shall it be public?\n')
+    expect(waits.stderr).toMatch(/\n‖ waits for approval · 1 step · .*\n(?:publish {} waits for approval: Shall it be public\?\n {2}skein approve \S+.*\n {2}skein deny \S+.*\n){2}then go on with: .* --thread t1/)
+    expect(await skein(['run', app, '--thread', 't1'])).toMatchObject({ code: 3 })
+
+    expect(await skein(['approve', asked(waits.stderr, 'approve')])).toMatchObject({ code: 0 })
+    const other = await skein(['run', app, '--thread', 't1'])
+    expect(other.code).toBe(3)
+    expect(await skein(['deny', asked(other.stderr, 'deny'), '--comment', 'no'])).toMatchObject({ code: 0 })
+    const done = await skein(['run', app, '--thread', 't1'])
+    expect(done.code).toBe(0)
+    expect(done.stdout).toMatch(/published: not x & (?=.*published)(?=.*TOOL_DENIED)/)
+  })
+
+  it('C1, S1: children that nobody waits for are told of when the turn has ended without them', async () => {
+    const { skein, folder } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'starter', '--thread', 't1', 'go'], { env: { GATE_FILE: join(folder, 'gate') } })
+    expect({ code, stdout }).toEqual({ code: 0, stdout: 'meanwhile\n' })
+    expect(stderr).toMatch(/1 child is still at work, and will go on whenever a host serves the store; see skein tree t1 --store \S+\n$/)
+  })
+
+  it('C1: a child that was paused is named, and how to resume it', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store) })
+    const lead = await host.threads.create({ agent: 'editor', id: 't1' })
+    await lead.send('go').accepted()
+    const children = async () => (await host.threads.list({ parent: 't1', status: 'awaiting_approval' })).threads
+    for await (const items of host.inbox.watch({ root: 't1' })) if (items.length === 2) break
+    for (const { thread } of await children()) await (await host.threads.get(thread)).pause()
+    await host.close()
+    const { code, stderr } = await skein(['run', app, '--thread', 't1'])
+    expect(code).toBe(3)
+    expect(stderr).toMatch(/\n‖ paused · .*\n(?:.*\n)*a child is paused\n {2}skein resume c_\S+/)
+    expect(await skein(['resume', asked(stderr, 'resume')])).toMatchObject({ code: 0 })
+    expect((await skein(['run', app, '--thread', 't1'])).stderr).toContain('‖ waits for approval')
+  })
+
+  // `script` of util-linux is what gives a process a terminal without a native module.
+  it.skipIf(!existsSync('/usr/bin/script'))('C1: on a terminal children are below the turn, a line each, as many as there is room for', async () => {
+    const { env } = place()
+    const command = `stty rows 8 cols 100; '${process.execPath}' '${binary}' run '${app}' --agent crowd --thread t1 go`
+    const { code, stdout } = await launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', NO_COLOR: '1' } }).ended
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/[◐◓◑◒] guest-1 arrive {}\r\n(?:[◐◓◑◒] guest-\d arrive {}\r\n){4}… and 7 more\r\n/)
+    expect(stdout.match(/✓ guest-\d+ /g)).toHaveLength(12)
+    expect(stdout).toMatch(/all came\r\n✓ completed/)
+  })
+})
+
+describe('skein tree', () => {
+  it('C1, S12: names, agents, what each does and waits for, and who waits in line', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store), limits: { maxParallelChildren: 1 } })
+    await (await host.threads.create({ agent: 'editor', id: 't1' })).send('go').accepted()
+    for await (const items of host.inbox.watch({ root: 't1' })) if (items.length === 1) break
+    const { code, stdout, stderr } = await skein(['tree', 't1'])
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    const rows = stdout.trimEnd().split('\n').map((line) => line.replace(/c_\S+/, 'c_…').replace(/ {3,}/g, '   '))
+    expect(rows).toEqual([
+      expect.stringMatching(/^TREE +AGENT +STATUS +WAITS FOR +THREAD$/),
+      expect.stringMatching(/^t1 +editor +waiting +1 child +t1$/),
+      expect.stringMatching(/^ +publisher-1 +publisher +done +c_…$/),
+      expect.stringMatching(/^ +publisher-2 +publisher +awaiting_approval +approval: publish +c_…$/),
+      expect.stringMatching(/^ +publisher-3 +publisher +in line +its turn: place 1 of 1$/),
+    ])
+    const [tree] = objects((await skein(['tree', 't1', '--json'])).stdout)
+    expect(tree).toMatchObject({
+      thread: 't1',
+      threads: [{ thread: 't1', status: 'waiting' }, { reference: 'publisher-1', parent: 't1', status: 'done' }, { reference: 'publisher-2', pending: [{ tool: 'publish' }] }],
+      inLine: [{ parent: 't1', reference: 'publisher-3', agent: 'publisher', place: 1 }],
+      hosted: true,
+    })
+    await host.close()
+    const child = /publisher-2.* (c_\S+)/.exec(stdout)?.[1] ?? ''
+    expect((await skein(['tree', child])).stdout).toMatch(/^TREE .*\npublisher-2 +publisher +awaiting_approval .*\n$/)
+  })
+
+  it('C1, S2: a child that stays has the name that it was given', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store) })
+    await (await host.threads.create({ agent: 'keeper', id: 't1' })).send('go').result()
+    await host.close()
+    expect((await skein(['tree', 't1'])).stdout).toMatch(/\n {2}publisher-1 \(Ann\) +publisher +idle /)
+    expect(await skein(['tree', 'nothing'])).toMatchObject({ code: 4, stderr: 'skein: there is no thread "nothing" in this store\n' })
+  })
+})
