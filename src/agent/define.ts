@@ -8,9 +8,11 @@
 import type { z } from 'zod'
 import type { Json } from '../core/json.js'
 import type { Files } from '../files/port.js'
-import type { Model } from '../models/port.js'
 import type { RunCode } from '../tools/code.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
+import type { Agent, AgentDefinition, ModelChoice, ModelDefinition, Prompt, PromptDefinition, Variable } from './define-agent.js'
+
+export type { Agent, AgentDefinition, ModelChoice, ModelDefinition, ModelSource, Prompt, PromptDefinition, Side, SubagentTool, Variable } from './define-agent.js'
 
 /** A value by key, kept with the thread; a change counts when its call does. */
 export interface KeyValues {
@@ -50,17 +52,6 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   queueTool(name: string, args: unknown): void
   /** Says something to the thread after the calls of this step. */
   queueMessage(text: string, options?: { readonly silent?: boolean }): void
-}
-
-/** A variable that a definition needs from outside. */
-export interface Variable {
-  readonly name: string
-  /** Default `secret`: seen by the body alone, masked wherever else its value turns up. */
-  readonly type?: 'text' | 'secret'
-  /** Default true; of one that is not, `state.env` gives '' when it has no value. */
-  readonly required?: boolean
-  readonly default?: string
-  readonly description?: string
 }
 
 export interface CachePolicy<Args = unknown> {
@@ -188,89 +179,6 @@ export interface ToolDefinition<
 > extends Tool<Args, Result, Event, Local, Shared, Output, Name> {
   readonly kind: 'tool'
   readonly name: Name
-}
-
-/** An agent as a tool of a prompt: calling it makes a child thread. */
-export interface SubagentTool {
-  /** Name of the agent. */
-  readonly name: string
-  /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
-  readonly blocking?: boolean
-  /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
-  readonly files?: 'fork'
-  /** Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create` and `subagent_message`. */
-  readonly resumable?:
-    | false
-    | {
-        readonly receives_messages: 'side_a' | 'side_b'
-        /** Children of this agent that may live at once. */
-        readonly maxInstances?: number
-        /** Default `implicit`: what it answers to a message that nobody waits for is told to the parent. */
-        readonly parentCommunication?: 'implicit' | 'explicit'
-      }
-}
-
-export interface Prompt {
-  /** May be left out in a file of a folder app, which names its definition. */
-  readonly name?: string
-  readonly prompt: string
-  /** Name of a model. */
-  readonly model: string
-  /** Names of tools; agents that may be called as children. */
-  readonly tools?: readonly (string | SubagentTool)[]
-  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
-  readonly parallelToolCalls?: boolean
-  readonly reasoning?: 'low' | 'medium' | 'high'
-  /** With it the turn ends with a value of this form, which the model gives through the tool `response`. */
-  readonly outputSchema?: z.ZodType
-}
-
-export interface PromptDefinition extends Prompt {
-  readonly kind: 'prompt'
-  readonly name: string
-}
-
-/** A Model of Skein's own port, an AI SDK language model, or a function that gives one. */
-export type ModelSource = Model | { readonly specificationVersion: string } | (() => unknown)
-
-export interface ModelChoice {
-  /** May be left out in a file of a folder app, which names its definition. */
-  readonly name?: string
-  readonly model: ModelSource
-  /** Names of models to try when this one fails. */
-  readonly fallback?: readonly string[]
-  /** How often a rate limit, an outage or a broken stream is tried again before the fallback. Default 4. */
-  readonly maxRetries?: number
-  readonly costPerMillion?: { readonly inputUsd: number; readonly outputUsd: number }
-}
-
-export interface ModelDefinition extends ModelChoice {
-  readonly kind: 'model'
-  readonly name: string
-}
-
-export interface Side {
-  readonly prompt: string
-  readonly label?: string
-  /** Model replies in one turn before it is stopped with `max_steps`. Default 100. */
-  readonly maxSteps?: number
-}
-
-export interface Agent {
-  /** May be left out in a file of a folder app, which names its definition. */
-  readonly name?: string
-  /** Side A is the model, side B a person. */
-  readonly type: 'ai_human'
-  readonly sideA: Side
-  /** Prompts may name it among their tools. */
-  readonly exposeAsTool?: boolean
-  /** What it is good for, as the model of a parent reads it. */
-  readonly toolDescription?: string
-}
-
-export interface AgentDefinition extends Agent {
-  readonly kind: 'agent'
-  readonly name: string
 }
 
 /** A server (`mcp`) gives its tools when the app is loaded. */

@@ -2,7 +2,7 @@
  * Messages out of durable events, results in call order: the same slots that the fold uses, over a part of the
  * journal.
  */
-import { resultMessage } from '../../actors/thread/fold.js'
+import { resultMessage } from '../../actors/thread/results.js'
 import { begin, close, closeRest, createSlots, drain, edit, fill, release, settle, unbegin } from '../../actors/thread/slots.js'
 import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'

@@ -6,7 +6,7 @@
  * RL2 Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
 import { z } from 'zod'
-import { countOf } from '../../actors/thread/fold.js'
+import { countOf } from '../../actors/thread/fold-turn.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { PromptDefinition, SubagentTool } from '../agent/define.js'

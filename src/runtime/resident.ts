@@ -18,7 +18,7 @@ import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Backend, Commit, Send, StoredMail } from '../backend/port.js'
+import type { Backend, Commit, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -34,6 +34,8 @@ import { pack } from './journal.js'
 import { openMail } from './mail.js'
 import { toOrder } from './orders.js'
 import type { Ordered } from './orders.js'
+import { createOutbox } from './outbox.js'
+import type { Batch } from './outbox.js'
 import { answerTopic, asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
@@ -59,11 +61,6 @@ export interface ResidentOptions {
   readonly rested: (resident: Resident, stopped?: Failure) => void
 }
 
-interface Reply {
-  readonly command: string
-  readonly answer: Answer
-}
-
 export class Resident {
   readonly id: string
   readonly state: ThreadState
@@ -81,10 +78,7 @@ export class Resident {
   readonly #begun = new Map<string, CallBegan>()
   #sinceSnapshot: number
   #reconciled = -1
-  #records: ThreadRecord[] = []
-  #done: number[] = []
-  #sends: Send[] = []
-  #replies: Reply[] = []
+  readonly #outbox = createOutbox()
   #lastMail = 0
   #readingMail = false
   /** Mail that a definition's function is asked about. */
@@ -139,7 +133,7 @@ export class Resident {
   }
 
   get #busy(): boolean {
-    return this.#committing || this.#readingMail || this.#aside > 0 || this.#records.length > 0 || this.#done.length > 0
+    return this.#committing || this.#readingMail || this.#aside > 0 || this.#outbox.full
   }
 
   get wakeAt(): number | undefined {
@@ -189,9 +183,8 @@ export class Resident {
   }
 
   #answer(mail: StoredMail, answer: Answer): void {
-    this.#done.push(mail.number)
+    this.#outbox.answer(mail, answer)
     this.#options.dirty(this)
-    this.#replies.push({ command: mail.id, answer })
   }
 
   #obeyed(id: string, decision: Decision): Answer {
@@ -226,8 +219,7 @@ export class Resident {
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
     if (record.type === 'call.began') this.#begun.set(callKey(record.step, record.index), record)
     if (record.type === 'turn.ended') this.#begun.clear()
-    this.#records.push(record)
-    this.#sends.push(...sendsOf(this.state, record))
+    this.#outbox.record(record, sendsOf(this.state, record))
     this.#turns.advance()
     this.#options.dirty(this)
   }
@@ -305,38 +297,33 @@ export class Resident {
   /** Commits what was decided since the last commit. */
   async flush(): Promise<void> {
     if (this.#committing || this.#stopped) return
-    const records = this.#records
-    const replies = this.#replies
-    const commit = this.#commit(records)
-    this.#records = []
-    this.#replies = []
-    this.#done = []
-    this.#sends = []
+    const batch = this.#outbox.take()
+    const commit = this.#commit(batch)
     this.#committing = true
     try {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
       if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
-      this.#committed({ records, replies, position: result.position, ...(commit.entry && { chain: commit.entry.hash }) })
+      this.#committed({ ...batch, position: result.position, ...(commit.entry && { chain: commit.entry.hash }) })
     } catch (thrown) {
       this.#committing = false
       this.stop(toFailure(thrown, 'STORE_FAILED'))
     }
   }
 
-  #commit(records: readonly ThreadRecord[]): Commit {
+  #commit({ records, sends, done }: Batch): Commit {
     return {
       thread: this.id,
       expected: this.#durable,
       epoch: this.#options.epoch,
       ...(records.length > 0 && { entry: pack(records, this.#chain) }),
       ...(this.state.seq > 0 && { head: headOf(this.state) }),
-      sends: this.#sends,
-      done: this.#done,
+      sends,
+      done,
     }
   }
 
-  #committed(what: { records: readonly ThreadRecord[]; replies: readonly Reply[]; position: number; chain?: string }): void {
+  #committed(what: Batch & { position: number; chain?: string }): void {
     const { signals } = this.#options.backend
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
@@ -348,7 +335,7 @@ export class Resident {
     for (const { command, answer } of what.replies) this.#reply(command, answer)
     this.#sinceSnapshot += what.records.length
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
-    if (this.#records.length > 0 || this.#done.length > 0) this.#options.dirty(this)
+    if (this.#outbox.full) this.#options.dirty(this)
     this.#reconciler.startReady()
     this.#settle()
   }

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
-import { connectSkein } from '../../src/runtime/skein.js'
+import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
 
 const payments = fileURLToPath(new URL('./fixtures/payments.mjs', import.meta.url))

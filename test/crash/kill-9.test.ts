@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import type { Message } from '../../src/core/message.js'
-import { connectSkein } from '../../src/runtime/skein.js'
+import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
 
 const swarm = fileURLToPath(new URL('./fixtures/swarm.mjs', import.meta.url))

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { tinyApp } from '../../helpers/app.js'
 import { collect, quiet, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
-import { connectSkein } from '../../../src/runtime/skein.js'
+import { connectSkein } from '../../../src/runtime/client.js'
 
 onEveryStore('a client', (world) => {
   const connect = () => connectSkein({ backend: world.store.source, clock: world.clock })

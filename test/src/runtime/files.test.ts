@@ -6,7 +6,7 @@ import { quiet, until } from '../../helpers/deferred.js'
 import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import { connectSkein } from '../../../src/runtime/skein.js'
+import { connectSkein } from '../../../src/runtime/client.js'
 
 const once = (tools: readonly ToolDefinition[]) => tinyApp({ tools, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...tools.map(({ name }) => name)) : 'done') }).app
 

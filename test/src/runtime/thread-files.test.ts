@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { tinyApp } from '../../helpers/app.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { Backend, BackendSource, Heads, Journal } from '../../../src/backend/port.js'
-import { connectSkein } from '../../../src/runtime/skein.js'
+import { connectSkein } from '../../../src/runtime/client.js'
 
 const { app } = tinyApp({ script: () => 'done' })
 

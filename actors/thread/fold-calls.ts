@@ -1,0 +1,76 @@
+/**
+ * Calls in the fold: what a record about one call of the step changes.
+ */
+import type { Changes } from '../../src/core/change.js'
+import type { Message } from '../../src/core/message.js'
+import type { CallAnswered, CallDecided, CallHeld, CallSettled, ChildReported, Landed } from '../../src/core/record.js'
+import { applyChanges } from '../../src/core/tree.js'
+import { childReported } from './children.js'
+import { denied } from './denied.js'
+import { count } from './policy.js'
+import { takeResults } from './results.js'
+import { close, edit, hold, release, settle } from './slots.js'
+import type { ThreadState } from './state.js'
+
+export function held({ slots }: ThreadState, { index, why, prompt, at }: CallHeld & { readonly at: number }): boolean {
+  return hold(slots, index, { why, at, ...(prompt !== undefined && { prompt }) })
+}
+
+export function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
+  const slot = state.slots.items[record.index]
+  const verdict = settle(state.slots, record)
+  if (!slot || !verdict) return false
+  if (verdict.kept) keep(state, verdict.kept, record)
+  if (record.verdict === 'kept' && state.turn) count(state.turn, slot, record.at)
+  if (record.verdict === 'stale' || state.slots.ordered) state.wants++
+  takeResults(state, record.at)
+  return true
+}
+
+function keep(state: ThreadState, { changes, queued, messages }: Landed, { step, index }: CallSettled): void {
+  if (changes) change(state, changes, state.stepAt)
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0 })
+  messages?.forEach(({ text, silent }, number) => {
+    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }) }
+    state.queue.push({ message, delivery: 'steer' })
+  })
+}
+
+export function change(state: ThreadState, { files, values }: Changes, at: number): void {
+  if (files) state.files = applyChanges(state.files, files, at)
+  for (const { key, value } of values ?? []) {
+    const version = (state.values[key]?.version ?? 0) + 1
+    state.values[key] = value === undefined ? { version } : { value, version }
+  }
+}
+
+export function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {
+  const slot = slots.items[index]
+  if (!slot?.hold) return false
+  release(slots, slot)
+  slot.answer = { output }
+  return true
+}
+
+export function reported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
+  const how = childReported(state, record)
+  if (how === 'answered') takeResults(state, record.at)
+  return how !== 'unknown'
+}
+
+export function decided(state: ThreadState, record: CallDecided): boolean {
+  const { index, decision, call } = record
+  const { slots } = state
+  const slot = slots.items[index]
+  if (!slot?.hold || slot.outcome) return false
+  if (decision === 'reject') {
+    close(slots, slot, denied(slot, record))
+    takeResults(state, state.updatedAt)
+    return true
+  }
+  release(slots, slot)
+  if (call) edit(slots, slot, call)
+  // What may have happened is done again as something new.
+  delete slot.began
+  return true
+}

@@ -1,0 +1,90 @@
+/**
+ * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
+ */
+import { callId } from '../../src/core/message.js'
+import type { CallsMade, ModelReplied, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import { addUsage, noUsage } from '../../src/core/usage.js'
+import { abandon } from './children.js'
+import { cutOff } from './denied.js'
+import { takeResults } from './results.js'
+import { closeRest, createSlots } from './slots.js'
+import type { ThreadState } from './state.js'
+
+/** Reasons that end a turn while the model may still be speaking. */
+const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
+
+export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
+  const { run, at, deadlineAt } = record
+  state.turn = { run, startedAt: at, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
+  const own = state.queue.findIndex(({ message }) => message.id === run)
+  for (const { message } of state.queue.splice(0, own + 1)) state.transcript.items.push(message)
+  return true
+}
+
+export function reply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
+  const { turn } = state
+  if (!turn || record.step !== state.step + 1) return false
+  const { step, text, reasoning, calls, usage, at, stop } = record
+  state.step = step
+  state.stepAt = at
+  turn.steps++
+  turn.usage = addUsage(turn.usage, usage)
+  if (text !== '') turn.text = text
+  const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
+  if (given !== undefined) turn.output = given
+  for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
+  const ends = stop ?? endOf(record, state)
+  if (ends) turn.stop = ends
+  state.usage = addUsage(state.usage, usage)
+  state.transcript.items.push({
+    id: `step_${step}`,
+    role: 'assistant',
+    text,
+    at,
+    ...(reasoning !== undefined && { reasoning }),
+    ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
+  })
+  state.slots = createSlots(calls, at)
+  takeResults(state, at)
+  return true
+}
+
+/** A step that no model asked for. */
+export function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMade & { readonly at: number }): boolean {
+  if (!state.turn || step !== state.step + 1) return false
+  state.step = step
+  state.stepAt = at
+  state.turn.steps++
+  delete state.turn.stop
+  if (stop) state.turn.stop = stop
+  state.queuedCalls = []
+  state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) })
+  state.slots = createSlots(calls, at)
+  takeResults(state, at)
+  return true
+}
+
+/** A reply without calls is the last of its turn, unless someone has said something meanwhile. */
+function endOf({ calls, text }: ModelReplied, { queue }: ThreadState): StopReason | undefined {
+  if (calls.length > 0 || queue.some(({ delivery }) => delivery === 'steer')) return undefined
+  return text === '' ? 'empty_reply' : 'completed'
+}
+
+/** An agent may be called `constructor`. */
+export function countOf(counts: Readonly<Record<string, number>>, name: string): number {
+  return Object.hasOwn(counts, name) ? (counts[name] ?? 0) : 0
+}
+
+export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
+  if (state.turn?.run !== record.run) return false
+  const { text, output } = state.turn
+  abandon(state, state.slots)
+  closeRest(state.slots, cutOff(record))
+  takeResults(state, record.at)
+  if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
+  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(record.failure && { failure: record.failure }) }
+  delete state.turn
+  // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
+  state.queuedCalls = interrupted.has(record.reason) ? [] : state.queuedCalls.flatMap((queued) => (queued.by === undefined ? [] : [{ ...queued, run: queued.by, notBefore: 0 }]))
+  return true
+}

@@ -1,0 +1,47 @@
+/**
+ * Results on their way into the transcript, in call order; what arrived meanwhile follows between two steps (FO3).
+ */
+import type { Outcome } from '../../src/core/effect.js'
+import { callId, failureText, resultText } from '../../src/core/message.js'
+import type { Message } from '../../src/core/message.js'
+import { drain } from './slots.js'
+import type { Slot } from './slots.js'
+import type { ThreadState } from './state.js'
+
+/** Moves finished results into the transcript; between two steps also what arrived meanwhile. */
+export function takeResults(state: ThreadState, at: number): void {
+  const { slots, step } = state
+  drain(slots, (slot, index, outcome) => {
+    if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
+      state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
+      state.archived++
+    }
+    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at }))
+  })
+  if (slots.open === 0) takeQueued(state)
+}
+
+/** Where a thread keeps which blob holds the whole of a long result. */
+const archiveKey = (call: string): string => `archive/${call}`
+
+export function resultMessage({ call, text, verdict, edited }: Slot, outcome: Outcome, of: { step: number; index: number; at: number }): Message {
+  const about = { id: `result_${of.step}_${of.index}`, role: 'tool', call: callId(of.step, of.index), tool: call.tool, at: of.at } as const
+  const said = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
+  return {
+    ...about,
+    text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
+    ...(!outcome.ok && { failed: outcome.failure }),
+    ...(verdict === 'cached' && { fromCache: true as const }),
+  }
+}
+
+function takeQueued(state: ThreadState): void {
+  if (state.queue.length === 0) return
+  const rest = []
+  for (const queued of state.queue) {
+    // Nobody would answer in a turn that is about to end.
+    if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && state.turn?.stop)) rest.push(queued)
+    else state.transcript.items.push(queued.message)
+  }
+  state.queue = rest
+}

@@ -1,0 +1,76 @@
+/**
+ * Records about children: threads that answer calls of this one, and what they say to each other.
+ */
+import type { Outcome } from './effect.js'
+import type { Failure } from './failure.js'
+import type { FrozenTree } from './tree.js'
+
+/** A call that another thread answers. */
+export interface ChildCall {
+  /** The thread: a new one (`create`), or one that was made before. */
+  readonly thread: string
+  readonly create?: true
+  readonly agent: string
+  /** What the model calls it. */
+  readonly reference: string
+  readonly name?: string
+  readonly text: string
+  /** Paths of this thread's files that it is given. */
+  readonly attachments?: readonly string[]
+  /** The call waits for the answer; else it is answered at once, and the child reports later. */
+  readonly blocking: boolean
+  /** The child stays for further messages. */
+  readonly lasting: boolean
+  /** `explicit`: it reports only when it says so itself. */
+  readonly reports: 'implicit' | 'explicit'
+  /** The child works on a copy of this thread's files, which is merged when it reports. */
+  readonly files?: 'fork'
+  /** Children of this thread that may be at work at once; more wait in line. */
+  readonly maxParallel: number
+}
+
+export interface ReplyTo {
+  readonly thread: string
+  readonly call?: string
+}
+
+/** The child of this call was created or spoken to: the mail goes out with this record. */
+export interface ChildCalled {
+  readonly type: 'child.called'
+  readonly step: number
+  readonly index: number
+  /** What goes with the message: a directory of it. */
+  readonly attachments?: FrozenTree
+  /** It was not called after all. */
+  readonly refused?: Failure
+}
+
+/** A child says how its turn ended. With a call: that is its result. */
+export interface ChildReported {
+  readonly type: 'child.reported'
+  readonly child: string
+  readonly reference: string
+  readonly outcome: Outcome
+  readonly call?: string
+  /** It takes no more messages. */
+  readonly over?: true
+  /** Its files at the end, where they are a copy of its parent's. */
+  readonly tree?: FrozenTree
+}
+
+/** Children are told to end what nobody waits for any more: the mail goes out with this record. */
+export interface ChildrenStopped {
+  readonly type: 'children.stopped'
+  readonly children: readonly string[]
+  readonly how: 'cancel' | 'terminate'
+  readonly reason: string
+}
+
+/** This thread has told whoever asked how its turn ended: the mail goes out with this record. */
+export interface ReportSent {
+  readonly type: 'report.sent'
+  readonly run: string
+  readonly to: readonly ReplyTo[]
+  readonly outcome: Outcome
+  readonly over?: true
+}

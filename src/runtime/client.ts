@@ -1,0 +1,111 @@
+/**
+ * A client: the handles on the threads of a store, with or without a host in this process.
+ */
+import { setMaxListeners } from 'node:events'
+import { z } from 'zod'
+import type { BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
+import { systemChance, systemClock } from '../core/clock.js'
+import type { Chance, Clock } from '../core/clock.js'
+import type { SkeinEvent } from '../core/event.js'
+import { SkeinError, isSkeinError } from '../core/failure.js'
+import { noContent } from '../files/contents.js'
+import { follow } from './follow.js'
+import { createInbox } from './inbox.js'
+import type { Inbox } from './inbox.js'
+import { post } from './post.js'
+import { firstFiles } from './thread-files.js'
+import { createThread, missing, untilClosed } from './thread.js'
+import type { EventOptions, Thread, ThreadMeans } from './thread.js'
+
+export interface CreateThread {
+  readonly agent: string
+  /** Creating the same id again gives the thread that is there. */
+  readonly id?: string
+  readonly tags?: readonly string[]
+  /** What it begins with, by path. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
+}
+
+export interface SkeinClient {
+  readonly threads: {
+    create(options: CreateThread): Promise<Thread>
+    get(id: string): Promise<Thread>
+    list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
+  }
+  /** What threads wait for a person to decide or to give. */
+  readonly inbox: Inbox
+  /** One subscription for a whole tree; goes on from a cursor. */
+  events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Whether a host serves the store. */
+  hosted(): Promise<boolean>
+  close(): Promise<void>
+}
+
+const createSchema = z.strictObject({
+  agent: z.string().min(1),
+  id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
+  tags: z.array(z.string().min(1)).optional(),
+  files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
+})
+
+export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
+  const checked = schema.safeParse(value)
+  if (checked.success) return checked.data
+  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
+}
+
+/** Handles on the threads of a store that another process may serve. */
+export async function connectSkein(options: { readonly backend: BackendSource; readonly clock?: Clock; readonly chance?: Chance }): Promise<SkeinClient> {
+  const { backend, clock = systemClock, chance = systemChance } = options
+  return createClient({ backend: await backend.open('client'), clock, chance })
+}
+
+export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
+  const closed = new AbortController()
+  setMaxListeners(0, closed.signal) // one for every watcher
+  const means: ThreadMeans = { ...given, closed: closed.signal }
+  const { backend, chance } = means
+  const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  return {
+    threads: {
+      async create(options) {
+        const { agent, id = chance.id(), tags = [], files = {} } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files })
+        return get(id)
+      },
+      get,
+      async list(filter = {}) {
+        const { heads, next } = await backend.heads.list(filter)
+        return { threads: heads, ...(next !== undefined && { next }) }
+      },
+    },
+    inbox: createInbox(means),
+    events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
+    hosted: () => backend.hosted(),
+    close: once(async () => {
+      closed.abort()
+      await backend.close()
+    }),
+  }
+}
+
+/** Closing twice is closing once: the second waits for the first. */
+export function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => (closing ??= close())
+}
+
+async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags, files }: Required<CreateThread>): Promise<void> {
+  const existing = await backend.heads.get(id)
+  try {
+    if (!existing) {
+      const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }) } })
+    }
+  } catch (thrown) {
+    // Someone else created it at the same time: that is what was asked for.
+    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
+  }
+  const head = existing ?? (await backend.heads.get(id))
+  if (head && head.agent !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+}
