@@ -12,7 +12,7 @@ export { fromAiSdk } from './models/ai-sdk.js'
 
 export type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, SubagentTool, ToolDefinition, ToolState, Variable } from './agent/define.js'
 export type { ToolMetadata } from './agent/effect.js'
-export type { InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from './agent/infer.js'
+export type { InferPromptInput, InferPromptOutput, InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from './agent/infer.js'
 export type { ToolKind } from './agent/tool-kind.js'
 export type { CreateThread, SkeinClient } from './runtime/client.js'
 export type { Limits, Skein, SkeinOptions } from './runtime/skein.js'

@@ -34,6 +34,8 @@ export interface Shelves {
   readonly models: ReadonlyMap<string, ModelDefinition>
   /** JSON Schema of each tool's args, as a model sends them. */
   readonly parameters: ReadonlyMap<string, JsonSchema>
+  /** The same of each prompt with a `requiredSchema`. */
+  readonly inputs: ReadonlyMap<string, JsonSchema>
 }
 
 export interface App extends Shelves {
@@ -92,7 +94,7 @@ export function createApp(given: readonly Definition[], source: string, options:
 type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never } & { readonly mcps: Map<string, McpDefinition> }
 
 function createShelves(): Filling {
-  return { agents: new Map(), prompts: new Map(), tools: new Map(), models: new Map(), mcps: new Map(), parameters: new Map() }
+  return { agents: new Map(), prompts: new Map(), tools: new Map(), models: new Map(), mcps: new Map(), parameters: new Map(), inputs: new Map() }
 }
 
 /** Puts it on its shelf, if it is right by itself; `taken` holds the names of those before it, right or wrong. */
@@ -126,20 +128,35 @@ function mistake(definition: Definition, text: string): Mistake {
 /** What a model is told of it. Where that is no schema at all, its form has said so. */
 function describe(app: Filling, definition: Definition): readonly Mistake[] {
   if (definition.kind === 'tool') return describeArgs(app, definition)
-  const told = definition.kind === 'prompt' && isSchema(definition.outputSchema) ? tell(definition.outputSchema) : {}
-  return 'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
+  if (definition.kind !== 'prompt') return []
+  const { outputSchema, requiredSchema } = definition
+  const told = isSchema(outputSchema) ? tell(outputSchema) : {}
+  const wrong = 'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
+  return isSchema(requiredSchema) ? [...wrong, ...asArgs({ of: definition, field: 'requiredSchema', told: tell(requiredSchema) }, app.inputs)] : wrong
 }
 
 function describeArgs(app: Filling, tool: ToolDefinition): readonly Mistake[] {
   if (!tool.parameters && !isSchema(tool.args)) return []
-  const told = tool.parameters ? { schema: tool.parameters } : tell(tool.args)
-  if ('why' in told) return [mistake(tool, `its args cannot be told to a model as JSON Schema: ${told.why}`)]
-  app.parameters.set(tool.name, told.schema)
-  const { type = 'object' } = told.schema
-  return type === 'object' ? [] : [mistake(tool, `its args must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
+  return asArgs({ of: tool, field: 'args', told: tool.parameters ? { schema: tool.parameters } : tell(tool.args) }, app.parameters)
 }
 
-function tell(schema: z.ZodType): { readonly schema: JsonSchema } | { readonly why: string } {
+interface Asked {
+  readonly of: Definition
+  readonly field: 'args' | 'requiredSchema'
+  readonly told: Told
+}
+
+/** What a model is to send when it calls it. */
+function asArgs({ of, field, told }: Asked, shelf: Map<string, JsonSchema>): readonly Mistake[] {
+  if ('why' in told) return [mistake(of, `its ${field} cannot be told to a model as JSON Schema: ${told.why}`)]
+  shelf.set(of.name, told.schema)
+  const { type = 'object' } = told.schema
+  return type === 'object' ? [] : [mistake(of, `its ${field} must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
+}
+
+type Told = { readonly schema: JsonSchema } | { readonly why: string }
+
+function tell(schema: z.ZodType): Told {
   try {
     const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' }) as { [key: string]: Json }
     return { schema: rest }

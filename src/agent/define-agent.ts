@@ -35,7 +35,8 @@ export interface SubagentTool {
       }
 }
 
-export interface Prompt {
+/** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
+export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly prompt: string
@@ -47,10 +48,16 @@ export interface Prompt {
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
   /** With it the turn ends with a value of this form, which the model gives through the tool `response`. */
-  readonly outputSchema?: z.ZodType
+  readonly outputSchema?: Output
+  /** What whoever calls it, or an agent whose side A it is, as a tool must give. Default: a message. */
+  readonly requiredSchema?: Input
+  /** Prompts may name it among their tools. */
+  readonly exposeAsTool?: boolean
+  /** What it is good for, as the model that may call it reads it. */
+  readonly toolDescription?: string
 }
 
-export interface PromptDefinition extends Prompt {
+export interface PromptDefinition<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends Prompt<Input, Output> {
   readonly kind: 'prompt'
   readonly name: string
 }

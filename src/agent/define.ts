@@ -197,7 +197,7 @@ export function defineTool(tool: Tool): ToolDefinition {
   return { kind: 'tool', name: '', ...tool }
 }
 
-export function definePrompt(prompt: Prompt): PromptDefinition {
+export function definePrompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType>(prompt: Prompt<Input, Output>): PromptDefinition<Input, Output> {
   return { kind: 'prompt', name: '', ...prompt }
 }
 

@@ -1,9 +1,9 @@
 /**
- * Types read off a tool's definition, for code that speaks of its args, results, events and context without
+ * Types read off a tool's or a prompt's definition, for code that speaks of its args, results, events and context without
  * repeating its schemas (D8).
  */
 import type { z } from 'zod'
-import type { OutputOf, ToolDefinition } from './define.js'
+import type { OutputOf, PromptDefinition, ToolDefinition } from './define.js'
 
 /** The args as the body gets them: parsed, with defaults filled in. */
 export type InferToolInput<Definition extends ToolDefinition> = z.output<Definition['args']>
@@ -21,3 +21,9 @@ export type InferToolContext<Definition extends ToolDefinition> = z.output<NonNu
 /** A call of one of these tools as a model asks for it and as it is recorded: the args before they are parsed. */
 export type ToolCallOf<Tools extends readonly ToolDefinition[]> = CallOf<Tools[number]>
 type CallOf<Definition extends ToolDefinition> = Definition extends ToolDefinition ? { readonly tool: Definition['name']; readonly args: z.input<Definition['args']> } : never
+
+/** What a prompt must be given when it is called as a tool, by `requiredSchema`. */
+export type InferPromptInput<Definition extends PromptDefinition> = z.output<NonNullable<Definition['requiredSchema']>>
+
+/** What a turn with this prompt gives, by `outputSchema`. */
+export type InferPromptOutput<Definition extends PromptDefinition> = z.output<NonNullable<Definition['outputSchema']>>

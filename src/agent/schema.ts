@@ -89,6 +89,9 @@ const forms = {
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
     outputSchema: schema.optional(),
+    requiredSchema: schema.optional(),
+    exposeAsTool: z.boolean().optional(),
+    toolDescription: z.string().optional(),
   }),
   model: z.strictObject({
     kind: z.literal('model'),

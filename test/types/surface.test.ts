@@ -58,6 +58,8 @@ async function compile(lines: readonly string[]): Promise<readonly string[]> {
 
 /** Types that are nothing without one of these. */
 const given: Readonly<Record<string, (from: string) => string>> = {
+  InferPromptInput: (from) => `<import(${from}).PromptDefinition>`,
+  InferPromptOutput: (from) => `<import(${from}).PromptDefinition>`,
   InferToolContext: (from) => `<import(${from}).ToolDefinition>`,
   InferToolEvent: (from) => `<import(${from}).ToolDefinition>`,
   InferToolInput: (from) => `<import(${from}).ToolDefinition>`,

@@ -93,6 +93,9 @@ describe('mistakes', () => {
     ['no name where no file gives one', { ...look, name: '' }, /name: it has none; only the file/],
     ['a time of nothing', looseTool('b', () => 1, { timeoutMs: 0 }), /timeoutMs/],
     ['steps of nothing', defineAgent({ name: 'b', type: 'ai_human', sideA: { prompt: 'lead', maxSteps: 0 } }), /sideA\.maxSteps/],
+    ['a requiredSchema that is none', { ...prompt, name: 'b', requiredSchema: { city: 'string' } }, /requiredSchema: must be a zod 4 schema/],
+    ['a requiredSchema that is no object', definePrompt({ ...prompt, name: 'b', requiredSchema: z.string() }), /prompt "b": its requiredSchema must be an object/],
+    ['a requiredSchema that no JSON can carry', definePrompt({ ...prompt, name: 'b', requiredSchema: z.object({ at: z.date() }) }), /its requiredSchema cannot be told to a model/],
     ['a kind that is not one', { kind: 'widget', name: 'b' }, /kind/],
     ['no name', { kind: 'tool' }, /name/],
   ])('D1: %s', (_, definition, says) => {
