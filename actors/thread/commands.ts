@@ -59,7 +59,7 @@ export type Order =
 
 /** Decides a command from outside; `id` is the command's own. */
 export function obey(state: ThreadState, { id, command }: { id: string; command: Order }, moment: Moment): Decision {
-  if (command.kind === 'create') return create(state, command)
+  if (command.kind === 'create') return create(state, { id, command })
   if (state.seq === 0) return refuse('UNKNOWN_THREAD', `there is no thread ${state.id}; create it first`)
   switch (command.kind) {
     case 'message':
@@ -219,19 +219,25 @@ function unchanged(state: ThreadState): Decision {
   return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} already; nothing was changed`)
 }
 
-function create(state: ThreadState, command: Extract<Command, { kind: 'create' }>): Decision {
+type Said = Omit<Extract<Command, { kind: 'message' }>, 'kind'>
+
+function create(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'create' }> }): Decision {
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent, changes, child, tree } = command
-  return { facts: [{ type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }) }] }
+  const { agent, tags, path, parent, changes, child, tree, message } = command
+  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }) }
+  return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 
 function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {
   if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
-  const { text, role, delivery, silent, replyTo, attachments } = command
-  const run = delivery === 'store' ? undefined : delivery === 'steer' && state.turn ? state.turn.run : id
-  return { facts: [{ type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }) }] }
+  return { facts: [received(state, { id, said: command })] }
+}
+
+function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments } }: { id: string; said: Said }): Fact {
+  const run = delivery === 'store' ? undefined : delivery === 'steer' && turn ? turn.run : id
+  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }) }
 }
 
 function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {

@@ -1,5 +1,5 @@
 /**
- * Compiles the thread machine into a lookup table: `<state> <record type>` to its guarded targets.
+ * Compiles the thread machine into a lookup table: state, then record type, to the guarded targets.
  * Replay folds with it. It reads XState's own resolved nodes, so the definition stays in one place.
  *
  * TT1 The innermost state with an enabled transition wins, as in a statechart; no match means no move.
@@ -8,13 +8,14 @@ import type { AnyStateNode } from 'xstate'
 import { threadMachine } from './machine.js'
 import type { Signal } from './machine.js'
 
-interface Option {
+export interface Option {
   readonly allows: (signal: Signal) => boolean
   /** Undefined: stay. */
   readonly target: string | undefined
 }
 
-type Table = ReadonlyMap<string, readonly Option[]>
+/** By state, then by record type. */
+type Table = ReadonlyMap<string, ReadonlyMap<string, readonly Option[]>>
 
 type Guards = Readonly<Record<string, ((asked: { readonly event: Signal }) => boolean) | undefined>>
 
@@ -35,30 +36,24 @@ function leafOf(node: AnyStateNode): AnyStateNode {
 
 export function compileMachine(root: AnyStateNode): Table {
   const nameOf = (node: AnyStateNode): string => node.path.join('.')
-  const table = new Map<string, Option[]>()
+  const table = new Map<string, Map<string, Option[]>>()
   const visit = (node: AnyStateNode, ancestors: readonly AnyStateNode[]): void => {
     const chain = [node, ...ancestors]
     const children = Object.values(node.states)
     for (const child of children) visit(child, chain)
     if (children.length > 0) return
+    const moves = new Map<string, Option[]>()
+    table.set(nameOf(node), moves)
     for (const owner of chain) {
       for (const [type, transitions] of owner.transitions) {
-        const key = `${nameOf(node)} ${type}`
-        const options = table.get(key) ?? []
+        const options = moves.get(type) ?? []
         for (const { guard, target } of transitions) {
           options.push({ allows: compileGuard(guard), target: target?.[0] && nameOf(leafOf(target[0])) })
         }
-        table.set(key, options)
+        moves.set(type, options)
       }
     }
   }
   visit(root, [])
   return table
-}
-
-export function lookUp(table: Table, from: string, signal: Signal): string {
-  for (const { allows, target } of table.get(`${from} ${signal.type}`) ?? []) {
-    if (allows(signal)) return target ?? from
-  }
-  return from
 }

@@ -7,9 +7,11 @@
  */
 import { z } from 'zod'
 import type { Failure } from './failure.js'
+import type { Json } from './json.js'
 import type { FrozenTree } from './tree.js'
 
-const json = z.json()
+/** Commands are read from JSON text: whatever is there is JSON. */
+const json = z.custom<Json>((value) => value !== undefined)
 const path = z.string().startsWith('/')
 /** `thawTree` looks at what is in it. */
 const tree = z.custom<FrozenTree>(Array.isArray)
@@ -29,6 +31,15 @@ const changes = z.strictObject({
   values: z.array(z.strictObject({ key: z.string(), value: json.exactOptional() })).exactOptional(),
 })
 
+const said = {
+  text: z.string(),
+  role: z.enum(['user', 'system', 'assistant']),
+  delivery: z.enum(['steer', 'new_turn', 'store']),
+  silent: z.literal(true).optional(),
+  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional() }).optional(),
+  attachments: tree.optional(),
+}
+
 const create = z.strictObject({
   kind: z.literal('create'),
   agent: z.string().min(1),
@@ -38,23 +49,17 @@ const create = z.strictObject({
   changes: changes.optional(),
   child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional() }).optional(),
   tree: tree.optional(),
+  /** What it is told first: a child is made and spoken to by one mail. */
+  message: z.strictObject(said).optional(),
 })
 
-const message = z.strictObject({
-  kind: z.literal('message'),
-  text: z.string(),
-  role: z.enum(['user', 'system', 'assistant']),
-  delivery: z.enum(['steer', 'new_turn', 'store']),
-  silent: z.literal(true).optional(),
-  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional() }).optional(),
-  attachments: tree.optional(),
-})
+const message = z.strictObject({ kind: z.literal('message'), ...said })
 
 const reason = z.string().optional()
 
 /** A failure of another version may have a code that this one does not know: it is passed on as it is. */
 const failed = z.custom<Failure>((value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value)
-const outcome = z.union([
+const outcome = z.discriminatedUnion('ok', [
   z.strictObject({ ok: z.literal(true), value: json, whole: z.strictObject({ hash: z.string(), size: z.number() }).exactOptional() }),
   z.strictObject({ ok: z.literal(false), failure: failed }),
 ])

@@ -24,7 +24,7 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
       const { outcome, over } = record
       const child = { child: state.id, reference: state.child?.reference ?? state.id, ...(state.child?.forked && { tree: freezeTree(state.files) }) }
       return record.to.map(({ thread, call }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome: plainOutcome(outcome), ...(call !== undefined && { call }), ...(over && { over }) }),
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, ...(call !== undefined && { call }), ...(over && { over }) }),
       )
     }
     default:
@@ -36,20 +36,12 @@ function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall;
   const key = `${state.id}/${callKey(step, index)}`
   const { thread, agent, text, name, reference, lasting, blocking } = call
   const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : call.reports === 'implicit' ? { thread: state.id } : undefined
-  const message = mail(thread, `${key}/message`, { kind: 'message', role: 'user', text, delivery: 'steer', ...(replyTo && { replyTo }), ...(attachments && { attachments }) })
-  if (!call.create) return [message]
+  const message = { role: 'user' as const, text, delivery: 'steer' as const, ...(replyTo && { replyTo }), ...(attachments && { attachments }) }
+  if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
-  return [mail(thread, `${key}/create`, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }) }, ...(base && { tree: base }) }), message]
+  return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }) }, ...(base && { tree: base }), message })]
 }
 
 function mail(to: string, id: string, command: Command): Send {
   return { to, id, body: sealMail(command) }
-}
-
-type ReportOutcome = Extract<Command, { kind: 'report' }>['outcome']
-
-/** The same, with types that a command can have. */
-function plainOutcome(outcome: unknown): ReportOutcome {
-  const copy: ReportOutcome = JSON.parse(JSON.stringify(outcome))
-  return copy
 }
