@@ -121,6 +121,23 @@ export class CallState implements RuntimeState {
     }
   }
 
+  get schedule(): ToolState['schedule'] {
+    return (name, args, delayMs) => {
+      // Itself too: that is how something is done again and again.
+      if (name !== this.#tool.name) this.#checkUses(name)
+      const found = this.#sheet.find(name)
+      return this.#sheet.schedules.add(name, found && 'args' in found ? checked(found, args) : toJson(args), delayMs)
+    }
+  }
+
+  get schedules(): ToolState['schedules'] {
+    return () => this.#sheet.schedules.list()
+  }
+
+  get unschedule(): ToolState['unschedule'] {
+    return (id) => this.#sheet.schedules.remove(id)
+  }
+
   get queueMessage(): ToolState['queueMessage'] {
     return (text, options) => {
       if (typeof text !== 'string') throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)

@@ -24,6 +24,8 @@ import type { Shelf } from '../src/pool/shelf.js'
 import type { TimeLimit } from '../src/pool/time-limit.js'
 import type { RunCode } from '../src/tools/code.js'
 import { lazyRunCode } from './run-code.js'
+import { createSchedules } from './schedules.js'
+import type { Schedules } from './schedules.js'
 import { createValues } from './values.js'
 import type { Values } from './values.js'
 import { createVoice } from './voice.js'
@@ -49,6 +51,7 @@ export class Worksheet {
   #snapshot: Promise<Snapshot> | undefined
   #copy: WorkingCopy | undefined
   #values: Values | undefined
+  #schedules: Schedules | undefined
   #voice: Voice | undefined
   #runCode: RunCode | undefined
   #queued: Mutable<NonNullable<Returned['queued']>> | undefined
@@ -107,6 +110,10 @@ export class Worksheet {
     return (this.#values ??= createValues(this.job.desk, () => this.#open()))
   }
 
+  get schedules(): Schedules {
+    return (this.#schedules ??= createSchedules(this.values, this.#clock, this.job.idempotencyKey))
+  }
+
   get voice(): Voice {
     return (this.#voice ??= createVoice({ clock: this.#clock, redactor: this.redactor, said: (what) => this.job.said(what) }))
   }
@@ -142,7 +149,11 @@ export class Worksheet {
       outcome: clean,
       ...also,
       ...seen(files?.reads, values?.reads),
-      ...changed(files?.changes, values?.changes.map((change) => (change.value === undefined ? change : { ...change, value: this.#clean(change.value) }))),
+      ...changed({
+        files: files?.changes ?? [],
+        values: values?.changes.map((change) => (change.value === undefined ? change : { ...change, value: this.#clean(change.value) })) ?? [],
+        schedules: this.#schedules?.done().map((change) => (change.op === 'add' ? { ...change, args: this.#clean(change.args) } : change)) ?? [],
+      }),
       ...(files && files.contents.size > 0 && { contents: Array.from(files.contents, ([hash, bytes]) => ({ hash, bytes })) }),
       ...(this.#queued && { queued: this.#queued }),
       ...(this.#messages && { messages: this.#messages }),
@@ -189,7 +200,7 @@ function seen(files: Reads['files'] = [], values: Reads['values'] = []): Pick<Re
   return { reads: { ...(files.length > 0 && { files }), ...(values.length > 0 && { values }) } }
 }
 
-function changed(files: Changes['files'] = [], values: Changes['values'] = []): Pick<Returned, 'changes'> {
-  if (files.length + values.length === 0) return {}
-  return { changes: { ...(files.length > 0 && { files }), ...(values.length > 0 && { values }) } }
+function changed({ files, values, schedules }: Required<Changes>): Pick<Returned, 'changes'> {
+  if (files.length + values.length + schedules.length === 0) return {}
+  return { changes: { ...(files.length > 0 && { files }), ...(values.length > 0 && { values }), ...(schedules.length > 0 && { schedules }) } }
 }

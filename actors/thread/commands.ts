@@ -14,6 +14,7 @@ import { callDeadlineKey, turnDeadlineKey } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { parseCallId } from '../../src/core/message.js'
+import { schedulesIn, schedulesKey } from '../../src/core/schedule.js'
 import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
 import { dueOfChildren, dueReport } from './children.js'
@@ -48,6 +49,8 @@ export type Landing =
   /** Its body waits for its turn. */
   | { readonly kind: 'parked'; readonly step: number; readonly index: number }
   | { readonly kind: 'deadline'; readonly key: string }
+  /** The time of a scheduled call has come; this is the call as its tool is defined now. */
+  | { readonly kind: 'scheduled'; readonly id: string; readonly call: RecordedCall }
 
 const nothing: Decision = { facts: [] }
 
@@ -94,6 +97,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'change':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
+      if (unscheduling(state, command)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no such schedule: its call was queued, or it was taken back`)
       return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
 }
@@ -123,6 +127,7 @@ function answer(state: ThreadState, { call, output, by }: Extract<Order, { kind:
 
 /** Decides what came of an effect. */
 export function land(state: ThreadState, landing: Landing, moment: Moment): Decision {
+  if (landing.kind === 'scheduled') return scheduled(state, landing, moment)
   const { turn } = state
   if (!turn) return nothing
   switch (landing.kind) {
@@ -150,6 +155,19 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       if (landing.key !== turnDeadlineKey(turn.run)) return undecided(state, landing.key, moment)
       return moment.now < (turn.deadlineAt ?? Infinity) ? nothing : { facts: [endTurn(turn, { reason: 'deadline' })] }
   }
+}
+
+/** A schedule is spent by the record that queues its call: it is made once. */
+function scheduled(state: ThreadState, { id, call }: Extract<Landing, { kind: 'scheduled' }>, { now }: Moment): Decision {
+  const known = schedulesIn(state.values[schedulesKey]?.value).find((each) => each.id === id)
+  if (!known || now < known.at) return nothing
+  return { facts: [{ type: 'call.queued', call, run: state.turn?.run ?? id, schedule: id }] }
+}
+
+/** Whether a command takes back what is not there. */
+function unscheduling({ values }: ThreadState, { changes }: Extract<Command, { kind: 'change' }>): boolean {
+  const removed = changes.schedules?.filter(({ op }) => op === 'remove') ?? []
+  return removed.some(({ id }) => !schedulesIn(values[schedulesKey]?.value).some((known) => known.id === id))
 }
 
 /** Told only where it changes something: behind a call that waits for someone. */

@@ -2,8 +2,10 @@
  * Calls in the fold: what a record about one call of the step changes.
  */
 import type { Changes } from '../../src/core/change.js'
+import type { Json } from '../../src/core/json.js'
 import type { Message } from '../../src/core/message.js'
-import type { CallAnswered, CallDecided, CallHeld, CallSettled, ChildReported, Landed } from '../../src/core/record.js'
+import type { CallAnswered, CallDecided, CallHeld, CallQueued, CallSettled, ChildReported, Landed } from '../../src/core/record.js'
+import { applySchedules, schedulesKey } from '../../src/core/schedule.js'
 import { applyChanges } from '../../src/core/tree.js'
 import { childReported } from './children.js'
 import { denied } from './denied.js'
@@ -36,12 +38,30 @@ function keep(state: ThreadState, { changes, queued, messages }: Landed, { step,
   })
 }
 
-export function change(state: ThreadState, { files, values }: Changes, at: number): void {
+export function change(state: ThreadState, { files, values, schedules }: Changes, at: number): void {
   if (files) state.files = applyChanges(state.files, files, at)
-  for (const { key, value } of values ?? []) {
-    const version = (state.values[key]?.version ?? 0) + 1
-    state.values[key] = value === undefined ? { version } : { value, version }
-  }
+  for (const { key, value } of values ?? []) setValue(state, key, value)
+  if (!schedules) return
+  setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
+  // Another one may be the next (TS2).
+  state.wants++
+}
+
+function setValue({ values }: ThreadState, key: string, value: Json | undefined): void {
+  const version = (values[key]?.version ?? 0) + 1
+  values[key] = value === undefined ? { version } : { value, version }
+}
+
+/** Whatever was scheduled will not happen any more. */
+export function dropSchedules(state: ThreadState): void {
+  if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
+}
+
+export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): void {
+  const asked = by ?? schedule
+  const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
+  state.queuedCalls.push({ call, run, notBefore, ...(asked !== undefined && { by: asked }), ...(schedule !== undefined && { scheduled: true }) })
+  if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
 }
 
 export function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {

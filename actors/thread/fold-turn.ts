@@ -8,7 +8,7 @@ import { abandon } from './children.js'
 import { cutOff } from './denied.js'
 import { takeResults } from './results.js'
 import { closeRest, createSlots } from './slots.js'
-import type { ThreadState } from './state.js'
+import type { QueuedCall, ThreadState } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
@@ -85,6 +85,10 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(record.failure && { failure: record.failure }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
-  state.queuedCalls = interrupted.has(record.reason) ? [] : state.queuedCalls.flatMap((queued) => (queued.by === undefined ? [] : [{ ...queued, run: queued.by, notBefore: 0 }]))
+  state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))
   return true
+}
+
+function outlives({ scheduled }: QueuedCall, reason: StopReason): boolean {
+  return scheduled ? reason !== 'terminated' : !interrupted.has(reason)
 }

@@ -14,7 +14,7 @@ import { place } from '../../src/core/attachments.js'
 import { applyChanges, thawTree } from '../../src/core/tree.js'
 import type { FrozenTree } from '../../src/core/tree.js'
 import { abandonAll, childCalled } from './children.js'
-import { answered, change, decided, held, reported, settled } from './fold-calls.js'
+import { answered, change, decided, dropSchedules, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
@@ -73,7 +73,7 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'call.answered':
       return record.step === state.step && answered(state, record)
     case 'call.queued':
-      state.queuedCalls.push({ call: record.call, run: record.run, notBefore: state.turn && state.place.work === 'thinking' ? state.step + 1 : 0, ...(record.by !== undefined && { by: record.by }) })
+      queueCall(state, record)
       return true
     case 'calls.made':
       return makeCalls(state, record)
@@ -93,6 +93,7 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'thread.ended':
     case 'thread.terminated':
       abandonAll(state)
+      dropSchedules(state)
       return true
   }
 }

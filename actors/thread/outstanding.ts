@@ -7,8 +7,10 @@
  * OU3 A call with a side effect is a barrier: it waits for the calls before it, runs alone, and those behind it wait;
  *     one that commutes waits for its intent only. A call that waits for someone holds back later barriers alone (T3).
  */
-import { callDeadlineKey, callKey, modelKey, turnDeadlineKey } from '../../src/core/effect.js'
+import { callDeadlineKey, callKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
+import { firstSchedule, schedulesKey } from '../../src/core/schedule.js'
+import type { Scheduled } from '../../src/core/schedule.js'
 import { createForesight } from './policy.js'
 import { awaitsVerdict, headOf } from './slots.js'
 import type { Slot } from './slots.js'
@@ -18,6 +20,8 @@ import type { ThreadState } from './state.js'
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
   const { turn, place, step, slots } = state
+  const scheduled = nextSchedule(state)
+  if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
   if (!turn) return effects
   if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
   for (const { index, at } of callDeadlines(state)) effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
@@ -78,10 +82,16 @@ function* callDeadlines({ slots }: ThreadState): Generator<{ readonly index: num
 
 /** The earliest instant at which the thread must be told that time is up. */
 export function earliestWake(state: ThreadState): number | undefined {
-  let earliest = state.turn?.deadlineAt
-  if (!state.turn) return undefined
-  for (const { at } of callDeadlines(state)) if (earliest === undefined || at < earliest) earliest = at
-  return earliest
+  const scheduled = nextSchedule(state)?.at
+  if (!state.turn) return scheduled
+  let earliest = Math.min(scheduled ?? Infinity, state.turn.deadlineAt ?? Infinity)
+  for (const { at } of callDeadlines(state)) earliest = Math.min(earliest, at)
+  return earliest === Infinity ? undefined : earliest
+}
+
+/** The call whose time comes first. */
+function nextSchedule({ values }: ThreadState): Scheduled | undefined {
+  return firstSchedule(values[schedulesKey]?.value)
 }
 
 /** A paused thread starts nothing; what already runs may land. */

@@ -73,8 +73,10 @@ export interface QueuedCall {
   readonly run: string
   /** Not before this step: the model is speaking. */
   readonly notBefore: number
-  /** The command that asked for it. */
+  /** The command that asked for it, or the schedule: it is made in a turn of its own if this one ends first. */
   readonly by?: string
+  /** Its time had come: no cancel of the turn that it happens to join takes it away. */
+  readonly scheduled?: true
 }
 
 /** A command that was accepted, as long as a repetition must be recognised. */

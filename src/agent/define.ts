@@ -7,6 +7,7 @@
  */
 import type { z } from 'zod'
 import type { Json } from '../core/json.js'
+import type { Scheduled } from '../core/schedule.js'
 import type { Files } from '../files/port.js'
 import type { RunCode } from '../tools/code.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
@@ -50,6 +51,12 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   invokeTool(name: string, args: unknown): Promise<unknown>
   /** Has another tool called after the calls of this step. The tool must be named in `uses`. */
   queueTool(name: string, args: unknown): void
+  /** Has a tool called after `delayMs`, once, also when the process ended in between: this tool itself, or one that is named in `uses`. Gives the id of the schedule. */
+  schedule(name: string, args: unknown, delayMs: number): string
+  /** What is scheduled in this thread, in order of time. */
+  schedules(): Promise<readonly Scheduled[]>
+  /** Takes a schedule back. False when its call was queued already, or there is none. */
+  unschedule(id: string): Promise<boolean>
   /** Says something to the thread after the calls of this step. */
   queueMessage(text: string, options?: { readonly silent?: boolean }): void
 }

@@ -8,6 +8,7 @@
  * CS3 Contents are named by hash, and their bytes are stored before a record names them.
  */
 import type { Json } from './json.js'
+import type { ScheduleChange } from './schedule.js'
 
 /** How closely a path was looked at; `observe` in tree.ts gives the token of each. */
 export type Look =
@@ -41,7 +42,7 @@ export type FileChange =
   | { readonly op: 'gone'; readonly path: string }
 
 /**
- * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `todo`. Each has a version that
+ * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `todo`, `schedules`. Each has a version that
  * grows with every change; 0 means that it was never set.
  */
 export interface ValueRead {
@@ -63,4 +64,6 @@ export interface Reads {
 export interface Changes {
   readonly files?: readonly FileChange[]
   readonly values?: readonly ValueChange[]
+  /** Calls to be made later; they are in the value `schedules`. */
+  readonly schedules?: readonly ScheduleChange[]
 }

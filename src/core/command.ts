@@ -29,6 +29,14 @@ const changes = z.strictObject({
     )
     .exactOptional(),
   values: z.array(z.strictObject({ key: z.string(), value: json.exactOptional() })).exactOptional(),
+  schedules: z
+    .array(
+      z.discriminatedUnion('op', [
+        z.strictObject({ op: z.literal('add'), id: z.string().min(1), tool: z.string(), args: json, at: z.number().int() }),
+        z.strictObject({ op: z.literal('remove'), id: z.string() }),
+      ]),
+    )
+    .exactOptional(),
 })
 
 const said = {

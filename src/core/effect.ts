@@ -6,6 +6,7 @@
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { Scheduled } from './schedule.js'
 
 export interface ModelEffect {
   readonly kind: 'model'
@@ -29,7 +30,14 @@ export interface DeadlineEffect {
   readonly at: number
 }
 
-export type Effect = ModelEffect | CallEffect | DeadlineEffect
+/** A call that is to be queued when its time has come. */
+export interface ScheduleEffect {
+  readonly kind: 'schedule'
+  readonly key: string
+  readonly scheduled: Scheduled
+}
+
+export type Effect = ModelEffect | CallEffect | DeadlineEffect | ScheduleEffect
 
 export type Outcome =
   /** `whole`: the value was too long to be kept in the journal; this is its beginning as text, the whole is a blob. */
@@ -39,4 +47,5 @@ export type Outcome =
 export const modelKey = (step: number): string => `step/${step}/model`
 export const callKey = (step: number, index: number): string => `step/${step}/call/${index}`
 export const callDeadlineKey = (step: number, index: number): string => `deadline/call/${step}/${index}`
+export const scheduleKey = (id: string): string => `schedule/${id}`
 export const turnDeadlineKey = (run: string): string => `deadline/turn/${run}`

@@ -157,6 +157,8 @@ export interface CallQueued {
   readonly call: RecordedCall
   /** The turn that it joins or starts. */
   readonly run: string
+  /** It was scheduled by this id, and its time has come: the schedule is spent. */
+  readonly schedule?: string
 }
 
 /** A step without a model: the queued calls are made. */

@@ -16,6 +16,7 @@ import type { CheckedAnswer } from '../tools/runtime-tools.js'
 import { toOutcome } from '../tools/outcome.js'
 import { recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
+import { checkSchedules } from './schedules.js'
 
 export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 
@@ -33,7 +34,10 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
 function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
-  if (command.kind === 'change' || command.kind === 'create') return fitting(means, state, command)
+  if (command.kind === 'change' || command.kind === 'create') {
+    const checked = checkSchedules(means, command)
+    return 'refused' in checked ? checked : fitting(means, state, checked)
+  }
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })

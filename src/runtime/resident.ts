@@ -40,6 +40,7 @@ import { answerTopic, asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
 import { maxStepsOf } from './request.js'
+import { awaitSchedule } from './schedules.js'
 import { sendsOf } from './sends.js'
 import { freeze } from './snapshot.js'
 import { createTurns } from './turns.js'
@@ -231,7 +232,7 @@ export class Resident {
   }
 
   #ready(effect: Effect): boolean {
-    if (effect.kind === 'deadline') return true
+    if (effect.kind === 'deadline' || effect.kind === 'schedule') return true
     if (this.#stopped || this.#draining || !mayStart(this.state)) return false
     const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
@@ -248,6 +249,7 @@ export class Resident {
     const wanting: Wanting = { ...this.#wanting, turn, land: landed }
     if (effect.kind === 'call') return runCall(means, wanting, { ...effect, recovered: !this.#begun.delete(effect.key) })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
+    if (effect.kind === 'schedule') return awaitSchedule(means, wanting, effect)
     return callModel(means, wanting, effect)
   }
 

@@ -23,7 +23,7 @@ import { createWorkingCopy } from '../files/working-copy.js'
 import type { WorkingCopy } from '../files/working-copy.js'
 import { post } from './post.js'
 import type { ThreadMeans } from './thread.js'
-import { createFilesWaker } from './wake.js'
+import type { StateWaker } from './wake.js'
 
 /** Others may always be faster; not that often. */
 const mostTries = 50
@@ -34,16 +34,14 @@ export interface ThreadFiles extends Files {
   snapshot(): Promise<Files>
 }
 
-export function createThreadFiles(means: ThreadMeans, thread: string): ThreadFiles {
+export function createThreadFiles(means: ThreadMeans, thread: string, waker: StateWaker): ThreadFiles {
   const { backend, clock, chance } = means
-  const wakeFiles = createFilesWaker(backend, thread)
+  const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
   const copyOf = (tree: DirNode): WorkingCopy => createWorkingCopy(async () => createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
   /** Copies that nothing is written to serve all who look at the same instant. */
   const shown = new WeakMap<DirNode, Files>()
-  /** The last record that our own changes made. */
-  let least = 0
   async function now(): Promise<Files> {
-    const tree = await wakeFiles(least)
+    const tree = await wakeFiles()
     const files = shown.get(tree) ?? copyOf(tree).files
     shown.set(tree, files)
     return files
@@ -52,14 +50,14 @@ export function createThreadFiles(means: ThreadMeans, thread: string): ThreadFil
   const change: Change = async (work) => {
     let before: readonly FileChange[] | undefined
     for (let tries = 1; ; tries++) {
-      const copy = copyOf(await wakeFiles(least))
+      const copy = copyOf(await wakeFiles())
       const value = await work(copy.files, before)
       const { changes, reads } = await stored(means, copy)
       before = changes
       if (changes.length === 0) return value
       try {
         const { seq } = await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
-        least = Math.max(least, seq)
+        waker.wrote(seq)
         return value
       } catch (thrown) {
         if (tries === mostTries || !isSkeinError(thrown) || thrown.data?.['stale'] !== true) throw thrown

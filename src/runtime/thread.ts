@@ -12,6 +12,8 @@ import type { Usage } from '../core/usage.js'
 import { plainJson } from './inbox.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
+import { createThreadSchedules, createThreadValues } from './thread-values.js'
+import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 import { follow } from './follow.js'
 import { decode } from './journal.js'
 import { treeTopic } from './news.js'
@@ -19,7 +21,7 @@ import { post } from './post.js'
 import { createQueue } from './queue.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
-import { wake, wakeWhole } from './wake.js'
+import { createStateWaker, wake, wakeWhole } from './wake.js'
 import { skeinClosed } from './watch.js'
 
 export interface SendOptions {
@@ -39,7 +41,7 @@ export interface EventOptions {
   readonly signal?: AbortSignal
 }
 
-export interface Thread {
+export interface Thread extends ThreadSchedules {
   readonly id: string
   readonly agent: string
   readonly tags: readonly string[]
@@ -65,6 +67,8 @@ export interface Thread {
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
   /** The thread's own files, as they are now. */
   readonly files: ThreadFiles
+  /** Its key-value store. */
+  readonly kv: ThreadValues
   /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
   callTool(name: string, args?: unknown): Promise<Run>
   /** Resolves when the thread is at rest. */
@@ -81,6 +85,7 @@ export interface ThreadMeans {
 export function createThread(means: ThreadMeans, head: StoredHead): Thread {
   const { backend, clock, chance, closed } = means
   const { thread: id, root } = head
+  const waker = createStateWaker(backend, id)
   const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
   const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
@@ -113,7 +118,9 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       return turn && run(turn.run)
     },
     events,
-    files: createThreadFiles(means, id),
+    files: createThreadFiles(means, id, waker),
+    kv: createThreadValues(means, id, waker),
+    ...createThreadSchedules(means, id, waker),
     async callTool(name, args = {}) {
       const { run: joined } = await ask({ kind: 'call', tool: name, args: plainJson(args) })
       return run(joined ?? '')

@@ -6,8 +6,8 @@
  */
 import { fold } from '../../actors/thread/fold.js'
 import { createState } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../backend/port.js'
-import type { DirNode } from '../core/tree.js'
 import { chainStart, createReader } from './journal.js'
 import { thaw } from './snapshot.js'
 import type { Waking } from './snapshot.js'
@@ -37,25 +37,38 @@ async function advance(backend: Backend, { state, chain }: Waking): Promise<Woke
   return { state, chain: reader.chain, folded: state.seq - seq }
 }
 
-/** Gives the files of a thread after the whole journal, time after time; `least`: a record that is known to be in it. */
-export function createFilesWaker(backend: Backend, id: string): (least: number) => Promise<DirNode> {
+/** A thread's state after the whole journal, looked at time after time (WV1). Without its transcript. */
+export interface StateWaker {
+  /** `see` is given the state for as long as it runs, and must keep nothing of it that is changed in place. */
+  look<Seen>(see: (state: ThreadState) => Seen): Promise<Seen>
+  /** A record that is known to be in the journal: whoever looks from now on sees it. */
+  wrote(seq: number): void
+}
+
+export function createStateWaker(backend: Backend, id: string): StateWaker {
   let kept: Waking | undefined
   let turn: Promise<unknown> = Promise.resolve()
-  async function upTo(head: StoredHead | undefined, least: number): Promise<DirNode> {
+  let least = 0
+  async function upTo(head: StoredHead | undefined): Promise<ThreadState> {
     // A thread that was removed and made again is another one.
     const same = head?.createdAt === kept?.state.createdAt ? kept : undefined
-    if (same && same.state.seq >= Math.max(head?.seq ?? 0, least)) return same.state.files
+    if (same && same.state.seq >= Math.max(head?.seq ?? 0, least)) return same.state
     kept = undefined // until it is whole again: folding changes it
     const woken = same ? await advance(backend, same) : await wake(backend, id)
     const { transcript } = woken.state
     woken.state.transcript = { skipped: transcript.skipped + transcript.items.length, items: [] }
     kept = woken
-    return woken.state.files
+    return woken.state
   }
-  return async (least) => {
-    const head = await backend.heads.get(id)
-    const files = turn.then(() => upTo(head, least))
-    turn = Promise.allSettled([files])
-    return files
+  return {
+    async look(see) {
+      const head = await backend.heads.get(id)
+      const seen = turn.then(() => upTo(head)).then(see)
+      turn = Promise.allSettled([seen])
+      return seen
+    },
+    wrote(seq) {
+      least = Math.max(least, seq)
+    },
   }
 }

@@ -29,6 +29,10 @@ export type Happening =
   /** The `pick`-th child that is at work says how it went. */
   | { readonly kind: 'reported'; readonly pick: number; readonly outcome: Outcome; readonly over: boolean }
   | { readonly kind: 'deadline' }
+  /** A call is scheduled, or the first one taken back. */
+  | { readonly kind: 'planned'; readonly op: 'add' | 'remove'; readonly delayMs: number }
+  /** The time of the first scheduled call may have come. */
+  | { readonly kind: 'scheduled' }
   /** Something that has landed lands once more. */
   | { readonly kind: 'again'; readonly pick: number }
 
@@ -84,6 +88,8 @@ const ender: fc.Arbitrary<Order> = fc.oneof(
 )
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('planned' as const), op: fc.constantFrom('add' as const, 'remove' as const), delayMs: fc.nat(3_000) }) },
+  { weight: 2, arbitrary: fc.constant<Happening>({ kind: 'scheduled' }) },
   { weight: 5, arbitrary: message.map((command): Happening => ({ kind: 'command', command })) },
   { weight: 2, arbitrary: ender.map((command): Happening => ({ kind: 'command', command })) },
   {
@@ -153,6 +159,7 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
     const id = `c${index + 1}`
     if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
     else if (happens.kind === 'held') apply(holding(state, happens))
+    else if (happens.kind === 'planned') decide(obey(state, { id, command: planning(state, happens, { id, now }) }, moment()), id)
     else if (happens.kind === 'reported') {
       const order = reporting(state, happens)
       if (order) decide(obey(state, { id, command: order }, moment()), id)
@@ -176,6 +183,11 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
     }
   }
   return { state, records }
+}
+
+function planning(state: ThreadState, { op, delayMs }: Extract<Happening, { kind: 'planned' }>, { id, now }: { readonly id: string; readonly now: number }): Order {
+  const first = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled.id ?? 'none'
+  return { kind: 'change', changes: { schedules: [op === 'add' ? { op, id, tool: 'look', args: {}, at: now + delayMs } : { op, id: first }] } }
 }
 
 function openCalls(state: ThreadState): readonly number[] {
@@ -209,7 +221,7 @@ function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: '
   return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
 }
 
-function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' }>): Landing | undefined {
+function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>): Landing | undefined {
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0
@@ -222,6 +234,10 @@ function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'comm
       const running = runningCalls(state)
       const index = running[happens.pick % Math.max(1, running.length)]
       return index === undefined ? undefined : { kind: 'returned', step: state.step, index, landed: { ...happens.landed, ...(state.slots.items[index]?.again && { again: true }) } }
+    }
+    case 'scheduled': {
+      const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled
+      return next && { kind: 'scheduled', id: next.id, call: { tool: next.tool, args: next.args } }
     }
     case 'deadline': {
       const key = outstanding(state).find(({ kind }) => kind === 'deadline')?.key

@@ -24,6 +24,9 @@ export function toolState(parts: Partial<RuntimeState>): RuntimeState {
     runCode: missing('runCode'),
     invokeTool: missing('invokeTool'),
     queueTool: missing('queueTool'),
+    schedule: missing('schedule'),
+    schedules: missing('schedules'),
+    unschedule: missing('unschedule'),
     queueMessage: missing('queueMessage'),
     ...parts,
   }
