@@ -16,6 +16,7 @@ import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core
 import { freezeTree } from '../../src/core/tree.js'
 import { close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
+import { spentBelow, unreported } from './spending.js'
 import type { Child, EndedTurn, ThreadState } from './state.js'
 
 /** The next call that a child may be called for (KI2). */
@@ -53,11 +54,12 @@ function withAttachments({ slots, files }: ThreadState, index: number): Pick<Chi
 }
 
 /** How this thread's last turn ended, told to whoever asked. */
-export function dueReport({ owed, lastTurn, child }: ThreadState, over: boolean): Fact | undefined {
+export function dueReport(state: ThreadState, over: boolean): Fact | undefined {
+  const { owed, lastTurn, child } = state
   if (!lastTurn || owed.length === 0) return undefined
   const to = owed.filter(({ run }) => run === lastTurn.run).map(({ thread, call }) => ({ thread, ...(call !== undefined && { call }) }))
   if (to.length === 0) return undefined
-  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn), ...((over || child?.lasting === false) && { over: true }) }
+  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn), ...((over || child?.lasting === false) && { over: true }), ...unreported(state) }
 }
 
 function outcomeOf({ reason, text, output, failure: failed }: EndedTurn): Outcome {
@@ -95,12 +97,13 @@ export function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree }: ChildReported): 'answered' | 'noted' | 'unknown' {
+export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, spent }: ChildReported): 'answered' | 'noted' | 'unknown' {
   const child = state.children.get(reference)
   if (!child || child.id !== id) return 'unknown'
   if (child.busy > 0) child.busy--
   if (child.busy === 0) state.working--
   if (over) child.over = true
+  spentBelow(state, spent)
   const place = call === undefined ? undefined : parseCallId(call)
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {

@@ -8,6 +8,7 @@ import { abandon } from './children.js'
 import { cutOff } from './denied.js'
 import { takeResults } from './results.js'
 import { closeRest, createSlots } from './slots.js'
+import { spend } from './spending.js'
 import type { QueuedCall, ThreadState } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
@@ -35,7 +36,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
   const ends = stop ?? endOf(record, state)
   if (ends) turn.stop = ends
-  state.usage = addUsage(state.usage, usage)
+  spend(state, record)
   state.transcript.items.push({
     id: `step_${step}`,
     role: 'assistant',

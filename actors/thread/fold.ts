@@ -115,6 +115,7 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
     }
     case 'report.sent':
       state.owed = state.owed.filter(({ run }) => run !== record.run)
+      state.unreported = []
       return true
   }
 }

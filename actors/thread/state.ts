@@ -14,7 +14,7 @@ import type { Json } from '../../src/core/json.js'
 import { emptyTree } from '../../src/core/tree.js'
 import type { DirNode } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
-import type { Usage } from '../../src/core/usage.js'
+import type { ModelUsage, Usage } from '../../src/core/usage.js'
 import { placeAt } from './place.js'
 import type { Place } from './place.js'
 import type { Tally } from './policy.js'
@@ -130,7 +130,14 @@ export interface ThreadState {
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
   values: Record<string, { readonly value?: Json; readonly version: number }>
   accepted: Map<string, Accepted>
+  /** Its own. */
   usage: Usage
+  /** Of all below, as far as children have reported. */
+  usageBelow: Usage
+  /** Of both, by model. */
+  byModel: ModelUsage[]
+  /** Of a child: what its parent was not told yet. */
+  unreported: ModelUsage[]
   transcript: Transcript
 }
 
@@ -160,6 +167,9 @@ export function createState(id: string): ThreadState {
     values: {},
     accepted: new Map(),
     usage: noUsage,
+    usageBelow: noUsage,
+    byModel: [],
+    unreported: [],
     transcript: { skipped: 0, items: [] },
   }
 }

@@ -4,7 +4,7 @@
  *
  * FY1 A child is at work from its call to its report, as its parent has heard of it: a report that is still on its way is work.
  */
-import type { SkeinEvent } from '../index.js'
+import type { SkeinEvent, Usage } from '../index.js'
 import { childName } from './calls.js'
 import type { ChildCall } from './calls.js'
 
@@ -22,6 +22,7 @@ export type Family = ReturnType<typeof createFamily>
 export function createFamily() {
   const parents = new Map<string, Parent>()
   const references = new Map<string, Reference>()
+  const reported = new Map<string, Usage>()
   const parentOf = (thread: string): Parent => {
     const parent = parents.get(thread) ?? { line: new Map(), working: new Map() }
     parents.set(thread, parent)
@@ -34,15 +35,22 @@ export function createFamily() {
         // A call that only speaks to it does not say its name.
         for (const { child } of event.calls) if (child && (child.create || !references.has(child.thread))) references.set(child.thread, child)
       }
+      if (event.type === 'child.reported') for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
       change(parentOf(event.thread), event)
     },
     /** What its parent calls it. */
     reference: (thread: string): string | undefined => references.get(thread)?.reference,
     /** The same with its name, for people; a thread without a parent is called by its id. */
     label: (thread: string): string => childName(references.get(thread) ?? { reference: thread }),
+    /** What it and all below it have spent, as it has told its parent. */
+    spent: (thread: string): Usage | undefined => reported.get(thread),
     working: (thread: string): readonly string[] => [...parentOf(thread).working.keys()],
     inLine: (thread: string): readonly ChildCall[] => [...parentOf(thread).line.values()],
   }
+}
+
+function added(before: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }, { inputTokens, outputTokens, costUsd }: Usage): Usage {
+  return { inputTokens: before.inputTokens + inputTokens, outputTokens: before.outputTokens + outputTokens, costUsd: before.costUsd + costUsd }
 }
 
 function nameIn(tags: readonly string[]): { readonly name?: string } {

@@ -1,6 +1,6 @@
 /** `skein show`: one thread, its state and its last messages. */
 import type { Command } from 'commander'
-import type { Message, SkeinClient } from '../index.js'
+import type { Message, SkeinClient, ThreadUsage } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { answersTo, awaitedLine, awaitedOf } from './awaited.js'
@@ -39,7 +39,8 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
     ...(info.parent === undefined ? [] : [['parent', info.parent]]),
     ['created', dateTime(info.createdAt)],
     ['updated', dateTime(info.updatedAt)],
-    ['spent', spent(usage)],
+    ['spent', spent(usage.own)],
+    ...spentBelow(usage),
     ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
     ...awaitedOf(info).flatMap((item) => [['waits', awaitedLine(item)], ...answersTo(store, item).map((command) => ['', command])]),
   ]
@@ -47,6 +48,12 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
   for (const message of messages) out.print(`\n${written(out, message)}`)
   return exitCode.ok
+}
+
+/** Only where it says more: there are children, or several models. */
+function spentBelow({ own, subtree, byModel }: ThreadUsage): readonly (readonly string[])[] {
+  const below = subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
+  return [...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${harmless(model)}: ${spent(usage)}`]) : [])]
 }
 
 function written({ paint }: Output, { role, text, at, calls = [], tool, failed, fromCache }: Message): string {

@@ -1,6 +1,6 @@
 /** `skein tree`: a thread and all below it: what each does and waits for, and who waits in line. Reads the store itself. */
 import type { Command } from 'commander'
-import type { SkeinClient, StoredHead } from '../index.js'
+import type { SkeinClient, StoredHead, Usage } from '../index.js'
 import { awaitedOf } from './awaited.js'
 import { childName } from './calls.js'
 import { exitCode } from './exit.js'
@@ -16,6 +16,8 @@ import { subtree } from './subtree.js'
 interface Tree {
   readonly heads: readonly StoredHead[]
   readonly family: Family
+  /** Of each with all below it. */
+  readonly usage: ReadonlyMap<string, Usage>
 }
 
 export function register(command: Command): void {
@@ -28,7 +30,7 @@ async function show({ out }: Around, client: SkeinClient, id: string): Promise<E
   const hosted = await client.hosted()
   if (out.mode === 'json') out.json({ thread: id, ...listing(tree), hosted })
   else {
-    out.print(table([['TREE', 'AGENT', 'STATUS', 'WAITS FOR', 'THREAD'], ...rows(tree, top, '')]))
+    out.print(table([['TREE', 'AGENT', 'STATUS', 'WAITS FOR', 'SPENT', 'THREAD'], ...rows(tree, top, '')]))
     if (!hosted && tree.heads.some(({ rest }) => !rest)) out.note('no host serves this store now; unfinished turns go on when one opens it')
   }
   return exitCode.ok
@@ -40,13 +42,23 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
   // Parents know what their children are called, and who waits in line; the rest need not be read.
   const parents = new Set(heads.flatMap(({ thread, parent, status }) => [...(parent === undefined ? [] : [parent]), ...(status === 'waiting' ? [thread] : [])]))
   for (const parent of parents) for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
-  return { heads, family }
+  return { heads, family, usage: await usageOf(client, heads, family) }
 }
 
-function listing({ heads, family }: Tree) {
+/** Of one that is over its parent knows all of it; the others are asked. */
+async function usageOf(client: SkeinClient, heads: readonly StoredHead[], family: Family): Promise<ReadonlyMap<string, Usage>> {
+  const usage = new Map<string, Usage>()
+  for (const { thread, status } of heads) {
+    const known = status === 'done' ? family.spent(thread) : undefined
+    usage.set(thread, known ?? (await (await client.threads.get(thread)).usage()).subtree)
+  }
+  return usage
+}
+
+function listing({ heads, family, usage }: Tree) {
   const threads = heads.map((head) => {
     const reference = family.reference(head.thread)
-    return { ...head, ...(reference !== undefined && { reference }) }
+    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread) }
   })
   const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...(name !== undefined && { name }), place: ahead + 1 })))
   return { threads, inLine }
@@ -54,14 +66,18 @@ function listing({ heads, family }: Tree) {
 
 /** A child below its parent; behind those that were called, those in line, which are no threads yet. */
 function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly string[])[] {
-  const { heads, family } = tree
+  const { heads, family, usage } = tree
   const below = `${indent}  `
   const line = family.inLine(head.thread)
   return [
-    [`${indent}${family.label(head.thread)}`, head.agent, head.status, waits(tree, head), head.thread],
+    [`${indent}${family.label(head.thread)}`, head.agent, head.status, waits(tree, head), shortly(usage.get(head.thread)), head.thread],
     ...heads.filter(({ parent }) => parent === head.thread).flatMap((child) => rows(tree, child, below)),
-    ...line.map((child, ahead) => [`${below}${childName(child)}`, child.agent, 'in line', `its turn: place ${ahead + 1} of ${line.length}`, '']),
+    ...line.map((child, ahead) => [`${below}${childName(child)}`, child.agent, 'in line', `its turn: place ${ahead + 1} of ${line.length}`, '', '']),
   ]
+}
+
+function shortly({ inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }): string {
+  return `${inputTokens} / ${outputTokens}${costUsd > 0 ? ` · $${costUsd.toFixed(4)}` : ''}`
 }
 
 function waits({ family }: Tree, head: StoredHead): string {

@@ -72,6 +72,9 @@ const outcome = z.discriminatedUnion('ok', [
   z.strictObject({ ok: z.literal(false), failure: failed }),
 ])
 
+const amount = z.number().min(0)
+const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly() })
+
 export const commandSchema = z.discriminatedUnion('kind', [
   create,
   message,
@@ -85,7 +88,7 @@ export const commandSchema = z.discriminatedUnion('kind', [
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
   /** From a child to its parent. */
-  z.strictObject({ kind: z.literal('report'), child: z.string(), reference: z.string(), outcome, call: z.string().exactOptional(), over: z.literal(true).exactOptional(), tree: tree.exactOptional() }),
+  z.strictObject({ kind: z.literal('report'), child: z.string(), reference: z.string(), outcome, call: z.string().exactOptional(), over: z.literal(true).exactOptional(), tree: tree.exactOptional(), spent: spent.exactOptional() }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

@@ -4,6 +4,7 @@
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { FrozenTree } from './tree.js'
+import type { ModelUsage } from './usage.js'
 
 /** A call that another thread answers. */
 export interface ChildCall {
@@ -34,6 +35,11 @@ export interface ReplyTo {
   readonly call?: string
 }
 
+/** What a child and all below it have spent since its last report. */
+export interface Spent {
+  readonly byModel: readonly ModelUsage[]
+}
+
 /** The child of this call was created or spoken to: the mail goes out with this record. */
 export interface ChildCalled {
   readonly type: 'child.called'
@@ -56,6 +62,7 @@ export interface ChildReported {
   readonly over?: true
   /** Its files at the end, where they are a copy of its parent's. */
   readonly tree?: FrozenTree
+  readonly spent?: Spent
 }
 
 /** Children are told to end what nobody waits for any more: the mail goes out with this record. */
@@ -73,4 +80,5 @@ export interface ReportSent {
   readonly to: readonly ReplyTo[]
   readonly outcome: Outcome
   readonly over?: true
+  readonly spent?: Spent
 }

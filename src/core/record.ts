@@ -16,7 +16,7 @@ import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { ChildCall, ChildCalled, ChildReported, ChildrenStopped, ReplyTo, ReportSent } from './record-child.js'
+export type { ChildCall, ChildCalled, ChildReported, ChildrenStopped, ReplyTo, ReportSent, Spent } from './record-child.js'
 
 export const recordVersion = 2
 

@@ -12,7 +12,7 @@ import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { Message } from '../core/message.js'
 import type { StopReason, ThreadRecord } from '../core/record.js'
-import { addUsage, noUsage } from '../core/usage.js'
+import { addUsage, noUsage, sumUsage } from '../core/usage.js'
 import type { Usage } from '../core/usage.js'
 import { follow } from './follow.js'
 import { createAssembly } from './assembly.js'
@@ -26,6 +26,8 @@ export interface RunResult {
   readonly text: string
   readonly stopReason: StopReason
   readonly usage: Usage
+  /** With what children that reported in this turn have spent, and all below them. */
+  readonly subtreeUsage: Usage
   readonly steps: number
   /** In the form of the prompt's `outputSchema`, when it has one. */
   readonly output?: Json
@@ -129,12 +131,13 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
   return new Promise((resolve, reject) => {
     let text = ''
     let usage = noUsage
+    let below = noUsage
     let steps = 0
     let active = false
     let output: Json | undefined
     const end = (stopReason: StopReason, failed?: Failure): void => {
       stop()
-      resolve({ text, usage, steps, stopReason, ...(output !== undefined && { output }), ...(failed && { failure: failed }) })
+      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(failed && { failure: failed }) })
     }
     const take = (record: ThreadRecord): void => {
       if (record.type === 'turn.started') active = record.run === run
@@ -143,7 +146,8 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
         usage = addUsage(usage, record.usage)
         if (record.text !== '') text = record.text
         output = record.calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered ?? output
-      } else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
+      } else if (record.type === 'child.reported' && active) below = addUsage(below, sumUsage(record.spent?.byModel ?? []))
+      else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
       else if (record.type === 'thread.terminated') end('terminated')
     }
     const stop = watch(backend, { root, thread, from: `0.${after}`, closed }, { records: ({ records }) => records.forEach(take), ended: reject })

@@ -21,10 +21,10 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'children.stopped':
       return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason }))
     case 'report.sent': {
-      const { outcome, over } = record
+      const { outcome, over, spent } = record
       const child = { child: state.id, reference: state.child?.reference ?? state.id, ...(state.child?.forked && { tree: freezeTree(state.files) }) }
       return record.to.map(({ thread, call }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, ...(call !== undefined && { call }), ...(over && { over }) }),
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, ...(call !== undefined && { call }), ...(over && { over }), ...(spent && index === 0 && { spent }) }),
       )
     }
     default:

@@ -8,7 +8,8 @@ import type { Answer, Command } from '../core/command.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import type { Message } from '../core/message.js'
-import type { Usage } from '../core/usage.js'
+import { addUsage } from '../core/usage.js'
+import type { ModelUsage, Usage } from '../core/usage.js'
 import { plainJson } from './inbox.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
@@ -41,6 +42,14 @@ export interface EventOptions {
   readonly signal?: AbortSignal
 }
 
+export interface ThreadUsage {
+  readonly own: Usage
+  /** Of it and all below, as far as children have reported: one that is at work counts when it answers. */
+  readonly subtree: Usage
+  /** The same, by model. */
+  readonly byModel: readonly ModelUsage[]
+}
+
 export interface Thread extends ThreadSchedules {
   readonly id: string
   readonly agent: string
@@ -48,7 +57,7 @@ export interface Thread extends ThreadSchedules {
   info(): Promise<StoredHead>
   status(): Promise<string>
   messages(page?: { readonly after?: string; readonly limit?: number; readonly silent?: 'hide' | 'show' }): Promise<readonly Message[]>
-  usage(): Promise<Usage>
+  usage(): Promise<ThreadUsage>
   send(text: string, options?: SendOptions): Run
   /** Stores a message without starting a turn. */
   inject(text: string, options?: { readonly id?: string; readonly role?: 'user' | 'system' | 'assistant'; readonly silent?: boolean }): Promise<void>
@@ -97,7 +106,7 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     info,
     status: async () => (await info()).status,
     messages: (page) => readMessages(backend, id, page),
-    usage: async () => (await wake(backend, id)).state.usage,
+    usage: () => readUsage(backend, id),
     send(text, { id: message = chance.id(), delivery = 'steer', silent } = {}) {
       checkId(message)
       const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, message)
@@ -153,6 +162,11 @@ export function untilClosed(closed: AbortSignal, signal?: AbortSignal): AbortSig
 
 export function missing(id: string): never {
   throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, { data: { thread: id } })
+}
+
+async function readUsage(backend: Backend, id: string): Promise<ThreadUsage> {
+  const { usage: own, usageBelow, byModel } = (await wake(backend, id)).state
+  return { own, subtree: addUsage(own, usageBelow), byModel: byModel.toSorted((a, b) => (a.model < b.model ? -1 : 1)) }
 }
 
 async function readMessages(backend: Backend, id: string, page: Parameters<Thread['messages']>[0] = {}): Promise<readonly Message[]> {

@@ -109,10 +109,10 @@ describe('skein tree', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const rows = stdout.trimEnd().split('\n').map((line) => line.replace(/c_\S+/, 'c_…').replace(/ {3,}/g, '   '))
     expect(rows).toEqual([
-      expect.stringMatching(/^TREE +AGENT +STATUS +WAITS FOR +THREAD$/),
-      expect.stringMatching(/^t1 +editor +waiting +1 child +t1$/),
-      expect.stringMatching(/^ +publisher-1 +publisher +done +c_…$/),
-      expect.stringMatching(/^ +publisher-2 +publisher +awaiting_approval +approval: publish +c_…$/),
+      expect.stringMatching(/^TREE +AGENT +STATUS +WAITS FOR +SPENT +THREAD$/),
+      expect.stringMatching(/^t1 +editor +waiting +1 child +0 \/ 0 +t1$/),
+      expect.stringMatching(/^ +publisher-1 +publisher +done +0 \/ 0 +c_…$/),
+      expect.stringMatching(/^ +publisher-2 +publisher +awaiting_approval +approval: publish +0 \/ 0 +c_…$/),
       expect.stringMatching(/^ +publisher-3 +publisher +in line +its turn: place 1 of 1$/),
     ])
     const [tree] = objects((await skein(['tree', 't1', '--json'])).stdout)
@@ -125,6 +125,18 @@ describe('skein tree', () => {
     await host.close()
     const child = /publisher-2.* (c_\S+)/.exec(stdout)?.[1] ?? ''
     expect((await skein(['tree', child])).stdout).toMatch(/^TREE .*\npublisher-2 +publisher +awaiting_approval .*\n$/)
+  })
+
+  it('C1, O2: what each has spent with all below it; show says it by model', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store) })
+    await (await host.threads.create({ agent: 'lead', id: 't1' })).send('go').result()
+    await host.close()
+    const rows = (await skein(['tree', 't1'])).stdout.replace(/c_\S+/g, 'c_…').split('\n')
+    expect(rows[1]).toMatch(/^t1 +lead +idle +14 \/ 6 +t1$/)
+    expect(rows).toContainEqual(expect.stringMatching(/^ {2}boss-1 +boss +done +5 \/ 2 +c_…$/))
+    expect((await skein(['show', 't1'])).stdout).toMatch(/spent +4 in \/ 2 out tokens\nsubtree +14 in \/ 6 out tokens\n +lead: 4 in \/ 2 out tokens\n +writer: 10 in \/ 4 out tokens\n/)
+    expect(objects((await skein(['tree', 't1', '--json'])).stdout)[0]).toMatchObject({ threads: [{ thread: 't1', usage: { inputTokens: 14 } }, {}, {}, {}] })
   })
 
   it('C1, S2: a child that stays has the name that it was given', async () => {

@@ -16,7 +16,7 @@ onEveryStore('a turn', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', tags: ['x'] })
     const run = thread.send('go')
-    expect(await run.result()).toEqual({ text: 'done', stopReason: 'completed', steps: 2, usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 } })
+    expect(await run.result()).toEqual({ text: 'done', stopReason: 'completed', steps: 2, usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 }, subtreeUsage: { inputTokens: 30, outputTokens: 5, costUsd: 0 } })
     expect((await thread.messages()).map(({ role, text, call }) => [role, text, call])).toEqual([
       ['user', 'go', undefined],
       ['assistant', 'I look.', undefined],
@@ -27,7 +27,7 @@ onEveryStore('a turn', (world) => {
     expect(model.requests.map(({ messages, step }) => [messages.length, step])).toEqual([[1, 0], [4, 1]])
     expect(model.requests[0]).toMatchObject({ system: 'You help.', thread: thread.id, tools: [{ name: 'look' }] })
     expect(await run.toolCalls()).toMatchObject([{ id: 'call_1_0', args: { at: 'a' }, outcome: { ok: true } }, { id: 'call_1_1', args: { at: 'b' } }])
-    expect(await thread.usage()).toEqual({ inputTokens: 30, outputTokens: 5, costUsd: 0 })
+    expect((await thread.usage()).own).toEqual({ inputTokens: 30, outputTokens: 5, costUsd: 0 })
     expect(await thread.info()).toMatchObject({ status: 'idle', rest: true, agent: 'helper', tags: ['x'], root: thread.id, path: [thread.id] })
   })
 
