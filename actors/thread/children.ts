@@ -12,9 +12,10 @@ import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import { failureText, parseCallId, resultText } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
-import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
+import type { ChildCall, ChildCalled, ChildReported, Fact, Gives } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
-import { close, hold, release } from './slots.js'
+import { promptResult } from './prompt-result.js'
+import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
 import { spentBelow, unreported } from './spending.js'
 import type { Child, EndedTurn, ThreadState } from './state.js'
@@ -24,9 +25,9 @@ function nextCall({ slots, working }: ThreadState): number | undefined {
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
     const slot = slots.items[index]
     const child = slot?.call.child
+    if (slot?.outcome && !awaitsVerdict(slot)) continue
     // An ordinary call before it must be settled first.
     if (!slot || !child) return undefined
-    if (slot.outcome) continue
     return working < child.maxParallel ? index : undefined
   }
   return undefined
@@ -59,10 +60,13 @@ export function dueReport(state: ThreadState, over: boolean): Fact | undefined {
   if (!lastTurn || owed.length === 0) return undefined
   const to = owed.filter(({ run }) => run === lastTurn.run).map(({ thread, call }) => ({ thread, ...(call !== undefined && { call }) }))
   if (to.length === 0) return undefined
-  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn), ...((over || child?.lasting === false) && { over: true }), ...unreported(state) }
+  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn, child?.gives), ...((over || child?.lasting === false) && { over: true }), ...unreported(state) }
 }
 
-function outcomeOf({ reason, text, output, failure: failed }: EndedTurn): Outcome {
+function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
+  const { reason, text, output, failure: failed } = ended
+  // What tools queued is the last that it does.
+  if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps')) return promptResult(ended, gives)
   if (reason === 'completed' || reason === 'empty_reply') return { ok: true, value: output ?? text }
   const why = failure('CHILD_FAILED', `it did not finish: ${reason}${failed ? ` (${failed.message})` : ''}${text === '' ? '' : `. It last said: ${text}`}`)
   return { ok: false, failure: failed ? { ...why, cause: failed } : why }

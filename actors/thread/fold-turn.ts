@@ -78,12 +78,12 @@ export function countOf(counts: Readonly<Record<string, number>>, name: string):
 
 export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
-  const { text, output } = state.turn
   abandon(state, state.slots)
   closeRest(state.slots, cutOff(record))
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
-  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(record.failure && { failure: record.failure }) }
+  const { text, output, given } = state.turn
+  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))

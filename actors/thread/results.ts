@@ -12,13 +12,16 @@ import type { ThreadState } from './state.js'
 export function takeResults(state: ThreadState, at: number): void {
   const { slots, step } = state
   drain(slots, (slot, index, outcome) => {
+    if (state.child?.gives && state.turn) (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
       state.archived++
     }
     state.transcript.items.push(resultMessage(slot, outcome, { step, index, at }))
   })
-  if (slots.open === 0) takeQueued(state)
+  if (slots.open > 0) return
+  if (slots.handoff !== undefined) state.agent = slots.handoff
+  takeQueued(state)
 }
 
 /** Where a thread keeps which blob holds the whole of a long result. */

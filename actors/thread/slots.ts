@@ -67,10 +67,13 @@ export interface Slots {
   ordered: boolean
   /** Some call is decided by a deadline. */
   readonly deadlines: boolean
+  /** The agent that takes over when all are answered. */
+  readonly handoff?: string
 }
 
 export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
-  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false }
+  const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, ...(handoff !== undefined && { handoff }) }
   for (const call of calls) {
     if (call.refused) slots.items.push({ call, outcome: { ok: false, failure: call.refused } })
     else if (call.answered !== undefined) slots.items.push({ call, outcome: { ok: true, value: call.answered } })

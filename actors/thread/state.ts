@@ -7,8 +7,9 @@
  *     that a runtime compares effects only then.
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
  */
+import type { Outcome } from '../../src/core/effect.js'
 import type { Message } from '../../src/core/message.js'
-import type { Delivery, RecordedCall, ReplyTo, StopReason } from '../../src/core/record.js'
+import type { Delivery, Gives, RecordedCall, ReplyTo, StopReason } from '../../src/core/record.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { emptyTree } from '../../src/core/tree.js'
@@ -35,6 +36,15 @@ export interface Turn {
   /** What the agent said last, and the output that it gave. */
   text: string
   output?: Json
+  /** What its calls gave, where that is asked for (`Gives`). */
+  given?: Given[]
+}
+
+/** A call that was answered. */
+export interface Given {
+  readonly tool: string
+  readonly args: Json
+  readonly outcome: Outcome
 }
 
 export interface EndedTurn {
@@ -42,6 +52,7 @@ export interface EndedTurn {
   readonly reason: StopReason
   readonly text: string
   readonly output?: Json
+  readonly given?: readonly Given[]
   readonly failure?: Failure
 }
 
@@ -123,7 +134,7 @@ export interface ThreadState {
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
   /** Of a child: what its parent calls it, and whether it stays. */
-  child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true }
+  child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
   owed: Owed[]
   /** Results that were too long for the transcript. */
   archived: number

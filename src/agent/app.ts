@@ -15,7 +15,8 @@ import type { McpDefinition } from '../tools/foreign/server.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
 import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
-import { checkMentions, toolsNamed } from './mentions.js'
+import { agentOfPrompt, toolsNamed } from './callable.js'
+import { checkMentions } from './mentions.js'
 import type { Claim, Mentioned } from './mentions.js'
 import { isReserved } from './reserved.js'
 import { checkForm, isSchema } from './schema.js'
@@ -28,6 +29,7 @@ export { lookalike } from './lookalike.js'
 type JsonSchema = { readonly [key: string]: Json }
 
 export interface Shelves {
+  /** With one for each prompt that may be called (callable.ts). */
   readonly agents: ReadonlyMap<string, AgentDefinition>
   readonly prompts: ReadonlyMap<string, PromptDefinition>
   readonly tools: ReadonlyMap<string, ToolDefinition>
@@ -113,6 +115,7 @@ function admit(app: Filling, definition: Definition, taken: Set<string>): readon
 function stand(app: Filling, definition: Definition): readonly Mistake[] {
   const shelf: Map<string, Definition> = app[`${definition.kind}s`]
   shelf.set(definition.name, definition)
+  if (definition.kind === 'prompt' && definition.exposeAsTool) app.agents.set(agentOfPrompt(definition.name).name, agentOfPrompt(definition.name))
   const shape = definition.kind === 'tool' ? checkShape(definition).map((text) => mistake(definition, text)) : []
   return [...shape, ...describe(app, definition)]
 }

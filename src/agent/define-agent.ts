@@ -35,6 +35,22 @@ export interface SubagentTool {
       }
 }
 
+/** A prompt as a tool of another: calling it makes one request with it, in a thread of its own; its tools run, and that is all. */
+export interface SubpromptTool {
+  /** Name of the prompt. */
+  readonly name: string
+  /** Default true: the result has what it said, or its output. */
+  readonly includeTextResponse?: boolean
+  /** Default false: the result has the calls that it made, with what they gave. */
+  readonly includeToolCalls?: boolean
+  /** Default false: the result has the calls that failed, with why. */
+  readonly includeErrors?: boolean
+  /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where there is a `requiredSchema`. */
+  readonly initUserMessageProperty?: string
+  /** The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a `requiredSchema`. */
+  readonly initAttachmentsProperty?: string
+}
+
 /** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
 export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   /** May be left out in a file of a folder app, which names its definition. */
@@ -42,8 +58,8 @@ export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.Zo
   readonly prompt: string
   /** Name of a model. */
   readonly model: string
-  /** Names of tools; agents that may be called as children. */
-  readonly tools?: readonly (string | SubagentTool)[]
+  /** Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread of their own. */
+  readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'

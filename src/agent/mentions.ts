@@ -5,13 +5,14 @@
  *     nothing.
  */
 import { z } from 'zod'
-import type { Definition, PromptDefinition, SubagentTool, ToolDefinition } from './define.js'
-import type { Mistake, Shelves } from './app.js'
+import type { Mistake } from './app.js'
+import { checkCalled, checkClashes, relation } from './call-checks.js'
+import type { Known } from './call-checks.js'
+import type { Definition, ToolDefinition } from './define.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
 const names = z.array(z.unknown()).transform((list) => list.filter((item) => typeof item === 'string')).optional().catch(undefined)
 
-const relation = z.object({ name: z.string(), files: z.string().optional(), blocking: z.boolean().optional(), resumable: z.unknown() })
 const relations = z.array(z.unknown()).transform((list) => list.flatMap((item) => relation.safeParse(item).data ?? [])).optional().catch(undefined)
 
 /** NM1 */
@@ -43,21 +44,6 @@ export interface Mentioned {
   readonly lookalikes: readonly (Claim & { readonly says: string })[]
 }
 
-/** The tools of a prompt that are tools. */
-export function toolNames({ tools = [] }: PromptDefinition): readonly string[] {
-  return tools.filter((tool) => typeof tool === 'string')
-}
-
-/** The tools of a prompt that are agents. */
-export function subagentsOf({ tools = [] }: PromptDefinition): readonly SubagentTool[] {
-  return tools.filter((tool) => typeof tool !== 'string')
-}
-
-/** Names of tools that the app takes from somewhere: its own, or built in. */
-export function toolsNamed({ prompts, tools }: Pick<Shelves, 'prompts' | 'tools'>): ReadonlySet<string> {
-  return new Set([...[...prompts.values()].flatMap(toolNames), ...[...tools.values()].flatMap((tool) => tool.uses ?? [])])
-}
-
 export function checkMentions({ definitions, builtins, claimed, lookalikes }: Mentioned): readonly Mistake[] {
   const mistakes: Mistake[] = []
   const say = (code: Mistake['code'], definition: Definition, text: string): void => void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
@@ -68,19 +54,24 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
   const [prompts, models, tools] = [there('prompt'), there('model'), there('tool')]
   const builtin = new Set(builtins.map(({ name }) => name))
   const nameable = [...tools, ...builtin, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
-  const missing = (kind: Definition['kind'], name: string, known: Iterable<string>): string => {
+  const missing = (kind: Definition['kind'], name: string, others: Iterable<string>): string => {
     const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
-    return `"${name}"; ${meant?.says ?? `there are: ${listed(known)}`}`
+    return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
+  }
+  const known: Known = {
+    definitions,
+    tools: nameable,
+    claimed: new Set(claimed.filter(({ kind }) => kind === 'agent' || kind === 'prompt').map(({ name }) => name)),
+    meant: new Map(lookalikes.map(({ name, says }) => [name, says])),
   }
   for (const { definition, sideA } of of('agent')) {
     if (sideA && !prompts.has(sideA.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', sideA.prompt, prompts)}`)
   }
   for (const { definition, model, tools: named = [], agents = [], toolChoice } of of('prompt')) {
     if (model !== undefined && !models.has(model)) say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
-    for (const tool of named) if (!tools.has(tool) && !nameable.includes(tool)) say('UNKNOWN_TOOL', definition, `names the tool ${missing('tool', tool, nameable)}`)
+    for (const { code, text } of checkCalled({ named, relations: agents }, known)) say(code, definition, text)
     const callable = [...named, ...agents.map(({ name }) => name)]
     if (toolChoice && !callable.includes(toolChoice.tool)) say('UNKNOWN_TOOL', definition, `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`)
-    for (const text of wrongRelations(definitions, { named, agents })) say('UNKNOWN_AGENT', definition, text)
   }
   for (const { definition, fallback = [] } of of('model')) {
     for (const name of fallback) if (!models.has(name)) say('UNKNOWN_MODEL', definition, `falls back to ${missing('model', name, models)}`)
@@ -91,25 +82,7 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
   // The app's own last: they stand in the place of built-in ones.
   const usable = new Map([...read(builtins), ...of('tool')].map((tool) => [tool.definition.name, tool]))
   for (const { definition, path } of cyclesOf(usable)) say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
-  return mistakes
-}
-
-interface Related {
-  readonly named: readonly string[]
-  readonly agents: readonly z.infer<typeof relation>[]
-}
-
-function wrongRelations(definitions: readonly Definition[], { named, agents }: Related): readonly string[] {
-  const seen = new Set(named)
-  return agents.flatMap(({ name, files, resumable, blocking }) => {
-    const agent = definitions.find((each) => each.kind === 'agent' && each.name === name)
-    const twice = seen.has(name)
-    seen.add(name)
-    if (agent?.kind !== 'agent') return [`names the agent "${name}"; there are: ${listed(definitions.filter(({ kind }) => kind === 'agent').map((each) => each.name))}`]
-    if (!agent.exposeAsTool) return [`names the agent "${name}", which does not say exposeAsTool: true`]
-    if (files === 'fork' && (resumable || blocking === false)) return [`gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and not resumable`]
-    return twice ? [`names "${name}" twice among its tools`] : []
-  })
+  return [...mistakes, ...checkClashes(definitions, builtins)]
 }
 
 function listed(known: Iterable<string>): string {

@@ -32,8 +32,14 @@ const retry = z.strictObject({
   circuitBreakerThreshold: z.number().int().min(1).optional(),
 })
 
-const subagent = z.strictObject({
+/** An agent or a prompt; which fields go with which is in call-checks.ts. */
+const callable = z.strictObject({
   name: z.string(),
+  includeTextResponse: z.boolean().optional(),
+  includeToolCalls: z.boolean().optional(),
+  includeErrors: z.boolean().optional(),
+  initUserMessageProperty: z.string().optional(),
+  initAttachmentsProperty: z.string().optional(),
   blocking: z.boolean().optional(),
   files: z.literal('fork').optional(),
   resumable: z
@@ -84,7 +90,7 @@ const forms = {
     name,
     prompt: z.string(),
     model: z.string(),
-    tools: z.array(z.union([z.string(), subagent])).optional(),
+    tools: z.array(z.union([z.string(), callable])).optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),

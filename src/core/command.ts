@@ -48,6 +48,9 @@ const said = {
   attachments: tree.optional(),
 }
 
+const yes = z.literal(true).exactOptional()
+const gives = z.strictObject({ text: yes, calls: yes, errors: yes, output: yes })
+
 const create = z.strictObject({
   kind: z.literal('create'),
   agent: z.string().min(1),
@@ -55,7 +58,7 @@ const create = z.strictObject({
   parent: z.string().optional(),
   path: z.array(z.string()).min(1),
   changes: changes.optional(),
-  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional() }).optional(),
+  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional() }).optional(),
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
   message: z.strictObject(said).optional(),

@@ -57,6 +57,8 @@ export interface RecordedCall {
   /** It waits for someone from the beginning. */
   readonly hold?: Hold
   readonly child?: ChildCall
+  /** The agent that has the thread when the calls of this step are answered. */
+  readonly handoff?: string
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */

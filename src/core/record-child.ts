@@ -6,6 +6,15 @@ import type { Failure } from './failure.js'
 import type { FrozenTree } from './tree.js'
 import type { ModelUsage } from './usage.js'
 
+/** Of a child that makes one request with a prompt: what of it is the result. */
+export interface Gives {
+  readonly text?: true
+  readonly calls?: true
+  readonly errors?: true
+  /** It must give an output: without one it has failed. */
+  readonly output?: true
+}
+
 /** A call that another thread answers. */
 export interface ChildCall {
   /** The thread: a new one (`create`), or one that was made before. */
@@ -26,6 +35,8 @@ export interface ChildCall {
   readonly reports: 'implicit' | 'explicit'
   /** The child works on a copy of this thread's files, which is merged when it reports. */
   readonly files?: 'fork'
+  /** It is a prompt's, and makes one request. */
+  readonly gives?: Gives
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
 }

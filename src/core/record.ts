@@ -11,12 +11,12 @@
 import type { Changes } from './change.js'
 import type { Failure } from './failure.js'
 import type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
-import type { ChildCalled, ChildReported, ChildrenStopped, ReplyTo, ReportSent } from './record-child.js'
+import type { ChildCalled, ChildReported, ChildrenStopped, Gives, ReplyTo, ReportSent } from './record-child.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { ChildCall, ChildCalled, ChildReported, ChildrenStopped, ReplyTo, ReportSent, Spent } from './record-child.js'
+export type { ChildCall, ChildCalled, ChildReported, ChildrenStopped, Gives, ReplyTo, ReportSent, Spent } from './record-child.js'
 
 export const recordVersion = 2
 
@@ -33,7 +33,7 @@ export interface ThreadCreated {
   /** What it begins with. */
   readonly changes?: Changes
   /** Of a child: what its parent calls it, and whether it stays after its first answer. */
-  readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true }
+  readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
   /** The files that it begins with: a copy of its parent's. */
   readonly tree?: FrozenTree
 }

@@ -25,13 +25,15 @@ export interface Asker {
   readonly threadId: string
   /** Names of the tools that may be called. */
   readonly allowed: ReadonlySet<string>
+  /** All that it is offered, where that is more. */
+  readonly offered?: readonly { readonly name: string }[]
 }
 
 /** A promise only where a definition's function gives one. */
 export function recordCall({ app }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
-    const known = [...asker.allowed].join(', ') || 'none'
+    const known = (asker.offered?.map((each) => each.name) ?? [...asker.allowed]).join(', ') || 'none'
     return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(name)} here; the tools are: ${known}`) }
   }
   const checked = checkArgs(name, tool.args, args)

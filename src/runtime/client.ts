@@ -3,7 +3,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
-import type { BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
+import type { Backend, BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
 import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
@@ -12,6 +12,7 @@ import { noContent } from '../files/contents.js'
 import { follow } from './follow.js'
 import { createInbox } from './inbox.js'
 import type { Inbox } from './inbox.js'
+import { decode } from './journal.js'
 import { post } from './post.js'
 import { firstFiles } from './thread-files.js'
 import { createThread, missing, untilClosed } from './thread.js'
@@ -107,5 +108,12 @@ async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, 
     if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
   }
   const head = existing ?? (await backend.heads.get(id))
-  if (head && head.agent !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+  if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+}
+
+/** Who it was created with: the one who has it now may have taken over. */
+async function firstAgent(backend: Backend, id: string): Promise<string | undefined> {
+  const [entry] = await backend.journal.read(id, { limit: 1 })
+  const [created] = entry ? decode(id, entry) : []
+  return created?.type === 'thread.created' ? created.agent : undefined
 }

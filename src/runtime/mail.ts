@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
+import { agentNames } from '../agent/callable.js'
 import type { Mail } from '../backend/port.js'
 import { commandSchema } from '../core/command.js'
 import type { Command } from '../core/command.js'
@@ -24,7 +25,7 @@ export function openMail(mail: Mail, app: App): { readonly command: Command } | 
   if (!checked.success) return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`) }
   const { command } = checked.data
   if (command.kind === 'create' && !app.agents.has(command.agent)) {
-    const known = [...app.agents.keys()].join(', ') || 'none'
+    const known = agentNames(app).join(', ') || 'none'
     return { refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`) }
   }
   return { command }

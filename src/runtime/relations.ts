@@ -1,23 +1,20 @@
 /**
  * Agents as tools: what a model may ask of children, and what is recorded of it. Everything that a definition decides
  * about a child is decided here, once.
- *
- * RL1 A child's id is made of its parent and the call that asks for it: asking twice is asking once.
- * RL2 Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
 import { z } from 'zod'
-import { countOf } from '../../actors/thread/fold-turn.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
-import type { PromptDefinition, SubagentTool } from '../agent/define.js'
-import { subagentsOf } from '../agent/mentions.js'
-import { callKey } from '../core/effect.js'
+import type { SubagentTool } from '../agent/define.js'
 import { failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { ChildCall, RecordedCall } from '../core/record.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
-import { keyOf } from './calls.js'
+import { newChild } from './child-call.js'
+import type { ChildLimits, Family } from './child-call.js'
+import { attachments, messageArgs } from './opening.js'
+import { toolSpec as spec } from './tool-spec.js'
 
 export interface Relations {
   readonly byName: ReadonlyMap<string, SubagentTool>
@@ -25,18 +22,10 @@ export interface Relations {
   readonly tools: readonly ToolSpec[]
 }
 
-export interface ChildLimits {
-  readonly maxParallelChildren: number
-  readonly maxDepth: number
-}
-
-const attachments = z.array(z.string().startsWith('/')).optional().describe('Absolute paths of your own files and directories that it gets, in /attachments.')
-const messageArgs = z.object({ message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'), attachments })
 const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments })
 const listArgs = z.object({})
 
-export function relationsOf(app: App, prompt: PromptDefinition): Relations {
-  const subagents = subagentsOf(prompt)
+export function relationsOf(app: App, subagents: readonly SubagentTool[]): Relations {
   const lasting = subagents.filter(({ resumable }) => resumable)
   const direct = subagents.filter(({ resumable }) => !resumable)
   const described = (name: string): string => app.agents.get(name)?.toolDescription ?? `The agent ${name}.`
@@ -59,20 +48,6 @@ function createArgs(lasting: readonly SubagentTool[]) {
     message: messageArgs.shape.message,
     attachments,
   })
-}
-
-function spec(name: string, description: string, args: z.ZodType): ToolSpec {
-  const { $schema: _, ...parameters } = z.toJSONSchema(args, { io: 'input' }) as { [key: string]: Json }
-  return { name, description, parameters }
-}
-
-/** What calls of one reply share: references are counted on from the state. */
-export interface Family {
-  readonly state: ThreadState
-  readonly step: number
-  readonly limits: ChildLimits
-  /** Of each agent, asked for in this reply. */
-  readonly asked: Map<string, number>
 }
 
 /** Undefined: the tool is none of these. */
@@ -115,21 +90,19 @@ interface Creation {
   readonly given?: readonly string[]
 }
 
-function create({ state, step, limits, asked }: Family, { index, tool, args, relation, text, name, given }: Creation): RecordedCall {
-  const refuse = (message: string): RecordedCall => ({ tool, args, refused: failure('TOOL_NOT_ALLOWED', message) })
-  if (state.path.length >= limits.maxDepth) return refuse(`agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
-  const before = asked.get(relation.name) ?? 0
+function create(family: Family, { index, tool, args, relation, text, name, given }: Creation): RecordedCall {
+  const { state, limits, asked } = family
   const { maxInstances } = relation.resumable || {}
   if (maxInstances !== undefined) {
     const live = [...state.children].filter(([, { agent, over }]) => agent === relation.name && !over).map(([reference]) => reference)
-    if (live.length + before >= maxInstances) return refuse(`there may be ${maxInstances} of ${relation.name} at once, and there are: ${live.join(', ')}; speak to one of them with subagent_message`)
+    if (live.length + (asked.get(relation.name) ?? 0) >= maxInstances) {
+      return { tool, args, refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${relation.name} at once, and there are: ${live.join(', ')}; speak to one of them with subagent_message`) }
+    }
   }
-  asked.set(relation.name, before + 1)
+  const born = newChild(family, index, relation.name)
+  if ('code' in born) return { tool, args, refused: born }
   const child: ChildCall = {
-    thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
-    create: true,
-    agent: relation.name,
-    reference: `${relation.name}-${countOf(state.named, relation.name) + before + 1}`, // RL2
+    ...born,
     text,
     ...(given && { attachments: given }),
     ...(relation.files && { files: relation.files }),

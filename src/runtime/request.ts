@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
+import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../agent/define.js'
 import { SkeinError } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
@@ -17,11 +18,15 @@ import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
 import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
-import { toolNames } from '../agent/mentions.js'
 import { recordCall } from './calls.js'
-import { recordChildCall, relationsOf } from './relations.js'
-import type { ChildLimits, Family, Relations } from './relations.js'
 import type { Asker, CallDesk } from './calls.js'
+import type { ChildLimits, Family } from './child-call.js'
+import { handoffsOf, recordHandoff } from './handoff.js'
+import type { Handed, Handoffs } from './handoff.js'
+import { promptToolsOf, recordPromptCall } from './prompt-tools.js'
+import type { PromptTools } from './prompt-tools.js'
+import { recordChildCall, relationsOf } from './relations.js'
+import type { Relations } from './relations.js'
 
 const defaultMaxSteps = 100
 /** Reads what was cut. */
@@ -39,6 +44,12 @@ export interface Brief {
   readonly allowedWithArchive: ReadonlySet<string>
   /** Agents that may be called. */
   readonly relations: Relations
+  /** Agents that may take over. */
+  readonly handoffs: Handoffs
+  /** Prompts that may be called. */
+  readonly promptTools: PromptTools
+  /** There is one request, whatever comes of it. */
+  readonly once: boolean
   /** How the turn's output must look. */
   readonly response?: Response
 }
@@ -51,15 +62,19 @@ interface Response {
 
 export function createBrief(app: App, agentName: string): Brief {
   const agent = app.agents.get(agentName)
-  if (!agent) throw new SkeinError('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(agentName)}; it has: ${[...app.agents.keys()].join(', ') || 'none'}`)
+  if (!agent) throw new SkeinError('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`)
   const prompt = app.prompts.get(agent.sideA.prompt)
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
-  const names = toolNames(prompt)
-  const relations = relationsOf(app, prompt)
+  const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
+  const relations = relationsOf(app, subagents)
+  const promptTools = promptToolsOf(app, subprompts)
+  const once = isOfPrompt(agentName)
+  // Nobody could speak after it.
+  const handoffs = handoffsOf(app, once ? [] : others, agentName)
   const response = prompt.outputSchema && responseOf(prompt.outputSchema)
   const spec = (name: string): ToolSpec => ({ name, description: app.tools.get(name)?.description ?? '', parameters: app.parameters.get(name) ?? {} })
-  const tools = [...names.map(spec), ...relations.tools, ...(response ? [response.spec] : [])]
+  const tools = [...names.map(spec), ...relations.tools, ...promptTools.tools, ...handoffs.tools, ...(response ? [response.spec] : [])]
   return {
     agent,
     prompt,
@@ -67,6 +82,9 @@ export function createBrief(app: App, agentName: string): Brief {
     tools,
     allowed: new Set(names),
     relations,
+    handoffs,
+    promptTools,
+    once,
     toolsWithArchive: [...tools, spec(archiveTool)],
     allowedWithArchive: new Set([...names, archiveTool]),
     ...(response && { response }),
@@ -88,7 +106,7 @@ export function toRequest(brief: Brief, state: ThreadState): ModelRequest {
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,
     step: state.turn?.steps ?? 0,
-    ...(toolChoice !== undefined && { toolChoice }),
+    ...(toolChoice !== undefined ? { toolChoice } : brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}),
     ...(parallelToolCalls !== undefined && { parallelToolCalls }),
     ...(reasoning !== undefined && { reasoning }),
   }
@@ -104,18 +122,21 @@ export interface Answered {
 
 export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
-  const asker: Asker = { threadId: state.id, allowed: state.archived > 0 ? brief.allowedWithArchive : brief.allowed }
+  const asker: Asker = { threadId: state.id, ...(state.archived > 0 ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive } : { allowed: brief.allowed, offered: brief.tools }) }
   const family: Family = { state, step, limits: means.childLimits, asked: new Map() }
+  const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call)
     const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { ...call, index }) : undefined
-    return child ?? recordCall(means, asker, call)
+    return child ?? recordPromptCall(brief.promptTools, family, { ...call, index }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
   }
   const calls = reply.calls.map(record)
   const landing = (recorded: readonly RecordedCall[]): Landing => {
     const answered = recorded.some((call) => call.tool === 'response' && call.answered !== undefined)
-    const last = recorded.length > 0 && stepsBefore + 1 >= maxStepsOf(brief)
-    const stop: StopReason | undefined = answered ? 'completed' : last ? 'max_steps' : undefined
+    // The next step would be of the agent that takes over.
+    const last = recorded.length > 0 && stepsBefore + 1 >= maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to))
+    const empty = recorded.length === 0 && reply.text === ''
+    const stop: StopReason | undefined = answered || (brief.once && !empty) ? 'completed' : brief.once ? 'empty_reply' : last ? 'max_steps' : undefined
     return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }) }) }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
@@ -125,8 +146,9 @@ function isRecorded(call: RecordedCall | Promise<RecordedCall>): call is Recorde
   return !(call instanceof Promise)
 }
 
-export function maxStepsOf({ agent }: Brief): number {
-  return agent.sideA.maxSteps ?? defaultMaxSteps
+/** An agent that took over may be gone with another version of the app. */
+export function maxStepsOf(agent: AgentDefinition | undefined): number {
+  return agent?.sideA.maxSteps ?? defaultMaxSteps
 }
 
 /** The last word of a turn in the form that its prompt asks for; what does not fit is told field by field (T12). */

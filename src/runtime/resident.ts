@@ -197,7 +197,7 @@ export class Resident {
 
   #moment() {
     const { means, maxWallClockMs } = this.#options
-    const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.brief(this.state.agent)) : undefined
+    const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.app.agents.get(this.state.agent)) : undefined
     return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, maxBegun: this.#options.maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(maxSteps !== undefined && { maxSteps }) }
   }
 

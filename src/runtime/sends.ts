@@ -34,12 +34,12 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
 
 function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall; readonly base: FrozenTree | undefined }, { step, index, attachments }: ChildCalled): readonly Send[] {
   const key = `${state.id}/${callKey(step, index)}`
-  const { thread, agent, text, name, reference, lasting, blocking } = call
+  const { thread, agent, text, name, reference, lasting, blocking, gives } = call
   const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : call.reports === 'implicit' ? { thread: state.id } : undefined
   const message = { role: 'user' as const, text, delivery: 'steer' as const, ...(replyTo && { replyTo }), ...(attachments && { attachments }) }
   if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
-  return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }) }, ...(base && { tree: base }), message })]
+  return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), message })]
 }
 
 function mail(to: string, id: string, command: Command): Send {

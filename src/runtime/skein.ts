@@ -5,6 +5,7 @@
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
+import { agentNames } from '../agent/callable.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { systemChance, systemClock } from '../core/clock.js'
@@ -117,7 +118,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const client = createClient({ backend, clock, chance })
     return {
       ...client,
-      agents: [...app.agents.keys()],
+      agents: agentNames(app),
       get resident() {
         return host.resident
       },

@@ -53,6 +53,7 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'ask', args: {}, hold: { why: 'person' } },
   { tool: 'writer', args: {}, child: { thread: 'kid-a', create: true, agent: 'writer', reference: 'writer-1', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2 } },
   { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
+  { tool: 'expert', args: {}, answered: 'Handoff complete', handoff: 'expert' },
   { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )

@@ -1,0 +1,42 @@
+/**
+ * A call that a new thread answers, as it is recorded.
+ *
+ * RL1 A child's id is made of its parent and the call that asks for it: asking twice is asking once.
+ * RL2 Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
+ */
+import { countOf } from '../../actors/thread/fold-turn.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import { callKey } from '../core/effect.js'
+import { failure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
+import type { ChildCall } from '../core/record.js'
+import { keyOf } from './calls.js'
+
+export interface ChildLimits {
+  readonly maxParallelChildren: number
+  readonly maxDepth: number
+}
+
+/** What calls of one reply share: references are counted on from the state. */
+export interface Family {
+  readonly state: ThreadState
+  readonly step: number
+  readonly limits: ChildLimits
+  /** Of each agent, asked for in this reply. */
+  readonly asked: Map<string, number>
+}
+
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference'> & { readonly create: true }
+
+/** Counts it as asked for, unless it is too deep. */
+export function newChild({ state, step, limits, asked }: Family, index: number, agent: string): NewChild | Failure {
+  if (state.path.length >= limits.maxDepth) return failure('TOOL_NOT_ALLOWED', `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
+  const before = asked.get(agent) ?? 0
+  asked.set(agent, before + 1)
+  return {
+    thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
+    create: true,
+    agent,
+    reference: `${agent}-${countOf(state.named, agent) + before + 1}`, // RL2
+  }
+}

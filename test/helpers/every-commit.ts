@@ -1,0 +1,76 @@
+/**
+ * A tree of threads, cut off after each of its commits in turn: whatever the store took is there, nothing else is. Whoever opens it
+ * then must end with the same transcripts.
+ */
+import { expect } from 'vitest'
+import type { Definition } from '../../src/agent/define.js'
+import { memory } from '../../src/backend/memory.js'
+import type { BackendSource } from '../../src/backend/port.js'
+import { SkeinError } from '../../src/core/failure.js'
+import { manualClock } from '../../src/core/manual-clock.js'
+import { createSkein } from '../../src/runtime/skein.js'
+import type { Skein } from '../../src/runtime/skein.js'
+import { turn } from './deferred.js'
+import { tapped } from './tap.js'
+import type { Tap } from './tap.js'
+
+/** Makes the app; what its bodies do is pushed to `ran`. */
+type MakeApp = (ran: string[]) => readonly Definition[]
+
+interface Ended {
+  readonly text: string
+  readonly threads: readonly { readonly agent: string; readonly status: string }[]
+}
+
+/** Thread `lead` of agent `lead`, told to go. */
+async function finish(skein: Skein): Promise<Ended> {
+  const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+  const text = await lead.send('go', { id: 'm' }).text()
+  // The last words of children may still be on their way.
+  for (let resting = false; !resting; await turn()) resting = (await skein.threads.list({ root: 'lead' })).threads.every(({ rest }) => rest)
+  const threads = await Promise.all(
+    (await skein.threads.list({ root: 'lead' })).threads.map(async ({ thread, agent, status }) => ({ thread, agent, status, messages: (await (await skein.threads.get(thread)).messages()).map(({ at: _, ...rest }) => rest) })),
+  )
+  return { text, threads: threads.toSorted((a, b) => (a.thread < b.thread ? -1 : 1)) }
+}
+
+/** Runs until the store has taken that many commits, and no further. */
+async function runUntil(source: BackendSource, commits: number, app: readonly Definition[]): Promise<number> {
+  let taken = 0
+  const tap: Tap = { commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))) }
+  const clock = manualClock(1_700_000_000_000)
+  const skein = await createSkein({ app, backend: tapped(source, tap), clock, warn: () => undefined })
+  const ended = skein.threads.create({ agent: 'lead', id: 'lead' }).then((lead) => lead.send('go', { id: 'm' }).result())
+  let over = false
+  ended.then(
+    () => (over = true),
+    () => (over = true),
+  )
+  for (let quietTurns = 0, before = -1; quietTurns < 30 && !over; await turn()) {
+    quietTurns = taken === before ? quietTurns + 1 : 0
+    before = taken
+  }
+  const closed = skein.close()
+  clock.advance(60_000)
+  await closed
+  return taken
+}
+
+/** How it ends when nothing happens to it, and how often it was cut off and ended so all the same. */
+export async function cutAfterEveryCommit(createApp: MakeApp): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
+  const skein = await createSkein({ app: createApp([]), backend: memory() })
+  const expected = await finish(skein)
+  await skein.close()
+  const cuts = await runUntil(memory(), Infinity, createApp([]))
+  const runs: string[][] = []
+  for (let commits = 0; commits < cuts; commits++) {
+    const source = memory()
+    const ran: string[] = []
+    await runUntil(source, commits, createApp(ran))
+    const again = await createSkein({ app: createApp(ran), backend: source, clock: manualClock(1_700_000_100_000) })
+    expect(await finish(again), `after ${commits} commits`).toEqual(expected)
+    await again.close()
+    runs.push(ran)
+  }
+  return { ...expected, cuts, runs }
+}
