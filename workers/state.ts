@@ -15,8 +15,12 @@ import type { RunCode } from '../src/tools/code.js'
 import { archiveReader, callArgs, todoValue } from '../src/tools/runtime-tools.js'
 import type { RuntimeState, TodoValue } from '../src/tools/runtime-tools.js'
 import { merged, shown } from './context.js'
+import { presentFiles } from './present-files.js'
 import type { Context } from './context.js'
 import type { Worksheet } from './worksheet.js'
+
+/** A status is a line, not a report. */
+const longestStatus = 500
 
 /** Runs a tool on the worksheet of the call that asks for it. */
 export type InvokeNested = (sheet: Worksheet, caller: ToolDefinition, asked: { readonly name: string; readonly args: unknown }) => Promise<unknown>
@@ -143,6 +147,27 @@ export class CallState implements RuntimeState {
       if (typeof text !== 'string') throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)
       this.#sheet.message(text, options?.silent === true)
     }
+  }
+
+  get notifyParent(): ToolState['notifyParent'] {
+    return async (text, { attachments = [] } = {}) => {
+      const { text: said, sheet } = this.#toParent('notifyParent', text)
+      const paths = attachments.length > 0 ? await presentFiles(sheet.files, attachments) : []
+      sheet.tell({ text: said, ...(paths.length > 0 && { attachments: paths }) })
+    }
+  }
+
+  get setStatus(): ToolState['setStatus'] {
+    return (text) => {
+      const { text: status, sheet } = this.#toParent('setStatus', text)
+      sheet.tell({ status: status.slice(0, longestStatus) })
+    }
+  }
+
+  #toParent(member: string, text: unknown): { readonly text: string; readonly sheet: Worksheet } {
+    if (typeof text !== 'string') throw new SkeinError('BAD_OPTION', `${member} was given a ${typeof text}; give it a text`)
+    if (!this.#sheet.job.hasParent) throw new SkeinError('TOOL_NOT_ALLOWED', `${this.#tool.name} called ${member}, and thread ${this.threadId} has no parent to speak to: no other thread called it`)
+    return { text, sheet: this.#sheet }
   }
 
   /** The todo list is a value like those of `kv`, for the runtime's own tools. */

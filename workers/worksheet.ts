@@ -13,6 +13,7 @@ import type { Outcome } from '../src/core/effect.js'
 import type { Failure } from '../src/core/failure.js'
 import { toJson } from '../src/core/json.js'
 import type { Json } from '../src/core/json.js'
+import type { Saying } from '../src/core/record.js'
 import { createRedactor } from '../src/core/redact.js'
 import type { Redactor } from '../src/core/redact.js'
 import type { Files } from '../src/files/port.js'
@@ -56,6 +57,7 @@ export class Worksheet {
   #runCode: RunCode | undefined
   #queued: Mutable<NonNullable<Returned['queued']>> | undefined
   #messages: Mutable<NonNullable<Returned['messages']>> | undefined
+  #told: Mutable<NonNullable<Returned['told']>> | undefined
   #preliminaries: Json[] | undefined
 
   constructor(tool: ToolDefinition, job: Job, means: WorksheetMeans) {
@@ -68,7 +70,7 @@ export class Worksheet {
 
   /** Nothing was used, and there is nothing to mask. */
   get blank(): boolean {
-    return !this.#copy && !this.#values && !this.#queued && !this.#messages && !this.#preliminaries && !this.#voice && !this.redactor
+    return !this.#copy && !this.#values && !this.#queued && !this.#messages && !this.#told && !this.#preliminaries && !this.#voice && !this.redactor
   }
 
   get limit(): TimeLimit | undefined {
@@ -132,6 +134,11 @@ export class Worksheet {
     this.#messages.push({ text: this.redactor ? this.redactor.text(text) : text, ...(silent && { silent }) })
   }
 
+  tell(saying: Saying): void {
+    this.#told ??= []
+    this.#told.push('status' in saying ? { status: this.text(saying.status) } : { ...saying, text: this.text(saying.text) })
+  }
+
   preliminary(event: Json): void {
     const clean = this.#clean(event)
     this.#preliminaries ??= []
@@ -157,6 +164,7 @@ export class Worksheet {
       ...(files && files.contents.size > 0 && { contents: Array.from(files.contents, ([hash, bytes]) => ({ hash, bytes })) }),
       ...(this.#queued && { queued: this.#queued }),
       ...(this.#messages && { messages: this.#messages }),
+      ...(this.#told && { told: this.#told }),
       ...(this.#preliminaries && { preliminaries: this.#preliminaries }),
     }
   }

@@ -6,19 +6,18 @@
  * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each other,
  *     `maxParallel` at once, and the rest wait in line (S12).
  * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes nothing but
- *     what is known of the child.
+ *     what is known of the child (reports.ts).
  */
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import { failureText, parseCallId, resultText } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
-import type { ChildCall, ChildCalled, ChildReported, Fact, Gives } from '../../src/core/record.js'
+import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
-import { promptResult } from './prompt-result.js'
 import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
-import { spentBelow, unreported } from './spending.js'
-import type { Child, EndedTurn, ThreadState } from './state.js'
+import { spentBelow } from './spending.js'
+import type { Child, ThreadState } from './state.js'
 
 /** The next call that a child may be called for (KI2). */
 function nextCall({ slots, working }: ThreadState): number | undefined {
@@ -54,24 +53,6 @@ function withAttachments({ slots, files }: ThreadState, index: number): Pick<Chi
   return { refused: failure('TOOL_INPUT_INVALID', `there is no file ${JSON.stringify(found.missing)} to attach; nothing was sent to ${call.reference}. Attachments are absolute paths of your own files.`) }
 }
 
-/** How this thread's last turn ended, told to whoever asked. */
-export function dueReport(state: ThreadState, over: boolean): Fact | undefined {
-  const { owed, lastTurn, child } = state
-  if (!lastTurn || owed.length === 0) return undefined
-  const to = owed.filter(({ run }) => run === lastTurn.run).map(({ thread, call }) => ({ thread, ...(call !== undefined && { call }) }))
-  if (to.length === 0) return undefined
-  return { type: 'report.sent', run: lastTurn.run, to, outcome: outcomeOf(lastTurn, child?.gives), ...((over || child?.lasting === false) && { over: true }), ...unreported(state) }
-}
-
-function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
-  const { reason, text, output, failure: failed } = ended
-  // What tools queued is the last that it does.
-  if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps')) return promptResult(ended, gives)
-  if (reason === 'completed' || reason === 'empty_reply') return { ok: true, value: output ?? text }
-  const why = failure('CHILD_FAILED', `it did not finish: ${reason}${failed ? ` (${failed.message})` : ''}${text === '' ? '' : `. It last said: ${text}`}`)
-  return { ok: false, failure: failed ? { ...why, cause: failed } : why }
-}
-
 /** The record says that the child was called. */
 export function childCalled(state: ThreadState, { index, refused, at }: ChildCalled & { readonly at: number }): boolean {
   const { slots, children } = state
@@ -101,13 +82,14 @@ export function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, spent }: ChildReported): 'answered' | 'noted' | 'unknown' {
+export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent }: ChildReported): 'answered' | 'noted' | 'unknown' {
   const child = state.children.get(reference)
   if (!child || child.id !== id) return 'unknown'
   if (child.busy > 0) child.busy--
   if (child.busy === 0) state.working--
   if (over) child.over = true
   spentBelow(state, spent)
+  if (number !== undefined) child.heard = number
   const place = call === undefined ? undefined : parseCallId(call)
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {
@@ -122,7 +104,8 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
     state.slots.joining++
     return 'noted'
   }
-  if (call === undefined) {
+  if (quiet && !outcome.ok) child.says = failureText(outcome.failure)
+  if (call === undefined && !quiet) {
     const text = `[${reference}] ${outcome.ok ? resultText(outcome.value) : failureText(outcome.failure)}`
     state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at: state.updatedAt, silent: true }, delivery: 'steer' })
   }

@@ -17,9 +17,10 @@ import { parseCallId } from '../../src/core/message.js'
 import { schedulesIn, schedulesKey } from '../../src/core/schedule.js'
 import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
-import { dueOfChildren, dueReport } from './children.js'
+import { dueOfChildren } from './children.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
+import { dueReport } from './reports.js'
 import { headOf } from './slots.js'
 import type { Slot } from './slots.js'
 import { isOver, statusOf } from './state.js'
@@ -88,18 +89,34 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'call':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
-    case 'report': {
-      const { kind: _, ...report } = command
-      const child = state.children.get(report.reference)
-      if (child?.id !== report.child) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${report.reference}`)
-      return { facts: [{ type: 'child.reported', ...report }] }
-    }
+    case 'report':
+    case 'tell':
+      return hear(state, command)
     case 'change':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
       if (unscheduling(state, command)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no such schedule: its call was queued, or it was taken back`)
       return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
+}
+
+function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | 'tell' }>): Decision {
+  const reference = referenceOf(state, command)
+  if (reference === undefined) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${command.reference}`)
+  if (command.kind === 'tell') {
+    const { kind: _, ...told } = command
+    return { facts: [{ type: 'child.told', ...told }] }
+  }
+  const { kind: _, ...report } = command
+  return { facts: [{ type: 'child.reported', ...report, reference }] }
+}
+
+/** A child that could not be made does not know what it is called. */
+function referenceOf({ children }: ThreadState, { reference, child: id }: Extract<Command, { kind: 'report' | 'tell' }>): string | undefined {
+  if (children.get(reference)?.id === id) return reference
+  if (reference !== id) return undefined
+  for (const [each, child] of children) if (child.id === id) return each
+  return undefined
 }
 
 /** The call that someone speaks of, while it waits for that. */
@@ -141,7 +158,7 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
       if (!slot || slot.outcome || landing.landed.again !== slot.again) return nothing
       const { step, index, landed } = landing
-      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages
+      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages ?? landed.told
       return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, ...landed, ...(provisional && { provisional: true }) }] }
     }
     case 'held': {
@@ -191,8 +208,10 @@ function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): 
 export function due(state: ThreadState, moment: Moment): Fact | undefined {
   const { turn, slots } = state
   if (state.seq === 0) return undefined
-  if (!turn) return dueReport(state, isOver(state)) ?? dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment)))
-  if (isOver(state)) return endTurn(turn, { reason: 'terminated' })
+  const report = dueReport(state)
+  if (report) return report
+  if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment)))
+  if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
   if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)

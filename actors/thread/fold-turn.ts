@@ -6,7 +6,7 @@ import type { CallsMade, ModelReplied, StopReason, TurnEnded, TurnStarted } from
 import { addUsage, noUsage } from '../../src/core/usage.js'
 import { abandon } from './children.js'
 import { cutOff } from './denied.js'
-import { takeResults } from './results.js'
+import { read, takeResults } from './results.js'
 import { closeRest, createSlots } from './slots.js'
 import { spend } from './spending.js'
 import type { QueuedCall, ThreadState } from './state.js'
@@ -18,7 +18,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { run, at, deadlineAt } = record
   state.turn = { run, startedAt: at, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
   const own = state.queue.findIndex(({ message }) => message.id === run)
-  for (const { message } of state.queue.splice(0, own + 1)) state.transcript.items.push(message)
+  for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
   return true
 }
 
@@ -83,7 +83,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   const { text, output, given } = state.turn
-  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }) }
+  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }), ...(record.detail !== undefined && { detail: record.detail }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))

@@ -10,9 +10,8 @@
 import { broken } from '../../src/core/failure.js'
 import type { Message } from '../../src/core/message.js'
 import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/record.js'
-import { place } from '../../src/core/attachments.js'
-import { applyChanges, thawTree } from '../../src/core/tree.js'
-import type { FrozenTree } from '../../src/core/tree.js'
+import { thawTree } from '../../src/core/tree.js'
+import { attached } from './attach.js'
 import { abandonAll, childCalled } from './children.js'
 import { answered, change, decided, dropSchedules, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
@@ -20,12 +19,13 @@ import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
 import { isStuck } from './outstanding.js'
-import { takeResults } from './results.js'
+import { childTold, parentTold } from './reports.js'
+import { read, takeResults } from './results.js'
 import { begin, fill, firstHeld, park, unbegin } from './slots.js'
 import type { ThreadState } from './state.js'
 
 /** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
-const quiet: ReadonlySet<ThreadRecord['type']> = new Set(['call.returned', 'call.settled', 'call.parked'])
+const quiet: ReadonlySet<ThreadRecord['type']> = new Set(['call.returned', 'call.settled', 'call.parked', 'child.told', 'parent.told'])
 
 const dayMs = 24 * 60 * 60 * 1000
 
@@ -79,8 +79,10 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return makeCalls(state, record)
     case 'child.called':
     case 'child.reported':
+    case 'child.told':
     case 'children.stopped':
     case 'report.sent':
+    case 'parent.told':
       return absorbOfChildren(state, record)
     case 'thread.changed':
       change(state, record.changes, record.at)
@@ -92,13 +94,14 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return true
     case 'thread.ended':
     case 'thread.terminated':
+      if ('reason' in record && record.reason !== undefined) state.endedFor = record.reason
       abandonAll(state)
       dropSchedules(state)
       return true
   }
 }
 
-type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'children.stopped' | 'report.sent' }>
+type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' }>
 
 function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
   switch (record.type) {
@@ -113,10 +116,15 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       state.toStop = state.toStop.filter(({ child }) => !told.has(child))
       return true
     }
+    case 'child.told':
+      return childTold(state, record)
     case 'report.sent':
-      state.owed = state.owed.filter(({ run }) => run !== record.run)
+      state.owed = state.owed.filter(({ run = record.run }) => run !== record.run)
+      state.told += record.to.length
       state.unreported = []
       return true
+    case 'parent.told':
+      return parentTold(state, record)
   }
 }
 
@@ -155,18 +163,10 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
-  if (replyTo) state.owed.push({ ...replyTo, run: record.run ?? id })
-  const attachments = record.attachments && attach(state, record.attachments, at)
-  const said = attachments ? `${text}\n\n[attached: ${attachments.join(', ')}]` : text
+  if (replyTo) state.owed.push({ ...replyTo, message: id })
+  const { text: said, attachments } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }) })
   const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }) }
-  if (delivery === 'store' && !state.turn) state.transcript.items.push(message)
+  if (delivery === 'store' && !state.turn) read(state, message)
   else state.queue.push({ message, delivery })
   return true
-}
-
-/** AH1: the paths at which they are now. */
-function attach(state: ThreadState, frozen: FrozenTree, at: number): readonly string[] {
-  const { changes, paths } = place(state.files, thawTree(frozen))
-  state.files = applyChanges(state.files, changes, at)
-  return paths
 }

@@ -102,7 +102,7 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
-  if (state.toStop.length > 0 || (!turn && state.owed.length > 0)) return false
+  if (state.toStop.length > 0 || state.untold.length > 0 || (!turn && state.owed.length > 0)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

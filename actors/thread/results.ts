@@ -38,13 +38,20 @@ export function resultMessage({ call, text, verdict, edited }: Slot, outcome: Ou
   }
 }
 
+/** A message enters the transcript: whoever waits for an answer to it waits for this turn's. */
+export function read({ transcript, owed, turn }: ThreadState, message: Message): void {
+  transcript.items.push(message)
+  if (owed.length === 0 || !turn) return
+  for (const each of owed) if (each.message === message.id) each.run ??= turn.run
+}
+
 function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {
     // Nobody would answer in a turn that is about to end.
     if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && state.turn?.stop)) rest.push(queued)
-    else state.transcript.items.push(queued.message)
+    else read(state, queued.message)
   }
   state.queue = rest
 }

@@ -9,7 +9,7 @@
  */
 import type { Outcome } from '../../src/core/effect.js'
 import type { Message } from '../../src/core/message.js'
-import type { Delivery, Gives, RecordedCall, ReplyTo, StopReason } from '../../src/core/record.js'
+import type { Delivery, Gives, RecordedCall, ReplyTo, Saying, StopReason } from '../../src/core/record.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { emptyTree } from '../../src/core/tree.js'
@@ -54,6 +54,8 @@ export interface EndedTurn {
   readonly output?: Json
   readonly given?: readonly Given[]
   readonly failure?: Failure
+  /** Why someone ended it. */
+  readonly detail?: string
 }
 
 /** A child as its parent knows it. */
@@ -65,11 +67,18 @@ export interface Child {
   /** Messages that it has not reported on. */
   busy: number
   over?: true
+  /** The number of its last mail. */
+  heard?: number
+  /** What it says that it is doing. */
+  says?: string
 }
 
 /** Who wants to hear how a turn of this thread ended. */
 export interface Owed extends ReplyTo {
-  readonly run: string
+  /** The message that asked for it. */
+  readonly message: string
+  /** The turn that has read it. */
+  run?: string
 }
 
 export interface Queued {
@@ -136,6 +145,14 @@ export interface ThreadState {
   /** Of a child: what its parent calls it, and whether it stays. */
   child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
   owed: Owed[]
+  /** What bodies have said to the parent, and what was not sent yet. */
+  untold: Saying[]
+  /** Mails that were sent to the parent. */
+  told: number
+  /** What this thread told its parent that it is doing. */
+  says?: string
+  /** Why it was terminated. */
+  endedFor?: string
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -174,6 +191,8 @@ export function createState(id: string): ThreadState {
     working: 0,
     toStop: [],
     owed: [],
+    untold: [],
+    told: 0,
     archived: 0,
     values: {},
     accepted: new Map(),

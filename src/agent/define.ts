@@ -59,6 +59,13 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   unschedule(id: string): Promise<boolean>
   /** Says something to the thread after the calls of this step. */
   queueMessage(text: string, options?: { readonly silent?: boolean }): void
+  /**
+   * Says something to the thread that called this one. Attachments are paths of this thread's files and directories, which it
+   * finds in its own `/attachments`; one that is not there is an error, and nothing is sent.
+   */
+  notifyParent(text: string, options?: { readonly attachments?: readonly string[] }): Promise<void>
+  /** What this thread is doing, as the list of its parent's children shows it. */
+  setStatus(text: string): void
 }
 
 export interface CachePolicy<Args = unknown> {

@@ -45,6 +45,12 @@ export interface Head {
   /** The earliest deadline that the thread waits for. */
   readonly wakeAt?: number
   readonly pending?: readonly Pending[]
+  /** What its parent calls it. */
+  readonly reference?: string
+  /** For people. */
+  readonly name?: string
+  /** What it says that it is doing. */
+  readonly says?: string
   readonly createdAt: number
   readonly updatedAt: number
 }

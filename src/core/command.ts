@@ -4,6 +4,7 @@
  *
  * CM1 A command has an id given by its sender; the same id twice is one command with one answer.
  * CM2 A command has an answer, given after its records are durable: accepted, or refused with a failure.
+ * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came early waits.
  */
 import { z } from 'zod'
 import type { Failure } from './failure.js'
@@ -44,7 +45,7 @@ const said = {
   role: z.enum(['user', 'system', 'assistant']),
   delivery: z.enum(['steer', 'new_turn', 'store']),
   silent: z.literal(true).optional(),
-  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional() }).optional(),
+  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() }).optional(),
   attachments: tree.optional(),
 }
 
@@ -77,6 +78,7 @@ const outcome = z.discriminatedUnion('ok', [
 
 const amount = z.number().min(0)
 const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly() })
+const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
 
 export const commandSchema = z.discriminatedUnion('kind', [
   create,
@@ -90,8 +92,20 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
-  /** From a child to its parent. */
-  z.strictObject({ kind: z.literal('report'), child: z.string(), reference: z.string(), outcome, call: z.string().exactOptional(), over: z.literal(true).exactOptional(), tree: tree.exactOptional(), spent: spent.exactOptional() }),
+  /** From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last number is kept (CM3). */
+  z.strictObject({
+    kind: z.literal('report'),
+    child: z.string(),
+    reference: z.string(),
+    outcome,
+    call: z.string().exactOptional(),
+    over: z.literal(true).exactOptional(),
+    tree: tree.exactOptional(),
+    quiet: z.literal(true).exactOptional(),
+    number: z.number().int().positive().exactOptional(),
+    spent: spent.exactOptional(),
+  }),
+  z.strictObject({ kind: z.literal('tell'), child: z.string(), reference: z.string(), words: z.array(word), number: z.number().int().positive() }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

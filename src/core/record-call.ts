@@ -5,7 +5,7 @@ import type { Changes, Reads } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
-import type { ChildCall } from './record-child.js'
+import type { ChildCall, Saying } from './record-child.js'
 
 export type StopReason =
   | 'completed'
@@ -91,6 +91,8 @@ export interface Landed {
   /** Calls to be made after those of this step. */
   readonly queued?: readonly RecordedCall[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** What it says to the parent of its thread. */
+  readonly told?: readonly Saying[]
   /** All events of a generator. */
   readonly preliminaries?: readonly Json[]
 }

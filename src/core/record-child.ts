@@ -44,12 +44,20 @@ export interface ChildCall {
 export interface ReplyTo {
   readonly thread: string
   readonly call?: string
+  /** The child speaks for itself: how its turn ended is noted there, and told to nobody. */
+  readonly quiet?: true
 }
 
 /** What a child and all below it have spent since its last report. */
 export interface Spent {
   readonly byModel: readonly ModelUsage[]
 }
+
+/** What a child says to its parent by itself: something to be read, or what it is doing. */
+export type Word = { readonly text: string; readonly attachments?: FrozenTree } | { readonly status: string }
+
+/** The same as a body says it: attachments are paths of its thread's files, taken when the call counts. */
+export type Saying = { readonly text: string; readonly attachments?: readonly string[] } | { readonly status: string }
 
 /** The child of this call was created or spoken to: the mail goes out with this record. */
 export interface ChildCalled {
@@ -74,6 +82,25 @@ export interface ChildReported {
   /** Its files at the end, where they are a copy of its parent's. */
   readonly tree?: FrozenTree
   readonly spent?: Spent
+  /** It speaks for itself: the model is not told. */
+  readonly quiet?: true
+  /** Mail from one child is numbered from 1. */
+  readonly number?: number
+}
+
+/** A child has said something by itself. */
+export interface ChildTold {
+  readonly type: 'child.told'
+  readonly child: string
+  readonly reference: string
+  readonly words: readonly Word[]
+  readonly number: number
+}
+
+/** This thread has said something to its parent by itself: the mail goes out with this record. */
+export interface ParentTold {
+  readonly type: 'parent.told'
+  readonly words: readonly Word[]
 }
 
 /** Children are told to end what nobody waits for any more: the mail goes out with this record. */

@@ -11,12 +11,12 @@
 import type { Changes } from './change.js'
 import type { Failure } from './failure.js'
 import type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
-import type { ChildCalled, ChildReported, ChildrenStopped, Gives, ReplyTo, ReportSent } from './record-child.js'
+import type { ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent } from './record-child.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { ChildCall, ChildCalled, ChildReported, ChildrenStopped, Gives, ReplyTo, ReportSent, Spent } from './record-child.js'
+export type { ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, Saying, Spent, Word } from './record-child.js'
 
 export const recordVersion = 2
 
@@ -122,8 +122,10 @@ export type Fact =
   | CallsMade
   | ChildCalled
   | ChildReported
+  | ChildTold
   | ChildrenStopped
   | ReportSent
+  | ParentTold
   | ThreadChanged
   | TurnEnded
   | ThreadPaused

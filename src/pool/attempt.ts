@@ -45,7 +45,7 @@ export interface AttemptMeans {
 }
 
 function toTask(job: Job, timed: boolean): WorkerTask {
-  const { tool, args, threadId, idempotencyKey, run, env } = job
+  const { tool, args, threadId, idempotencyKey, hasParent, run, env } = job
   const { given } = job.desk
   return {
     call: 0,
@@ -53,6 +53,7 @@ function toTask(job: Job, timed: boolean): WorkerTask {
     args,
     threadId,
     idempotencyKey,
+    ...(hasParent && { hasParent }),
     ...(run.part !== 'execute' && { run }),
     ...(Object.keys(env).length > 0 && { env }),
     ...(given && { given }),

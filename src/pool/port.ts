@@ -8,6 +8,7 @@ import type { Cancel } from '../core/cancel.js'
 import type { Changes, Reads } from '../core/change.js'
 import type { Outcome } from '../core/effect.js'
 import type { Json } from '../core/json.js'
+import type { Saying } from '../core/record.js'
 import type { FileSource } from '../files/port.js'
 
 /** Which function of the tool runs. */
@@ -50,6 +51,8 @@ export interface Job {
   readonly tool: string
   readonly args: Json
   readonly threadId: string
+  /** Its thread answers another one. */
+  readonly hasParent?: boolean
   readonly idempotencyKey: string
   readonly cancel: Cancel
   readonly run: Part
@@ -76,6 +79,8 @@ export interface Returned {
   readonly contents?: readonly NewContent[]
   readonly queued?: readonly { readonly tool: string; readonly args: Json }[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** For the parent of the thread. */
+  readonly told?: readonly Saying[]
   /** All events of a generator, in order. */
   readonly preliminaries?: readonly Json[]
   /** `onToolCalled` gave null: a person must answer. */

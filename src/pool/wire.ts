@@ -12,7 +12,7 @@ import type { Shown, Usage } from '../files/port.js'
 import type { Job, NewContent, Part, Returned, Said, ValueAt } from './port.js'
 
 /** A call, with as little as possible: most of what a message costs is its size. */
-export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'idempotencyKey'> {
+export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
   /** Default: `execute`. */
   readonly run?: Part
   readonly env?: Job['env']

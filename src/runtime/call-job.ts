@@ -91,6 +91,10 @@ export class CallJob implements Job {
     return this.#start.wanting.state
   }
 
+  get hasParent(): boolean {
+    return this.state.child !== undefined
+  }
+
   /** CJ1 */
   get idempotencyKey(): string {
     const { step, index } = this.#start.effect

@@ -21,9 +21,16 @@ export function headOf(state: ThreadState): Head {
     createdAt: state.createdAt,
     updatedAt: state.updatedAt,
     ...(state.parent !== undefined && { parent: state.parent }),
+    ...(state.child && nameOf(state, state.child)),
     ...(wake !== undefined && { wakeAt: wake }),
     ...(state.turn && state.slots.held > state.slots.heldByChildren && { pending: state.slots.items.flatMap((slot, index) => pendingOf(slot, callId(state.step, index))) }),
   }
+}
+
+/** As its parent and people know it. */
+function nameOf({ tags, says }: ThreadState, { reference }: { readonly reference: string }): Pick<Head, 'reference' | 'name' | 'says'> {
+  const tag = tags.find((each) => each.startsWith('name:'))
+  return { reference, ...(tag !== undefined && { name: tag.slice('name:'.length) }), ...(says !== undefined && { says }) }
 }
 
 function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {

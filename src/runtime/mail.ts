@@ -19,6 +19,11 @@ export function sealMail(command: Command): Json {
   return { command } as unknown as Json
 }
 
+/** The command, if it is one. */
+export function readMail(body: Json): Command | undefined {
+  return bodySchema.safeParse(body).data?.command
+}
+
 /** The command, or why this host cannot even ask the thread. */
 export function openMail(mail: Mail, app: App): { readonly command: Command } | { readonly refused: Failure } {
   const checked = bodySchema.safeParse(mail.body)

@@ -76,7 +76,7 @@ function recordLasting(lasting: readonly SubagentTool[], family: Family, { index
 }
 
 function listed({ children }: ThreadState): Json {
-  return [...children].filter(([, { lasting: stays }]) => stays).map(([reference, { agent, name = '', busy, over }]) => ({ reference, agent, name, status: over ? 'done' : busy > 0 ? 'working' : 'waiting for a message' }))
+  return [...children].filter(([, { lasting: stays }]) => stays).map(([reference, { agent, name = '', busy, over, says }]) => ({ reference, agent, name, status: over ? 'done' : busy > 0 ? 'working' : 'waiting for a message', ...(says !== undefined && { says }) }))
 }
 
 interface Creation {

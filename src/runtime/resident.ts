@@ -14,6 +14,7 @@
 import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
+import { turnOf } from '../../actors/thread/reports.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
@@ -23,7 +24,7 @@ import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
-import { failure, fromFailure, toFailure } from '../core/failure.js'
+import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
 import { runCall } from './call.js'
@@ -34,17 +35,17 @@ import { pack } from './journal.js'
 import { openMail } from './mail.js'
 import { toOrder } from './orders.js'
 import type { Ordered } from './orders.js'
-import { createOutbox } from './outbox.js'
+import { createOutbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
-import { answerTopic, asSignal, treeTopic } from './news.js'
+import { asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
 import { maxStepsOf } from './request.js'
 import { awaitSchedule } from './schedules.js'
-import { sendsOf } from './sends.js'
+import { refusalsOf, sendsOf } from './sends.js'
 import { freeze } from './snapshot.js'
 import { createTurns } from './turns.js'
-import { wakeWhole } from './wake.js'
+import { hydrate } from './wake.js'
 import type { Woken } from './wake.js'
 
 export interface ResidentOptions {
@@ -81,6 +82,8 @@ export class Resident {
   #reconciled = -1
   readonly #outbox = createOutbox()
   #lastMail = 0
+  /** Mail of children whose turn has not come; it stays in the box. */
+  #early: StoredMail[] = []
   #readingMail = false
   /** Mail that a definition's function is asked about. */
   #aside = 0
@@ -162,13 +165,19 @@ export class Resident {
   }
 
   #take(mail: StoredMail): void {
-    this.#lastMail = mail.number
+    this.#lastMail = Math.max(this.#lastMail, mail.number)
     const known = this.state.accepted.get(mail.id)
     if (known) return this.#answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
     const { means } = this.#options
     const opened = openMail(mail, means.app)
+    const turn = 'command' in opened ? turnOf(this.state, opened.command) : 'now'
+    if (turn === 'early') return void this.#early.push(mail)
+    if (turn === 'heard') return this.#answer(mail, { ok: true, seq: this.state.seq })
     const ordered = 'refused' in opened ? opened : toOrder(means, this.state, opened.command)
-    if (!(ordered instanceof Promise)) return this.#obey(mail, ordered)
+    if (!(ordered instanceof Promise)) {
+      this.#obey(mail, ordered)
+      return this.#takeEarly()
+    }
     // A definition's own function takes its time: other mail is not kept waiting. Until then this one stays in the box.
     this.#aside++
     void ordered.then((given) => {
@@ -178,9 +187,20 @@ export class Resident {
     })
   }
 
+  /** RP3 */
+  #takeEarly(): void {
+    if (this.#early.length === 0) return
+    const early = this.#early
+    this.#early = []
+    for (const mail of early) this.#take(mail)
+  }
+
   #obey(mail: StoredMail, ordered: Ordered): void {
     const decision = 'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
-    this.#answer(mail, this.#obeyed(mail.id, decision))
+    // What is numbered is known by its number.
+    const numbered = 'order' in ordered && 'number' in ordered.order && ordered.order.number !== undefined
+    if ('refused' in decision) this.#outbox.send(refusalsOf(this.state, mail, decision.refused))
+    this.#answer(mail, this.#obeyed(mail.id, decision, numbered))
   }
 
   #answer(mail: StoredMail, answer: Answer): void {
@@ -188,9 +208,9 @@ export class Resident {
     this.#options.dirty(this)
   }
 
-  #obeyed(id: string, decision: Decision): Answer {
+  #obeyed(id: string, decision: Decision, numbered: boolean): Answer {
     if ('refused' in decision) return { ok: false, failure: decision.refused }
-    this.#apply(decision.facts, id)
+    this.#apply(decision.facts, numbered ? undefined : id)
     const run = this.state.accepted.get(id)?.run
     return { ok: true, seq: this.state.seq, ...(run && { run }) }
   }
@@ -286,10 +306,7 @@ export class Resident {
   /** What cannot be read ends the residence, not the turn: the history is still to be had from a back-up (TH5). */
   async #hydrate(): Promise<void> {
     try {
-      const { state } = await wakeWhole(this.#options.backend, this.id)
-      const { transcript } = this.state
-      transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
-      transcript.skipped = 0
+      await hydrate(this.#options.backend, this.state)
     } catch (thrown) {
       this.stop(toFailure(thrown, 'STORE_FAILED'))
       throw thrown
@@ -334,20 +351,12 @@ export class Resident {
     if (last && signals.heard(topic)) {
       signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position: what.position, records: what.records }))
     }
-    for (const { command, answer } of what.replies) this.#reply(command, answer)
+    for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
     this.#sinceSnapshot += what.records.length
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
     if (this.#outbox.full) this.#options.dirty(this)
     this.#reconciler.startReady()
     this.#settle()
-  }
-
-  /** A refusal that nobody waits for any more (it was kept without a host) is told here, or nobody would hear of it. */
-  #reply(command: string, answer: Answer): void {
-    const { signals } = this.#options.backend
-    const topic = answerTopic(command)
-    if (!answer.ok && !signals.heard(topic)) this.#options.warn(`thread ${this.id} refused a command that was kept for it`, fromFailure(answer.failure))
-    signals.publish(topic, asSignal(answer))
   }
 
   #settle(): void {

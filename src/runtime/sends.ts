@@ -2,15 +2,19 @@
  * What goes out with a record: mail to children and parents. Made from the record and the state it was folded into, so the
  * same mail is found again in the journal; its id names the effect, so that sending twice is sending once.
  */
+import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Send } from '../backend/port.js'
+import type { Send, StoredMail } from '../backend/port.js'
 import type { Command } from '../core/command.js'
 import { callKey } from '../core/effect.js'
+import type { Outcome } from '../core/effect.js'
+import { failure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
 import { callId } from '../core/message.js'
 import type { ChildCall, ChildCalled, ThreadRecord } from '../core/record.js'
 import { freezeTree } from '../core/tree.js'
 import type { FrozenTree } from '../core/tree.js'
-import { sealMail } from './mail.js'
+import { readMail, sealMail } from './mail.js'
 
 export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send[] {
   switch (record.type) {
@@ -21,22 +25,47 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'children.stopped':
       return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason }))
     case 'report.sent': {
-      const { outcome, over, spent } = record
-      const child = { child: state.id, reference: state.child?.reference ?? state.id, ...(state.child?.forked && { tree: freezeTree(state.files) }) }
-      return record.to.map(({ thread, call }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, ...(call !== undefined && { call }), ...(over && { over }), ...(spent && index === 0 && { spent }) }),
+      const { outcome, over, to, spent } = record
+      const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
+      return to.map(({ thread, call, quiet }, index) =>
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(over && { over }), ...(spent && index === 0 && { spent }) }),
       )
     }
+    case 'parent.told':
+      return state.parent === undefined ? [] : [mail(state.parent, `${state.id}/told/${record.seq}`, { kind: 'tell', ...nameOf(state), words: [...record.words], number: state.told })]
     default:
       return []
   }
 }
 
+/**
+ * What goes out when a command is refused. A call may wait for the answer to a message: it is told that there will be none. A
+ * child that speaks to a thread which is gone works for nobody.
+ */
+export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Failure): readonly Send[] {
+  const command = readMail(body)
+  // One that was made before is asked for again: it has heard this.
+  const said = command?.kind === 'create' ? (state.seq === 0 ? command.message : undefined) : command?.kind === 'message' ? command : undefined
+  if (said?.replyTo) {
+    const { thread, call, quiet } = said.replyTo
+    const name = command?.kind === 'create' && command.child ? { child: state.id, reference: command.child.reference } : nameOf(state)
+    const outcome: Outcome = { ok: false, failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why } }
+    return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...((state.seq === 0 || isOver(state)) && { over: true }) })]
+  }
+  if ((command?.kind === 'report' || command?.kind === 'tell') && state.seq === 0) return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]
+  return []
+}
+
+/** As its parent knows it. */
+function nameOf({ id, child }: ThreadState): { readonly child: string; readonly reference: string } {
+  return { child: id, reference: child?.reference ?? id }
+}
+
 function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall; readonly base: FrozenTree | undefined }, { step, index, attachments }: ChildCalled): readonly Send[] {
   const key = `${state.id}/${callKey(step, index)}`
   const { thread, agent, text, name, reference, lasting, blocking, gives } = call
-  const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : call.reports === 'implicit' ? { thread: state.id } : undefined
-  const message = { role: 'user' as const, text, delivery: 'steer' as const, ...(replyTo && { replyTo }), ...(attachments && { attachments }) }
+  const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : { thread: state.id, ...(call.reports === 'explicit' && { quiet: true as const }) }
+  const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }) }
   if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
   return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), message })]

@@ -28,6 +28,13 @@ export function wakeWhole(backend: Backend, id: string): Promise<Woken> {
   return advance(backend, { state: createState(id), chain: chainStart })
 }
 
+/** Reads what was skipped of the transcript. */
+export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
+  const { state } = await wakeWhole(backend, id)
+  transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+  transcript.skipped = 0
+}
+
 async function advance(backend: Backend, { state, chain }: Waking): Promise<Woken> {
   const { seq } = state
   const reader = createReader(state.id, { seq, chain })

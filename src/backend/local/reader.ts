@@ -10,7 +10,7 @@ import { cursorNumber, listedAtOnce } from '../checks.js'
 import type { BlobRows } from './blobs.js'
 import type { Database, Query, Value } from './driver.js'
 import { createJournalReader } from './read-journal.js'
-import { blobKey, bytes, corrupt, integer, json, optionalInteger, optionalText, pendings, reading, text, texts } from './rows.js'
+import { blobKey, bytes, corrupt, integer, json, more, optionalInteger, optionalText, pendings, reading, text, texts } from './rows.js'
 import type { Row } from './driver.js'
 
 export interface Reader {
@@ -62,7 +62,7 @@ export function createReader(database: Database, live: () => void): Reader {
   }
 }
 
-const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created, pending'
+const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more'
 
 function createHeads(database: Database, live: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ?`)
@@ -119,6 +119,7 @@ function headOf(row: Row): StoredHead {
   const wakeAt = optionalInteger(row[6])
   const parent = optionalText(row[8])
   const pending = optionalText(row[13])
+  const also = optionalText(row[14])
   return {
     thread: text(row[1]),
     seq: integer(row[2]),
@@ -133,5 +134,6 @@ function headOf(row: Row): StoredHead {
     tags: texts(row[11]),
     createdAt: integer(row[12]),
     ...(pending !== undefined && { pending: pendings(pending) }),
+    ...(also !== undefined && more(also)),
   }
 }

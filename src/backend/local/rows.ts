@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
-import type { Pending } from '../port.js'
+import type { Head, Pending } from '../port.js'
 
 export function corrupt(detail: string, cause?: unknown): SkeinError {
   return new SkeinError('JOURNAL_CORRUPT', `the store is damaged: ${detail}. Restore the folder from a backup.`, { cause })
@@ -50,6 +50,14 @@ export function pendings(value: unknown): Pending[] {
   if (!parsed.success) throw corrupt('expected what a thread waits for')
   return parsed.data
 }
+
+export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says'> {
+  const parsed = moreSchema.safeParse(json(value))
+  if (!parsed.success) throw corrupt('expected what a thread is called')
+  return parsed.data
+}
+
+const moreSchema = z.object({ reference: z.string().exactOptional(), name: z.string().exactOptional(), says: z.string().exactOptional() })
 
 const pendingSchema = z.array(
   z.object({

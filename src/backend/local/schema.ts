@@ -44,8 +44,11 @@ const blobTable = 'CREATE TABLE blobs (hash BLOB PRIMARY KEY, touched INTEGER NO
 /** What a thread waits for someone to decide; the index is the inbox. */
 const pendingColumn = 'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS NOT NULL;'
 
+/** What a head holds that nobody looks for, as one JSON object: a further field needs no further column. */
+const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'
+
 /** What each version added. */
-const additions = [firstTables, blobTable + pendingColumn]
+const additions = [firstTables, blobTable + pendingColumn, moreColumn]
 const schemaVersion = additions.length
 
 /** Checkpoints in a commit only when the idle one (writer.ts) did not come for this many pages. */

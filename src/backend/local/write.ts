@@ -26,13 +26,13 @@ function prepare(database: Database) {
   return {
     find: database.query('SELECT tid, seq, epoch FROM threads WHERE id = ?'),
     create: database.write(
-      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
     rewrite: database.write(
       `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
-       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ? ${fence}`,
+       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ? ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
@@ -150,8 +150,9 @@ export class Writes {
 }
 
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending } = head
-  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null]
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says } = head
+  const more = reference === undefined && name === undefined && says === undefined ? null : JSON.stringify({ reference, name, says })
+  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null, more]
 }
 
 function steadyText(head: Head): string {

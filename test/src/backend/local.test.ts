@@ -196,7 +196,7 @@ it('TB2: a store of version 1 gets what it lacks from the next host and keeps al
   await first.commit(commit('a', 0))
   await first.close()
   const database = await openDatabase(join(dir, 'skein.db'))
-  database.exec('DROP TABLE blobs; DROP INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; PRAGMA user_version = 1')
+  database.exec('DROP TABLE blobs; DROP INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; ALTER TABLE threads DROP COLUMN more; PRAGMA user_version = 1')
   database.close()
   await expect(open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', data: { version: 1 } })
   await expect(open('client')).rejects.toThrow(/start a host of this Skein on that folder once/)

@@ -1,39 +1,12 @@
 /** Children: threads that answer calls of another thread. */
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
-import type { Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
-import type { Message } from '../../../src/core/message.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
-import type { Script } from '../../../src/models/scripted.js'
 import { calls, looseTool } from '../../helpers/app.js'
+import { results } from '../../helpers/asking.js'
+import { family, last, write } from '../../helpers/family.js'
 import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
-
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
-const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
-
-interface Family {
-  readonly lead: Script
-  readonly writer: Script
-  readonly relation?: Omit<SubagentTool, 'name'>
-  readonly tools?: readonly ToolDefinition[]
-}
-
-/** A lead that may call writers. */
-function family({ lead, writer, relation = {}, tools = [] }: Family): readonly Definition[] {
-  const names = tools.map(({ name }) => name)
-  return [
-    ...tools,
-    defineModel({ name: 'lead_model', model: scriptedModel(lead) }),
-    defineModel({ name: 'writer_model', model: scriptedModel(writer) }),
-    definePrompt({ name: 'lead_prompt', prompt: 'You lead.', model: 'lead_model', tools: [...names, { name: 'writer', ...relation }] }),
-    definePrompt({ name: 'writer_prompt', prompt: 'You write.', model: 'writer_model', tools: names }),
-    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' } }),
-    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_prompt' }, exposeAsTool: true, toolDescription: 'Writes a section' }),
-  ]
-}
-
-const write = (message: string) => ({ tool: 'writer', args: { message } })
 
 onEveryStore('a child that answers a call', (world) => {
   it('KI2: children work beside each other, answer in call order, and end', async () => {

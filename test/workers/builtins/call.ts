@@ -28,6 +28,8 @@ export function toolState(parts: Partial<RuntimeState>): RuntimeState {
     schedules: missing('schedules'),
     unschedule: missing('unschedule'),
     queueMessage: missing('queueMessage'),
+    notifyParent: missing('notifyParent'),
+    setStatus: missing('setStatus'),
     ...parts,
   }
 }

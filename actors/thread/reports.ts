@@ -1,0 +1,99 @@
+/**
+ * What a child says to its parent: how its turns ended, and what its tools say in between.
+ *
+ * RP1 Whoever waits for an answer to a message is told how the turn ended that has read it, with why it did not finish (F7);
+ *     one that was never read, because the thread is over, is told that.
+ * RP2 What a body says to the parent counts when its call does, and is sent once, with the record that says so (S7).
+ * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard changes
+ *     nothing, and one that came early waits for those before it (CM3).
+ */
+import { collect } from '../../src/core/attachments.js'
+import type { Command } from '../../src/core/command.js'
+import type { Outcome } from '../../src/core/effect.js'
+import { failure } from '../../src/core/failure.js'
+import type { ChildTold, Fact, Gives, ParentTold, Saying, Word } from '../../src/core/record.js'
+import { freezeTree } from '../../src/core/tree.js'
+import { attached } from './attach.js'
+import { promptResult } from './prompt-result.js'
+import { unreported } from './spending.js'
+import { isOver, statusOf } from './state.js'
+import type { EndedTurn, Owed, ThreadState } from './state.js'
+
+/** What is to be told to the parent, or to whoever asked. */
+export function dueReport(state: ThreadState): Fact | undefined {
+  const { untold, owed, turn } = state
+  if (untold.length > 0) return { type: 'parent.told', words: untold.map((saying) => wordOf(state, saying)) }
+  return turn || owed.length === 0 ? undefined : report(state)
+}
+
+/** RP1 */
+function report(state: ThreadState): Fact | undefined {
+  const { owed, lastTurn, child } = state
+  const over = isOver(state)
+  const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
+  const last = over || child?.lasting === false
+  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...(last && { over: true }), ...unreported(state) }
+  const unread = over ? owed : []
+  const run = unread[0]?.run ?? unread[0]?.message
+  if (run === undefined) return undefined
+  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `it did not read this: it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state) }
+}
+
+function addressOf({ thread, call, quiet }: Owed) {
+  return { thread, ...(call !== undefined && { call }), ...(quiet && { quiet }) }
+}
+
+const because = (why: string | undefined): string => (why === undefined ? '' : ` (${why})`)
+
+function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
+  const { reason, text, output, failure: failed, detail } = ended
+  // What tools queued is the last that it does.
+  if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps')) return promptResult(ended, gives)
+  if (reason === 'completed' || reason === 'empty_reply') return { ok: true, value: output ?? text }
+  const why = failure('CHILD_FAILED', `it did not finish: ${reason}${because(failed?.message ?? detail)}${text === '' ? '' : `. It last said: ${text}`}`)
+  return { ok: false, failure: failed ? { ...why, cause: failed } : why }
+}
+
+/** The body has seen that its files are there; one that is gone since is told by name. */
+function wordOf({ files }: ThreadState, saying: Saying): Word {
+  if ('status' in saying) return saying
+  const { text, attachments = [] } = saying
+  const there = attachments.filter((path) => 'files' in collect(files, [path]))
+  const gone = attachments.filter((path) => !there.includes(path))
+  const found = collect(files, there)
+  return {
+    text: gone.length === 0 ? text : `${text}\n\n[no longer there: ${gone.join(', ')}]`,
+    ...(there.length > 0 && 'files' in found && { attachments: freezeTree(found.files) }),
+  }
+}
+
+export function parentTold(state: ThreadState, { words }: ParentTold): boolean {
+  state.untold = []
+  state.told++
+  for (const word of words) if ('status' in word) state.says = word.status
+  return true
+}
+
+/** RP2 */
+export function childTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
+  const child = state.children.get(reference)
+  if (child?.id !== id) return false
+  child.heard = number
+  words.forEach((word, index) => {
+    if ('status' in word) child.says = word.status
+    else {
+      const { text, attachments } = attached(state, { text: `[${reference}] ${word.text}`, at: state.updatedAt, ...(word.attachments && { files: word.attachments }) })
+      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...(attachments && { attachments }) }, delivery: 'steer' })
+    }
+  })
+  return true
+}
+
+/** RP3 */
+export function turnOf({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
+  if ((command.kind !== 'report' && command.kind !== 'tell') || command.number === undefined) return 'now'
+  const child = children.get(command.reference)
+  if (child?.id !== command.child) return 'now'
+  const heard = child.heard ?? 0
+  return command.number <= heard ? 'heard' : command.number === heard + 1 ? 'now' : 'early'
+}

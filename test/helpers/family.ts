@@ -1,0 +1,31 @@
+/** A lead that may call writers: the smallest app in which a thread has children. */
+import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
+import type { Definition, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
+import type { Message } from '../../src/core/message.js'
+import type { RequestedCall } from '../../src/models/port.js'
+import { scriptedModel } from '../../src/models/scripted.js'
+import type { Script } from '../../src/models/scripted.js'
+
+export const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
+
+interface Family {
+  readonly lead: Script
+  readonly writer: Script
+  readonly relation?: Omit<SubagentTool, 'name'>
+  readonly tools?: readonly ToolDefinition[]
+}
+
+export function family({ lead, writer, relation = {}, tools = [] }: Family): readonly Definition[] {
+  const names = tools.map(({ name }) => name)
+  return [
+    ...tools,
+    defineModel({ name: 'lead_model', model: scriptedModel(lead) }),
+    defineModel({ name: 'writer_model', model: scriptedModel(writer) }),
+    definePrompt({ name: 'lead_prompt', prompt: 'You lead.', model: 'lead_model', tools: [...names, { name: 'writer', ...relation }] }),
+    definePrompt({ name: 'writer_prompt', prompt: 'You write.', model: 'writer_model', tools: names }),
+    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' } }),
+    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_prompt' }, exposeAsTool: true, toolDescription: 'Writes a section' }),
+  ]
+}
+
+export const write = (message: string): RequestedCall => ({ tool: 'writer', args: { message } })
