@@ -16,8 +16,11 @@ const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'de
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
   const { run, at, deadlineAt } = record
-  state.turn = { run, startedAt: at, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
   const own = state.queue.findIndex(({ message }) => message.id === run)
+  const { transcript, lastTurn } = state
+  // A turn that failed is tried again from where it began.
+  const from = own === -1 && state.place.work === 'failed' && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
+  state.turn = { run, startedAt: at, from, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
   for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
   return true
 }
@@ -82,8 +85,8 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   closeRest(state.slots, cutOff(record))
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
-  const { text, output, given } = state.turn
-  state.lastTurn = { run: record.run, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }), ...(record.detail !== undefined && { detail: record.detail }) }
+  const { text, output, given, from } = state.turn
+  state.lastTurn = { run: record.run, from, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }), ...(record.detail !== undefined && { detail: record.detail }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))

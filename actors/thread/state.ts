@@ -25,6 +25,8 @@ import type { Slots } from './slots.js'
 export interface Turn {
   readonly run: string
   readonly startedAt: number
+  /** Messages of the thread before it. */
+  readonly from: number
   readonly deadlineAt?: number
   /** Model replies of this turn. */
   steps: number
@@ -49,6 +51,7 @@ export interface Given {
 
 export interface EndedTurn {
   readonly run: string
+  readonly from: number
   readonly reason: StopReason
   readonly text: string
   readonly output?: Json

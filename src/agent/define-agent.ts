@@ -51,15 +51,25 @@ export interface SubpromptTool {
   readonly initAttachmentsProperty?: string
 }
 
+export type PromptPart =
+  | { readonly type: 'text'; readonly content: string }
+  /** The text of another prompt, whole. */
+  | { readonly type: 'include'; readonly prompt: string }
+
 /** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
 export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
-  readonly prompt: string
+  /** What the model is told first: a text, or parts that make one, with nothing between them. */
+  readonly prompt: string | readonly PromptPart[]
   /** Name of a model. */
   readonly model: string
   /** Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread of their own. */
   readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
+  /** Default true: the model reads what was said in earlier turns. */
+  readonly includeChat?: boolean
+  /** Default true: the model reads the calls of earlier turns, and their results. */
+  readonly includePastTools?: boolean
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'

@@ -21,7 +21,7 @@ const shapes: readonly Shape[] = [
     says: 'looks like a tool: wrap it in defineTool',
     is: ({ args, execute, onToolCalled }) => isObject(args) && (execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'),
   },
-  { kind: 'prompt', says: 'looks like a prompt: wrap it in definePrompt', is: ({ prompt, model }) => typeof prompt === 'string' && typeof model === 'string' },
+  { kind: 'prompt', says: 'looks like a prompt: wrap it in definePrompt', is: ({ prompt, model }) => (typeof prompt === 'string' || Array.isArray(prompt)) && typeof model === 'string' },
   { kind: 'agent', says: 'looks like an agent: wrap it in defineAgent', is: ({ type, sideA }) => type === 'ai_human' && isObject(sideA) },
 ]
 

@@ -1,5 +1,6 @@
 /**
- * The names that definitions use of one another: every one exists, and no tool uses itself by a detour.
+ * The names that definitions use of one another: every one exists, and no tool uses itself by a detour, nor does a prompt
+ * include itself.
  *
  * NM1 A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
  *     nothing.
@@ -8,12 +9,17 @@ import { z } from 'zod'
 import type { Mistake } from './app.js'
 import { checkCalled, checkClashes, relation } from './call-checks.js'
 import type { Known } from './call-checks.js'
+import { cyclesOf } from './cycles.js'
+import type { Linked } from './cycles.js'
 import type { Definition, ToolDefinition } from './define.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
 const names = z.array(z.unknown()).transform((list) => list.filter((item) => typeof item === 'string')).optional().catch(undefined)
 
 const relations = z.array(z.unknown()).transform((list) => list.flatMap((item) => relation.safeParse(item).data ?? [])).optional().catch(undefined)
+
+const include = z.object({ type: z.literal('include'), prompt: z.string() })
+const included = z.array(z.unknown()).transform((list) => list.flatMap((item) => include.safeParse(item).data?.prompt ?? [])).optional().catch(undefined)
 
 /** NM1 */
 const readable = z.object({
@@ -24,6 +30,7 @@ const readable = z.object({
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),
   fallback: names,
   uses: names,
+  includes: included,
 })
 
 type Named = z.infer<typeof readable> & { readonly definition: Definition }
@@ -47,7 +54,7 @@ export interface Mentioned {
 export function checkMentions({ definitions, builtins, claimed, lookalikes }: Mentioned): readonly Mistake[] {
   const mistakes: Mistake[] = []
   const say = (code: Mistake['code'], definition: Definition, text: string): void => void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
-  const read = (given: readonly Definition[]): readonly Named[] => given.map((definition) => ({ ...readable.parse(definition.kind === 'prompt' ? { ...definition, agents: definition.tools } : definition), definition }))
+  const read = (given: readonly Definition[]): readonly Named[] => given.map((definition) => ({ ...readable.parse(definition.kind === 'prompt' ? { ...definition, agents: definition.tools, includes: definition.prompt } : definition), definition }))
   const all = read(definitions)
   const of = (kind: Definition['kind']): readonly Named[] => all.filter(({ definition }) => definition.kind === kind)
   const there = (kind: Definition['kind']): ReadonlySet<string> => new Set([...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name))
@@ -67,7 +74,8 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
   for (const { definition, sideA } of of('agent')) {
     if (sideA && !prompts.has(sideA.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', sideA.prompt, prompts)}`)
   }
-  for (const { definition, model, tools: named = [], agents = [], toolChoice } of of('prompt')) {
+  for (const { definition, model, tools: named = [], agents = [], toolChoice, includes = [] } of of('prompt')) {
+    for (const name of includes) if (!prompts.has(name)) say('UNKNOWN_PROMPT', definition, `includes the prompt ${missing('prompt', name, prompts)}`)
     if (model !== undefined && !models.has(model)) say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
     for (const { code, text } of checkCalled({ named, relations: agents }, known)) say(code, definition, text)
     const callable = [...named, ...agents.map(({ name }) => name)]
@@ -80,34 +88,17 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
     for (const name of uses) if (!tools.has(name) && !builtin.has(name)) say('UNKNOWN_TOOL', definition, `uses the tool ${missing('tool', name, nameable)}`)
   }
   // The app's own last: they stand in the place of built-in ones.
-  const usable = new Map([...read(builtins), ...of('tool')].map((tool) => [tool.definition.name, tool]))
-  for (const { definition, path } of cyclesOf(usable)) say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
+  const usable = [...read(builtins), ...of('tool')].map(({ definition, uses = [] }) => ({ definition, to: uses }))
+  for (const { definition, path } of cyclesOf(byName(usable))) say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
+  const including = of('prompt').map(({ definition, includes = [] }) => ({ definition, to: includes }))
+  for (const { definition, path } of cyclesOf(byName(including))) say('BAD_OPTION', definition, `includes itself: ${path.join(' → ')}`)
   return [...mistakes, ...checkClashes(definitions, builtins)]
+}
+
+function byName(nodes: readonly Linked[]): ReadonlyMap<string, Linked> {
+  return new Map(nodes.map((node) => [node.definition.name, node]))
 }
 
 function listed(known: Iterable<string>): string {
   return [...new Set(known)].join(', ') || 'none'
-}
-
-interface Cycle {
-  readonly definition: Definition
-  readonly path: readonly string[]
-}
-
-/** One for each way back; a tool that merely leads to a cycle is not part of it. */
-function cyclesOf(tools: ReadonlyMap<string, Named>): readonly Cycle[] {
-  const cycles: Cycle[] = []
-  const done = new Set<string>()
-  const visit = ({ definition, uses = [] }: Named, trail: readonly string[]): void => {
-    const path = [...trail, definition.name]
-    for (const name of uses) {
-      const used = tools.get(name)
-      const from = path.indexOf(name)
-      if (used && from !== -1) cycles.push({ definition: used.definition, path: [...path.slice(from), name] })
-      else if (used && !done.has(name)) visit(used, path)
-    }
-    done.add(definition.name)
-  }
-  for (const tool of tools.values()) if (!done.has(tool.definition.name)) visit(tool, [])
-  return cycles
 }

@@ -50,6 +50,8 @@ const callable = z.strictObject({
     .optional(),
 })
 
+const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('text'), content: z.string() }), z.strictObject({ type: z.literal('include'), prompt: z.string() })])
+
 const forms = {
   tool: z.strictObject({
     kind: z.literal('tool'),
@@ -88,9 +90,11 @@ const forms = {
   prompt: z.strictObject({
     kind: z.literal('prompt'),
     name,
-    prompt: z.string(),
+    prompt: z.union([z.string(), z.array(part)], 'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }'),
     model: z.string(),
     tools: z.array(z.union([z.string(), callable])).optional(),
+    includeChat: z.boolean().optional(),
+    includePastTools: z.boolean().optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),

@@ -20,6 +20,7 @@ import type { ChildLimits } from './child-call.js'
 import type { Started } from './reconcile.js'
 import { toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
+import { reachesBack } from './window.js'
 
 /** What effects need of the skein they run in. */
 export interface Means {
@@ -62,8 +63,8 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   }
   const speak = async (): Promise<Landing> => {
     const { state } = wanting
-    if (state.transcript.skipped > 0) await wanting.hydrated()
     const brief = means.brief(state.agent)
+    if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
     const reply = await model.call(toRequest(brief, state), options)

@@ -2,7 +2,7 @@
  * Between definitions and the model port: what a thread's agent asks of its model, and what is written of the
  * reply. Everything that a definition decides about a reply is decided here, once, and recorded (RE1).
  *
- * RQ1 The request holds the thread's own transcript, not a copy.
+ * RQ1 The request holds the thread's own transcript, or a window of it that grows by appending; never a copy.
  * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import { z } from 'zod'
@@ -11,6 +11,7 @@ import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../agent/define.js'
+import { textOf } from '../agent/prompt-parts.js'
 import { SkeinError } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
@@ -27,6 +28,7 @@ import { promptToolsOf, recordPromptCall } from './prompt-tools.js'
 import type { PromptTools } from './prompt-tools.js'
 import { recordChildCall, relationsOf } from './relations.js'
 import type { Relations } from './relations.js'
+import { windowOf } from './window.js'
 
 const defaultMaxSteps = 100
 /** Reads what was cut. */
@@ -36,6 +38,8 @@ const archiveTool = 'get_tool_response'
 export interface Brief {
   readonly agent: AgentDefinition
   readonly prompt: PromptDefinition
+  /** Of the prompt. */
+  readonly text: string
   readonly model: ModelDefinition
   readonly tools: readonly ToolSpec[]
   readonly allowed: ReadonlySet<string>
@@ -78,6 +82,7 @@ export function createBrief(app: App, agentName: string): Brief {
   return {
     agent,
     prompt,
+    text: textOf(app, prompt),
     model,
     tools,
     allowed: new Set(names),
@@ -101,8 +106,8 @@ function responseOf(outputSchema: z.ZodType): Response & { readonly spec: ToolSp
 export function toRequest(brief: Brief, state: ThreadState): ModelRequest {
   const { toolChoice, parallelToolCalls, reasoning } = brief.prompt
   return {
-    system: brief.prompt.prompt,
-    messages: state.transcript.items,
+    system: brief.text,
+    messages: windowOf(state, brief.prompt),
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,
     step: state.turn?.steps ?? 0,
