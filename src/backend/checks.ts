@@ -40,6 +40,11 @@ export function blobMissing(hash: string, why: string): SkeinError {
   return new SkeinError('BLOB_MISSING', `blob ${hash} ${why}; put it again or restore it from a backup`, { data: { hash } })
 }
 
+/** The blobs that a text names (J10); also where JSON is quoted in JSON. */
+export function* blobsNamedIn(text: string): Generator<string> {
+  for (const [, hash] of text.matchAll(/"([0-9a-f]{64})["\\]/g)) if (hash !== undefined) yield hash
+}
+
 /** The number in a cursor of `heads.list`; 0 without one. */
 export function cursorNumber(cursor: string | undefined): number {
   if (cursor === undefined) return 0

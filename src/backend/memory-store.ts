@@ -5,9 +5,10 @@
  * MS1 `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
  * MS2 Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
  */
-import { cursorNumber, listedAtOnce } from './checks.js'
+import { blobsNamedIn, cursorNumber, listedAtOnce } from './checks.js'
 import type { Json } from '../core/json.js'
 import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from './port.js'
+import type { Removal } from './trees.js'
 
 interface Thread {
   readonly number: number
@@ -34,6 +35,7 @@ export class MemoryStore {
   private readonly trees = new Map<string, StoredEntry[]>()
   private readonly boxes = new Map<string, Box>()
   private position = 0
+  private threadNumber = 0
   private mailNumber = 0
 
   commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
@@ -97,6 +99,28 @@ export class MemoryStore {
     return [...this.boxes.keys()]
   }
 
+  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+    const top = this.threads.get(root)
+    const found = { seq: top?.seq ?? 0, epoch: top?.epoch ?? 0 }
+    if (!top || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
+    for (const [id, { head }] of this.threads) {
+      if (head.root !== root) continue
+      this.threads.delete(id)
+      this.boxes.delete(id)
+      this.snapshots.delete(id)
+    }
+    this.trees.delete(root)
+    return { ok: true }
+  }
+
+  /** Every blob that anything names (J10). */
+  named(): Set<string> {
+    const names = new Set<string>()
+    for (const { entries } of this.threads.values()) for (const { body } of entries) for (const hash of blobsNamedIn(body)) names.add(hash)
+    for (const { mail } of this.boxes.values()) for (const { body } of mail.values()) for (const hash of blobsNamedIn(body)) names.add(hash)
+    return names
+  }
+
   private finish(thread: string, done: readonly number[]): void {
     const box = this.boxes.get(thread)
     if (!box) return
@@ -113,7 +137,7 @@ export class MemoryStore {
       if (thread) thread.epoch = commit.epoch
       return
     }
-    const kept = thread ?? { number: this.threads.size + 1, entries: [], head, seq: 0, epoch: commit.epoch }
+    const kept = thread ?? { number: (this.threadNumber += 1), entries: [], head, seq: 0, epoch: commit.epoch }
     kept.head = head
     kept.epoch = commit.epoch
     this.threads.set(commit.thread, kept)

@@ -8,17 +8,25 @@
  * ME2 A lease belongs to one open instance and ends with it.
  */
 import { createHash } from 'node:crypto'
+import { systemClock } from '../core/clock.js'
 import { broken } from '../core/failure.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
 import { MemoryStore } from './memory-store.js'
 import type { Backend, BackendSource, Blobs, Heads, Journal, Lease, Leases, Mailbox, Role } from './port.js'
+import type { Trees } from './trees.js'
 import { createTopics, tell } from './topics.js'
 import type { Topics } from './topics.js'
+
+interface Blob {
+  readonly bytes: Uint8Array
+  /** When it was put last. */
+  readonly at: number
+}
 
 interface Shared {
   readonly store: MemoryStore
   readonly topics: Topics
-  readonly blobs: Map<string, Uint8Array>
+  readonly blobs: Map<string, Blob>
   readonly watchers: Set<(thread: string) => void>
   hosts: number
   epoch: number
@@ -149,6 +157,7 @@ function openMemory(shared: Shared, role: Role): Backend {
       heard: (topic) => topics.heard(topic),
     },
     blobs: blobsOf(shared.blobs, live),
+    trees: treesOf(shared, turn, hostOnly),
     leases,
     close: async () => {
       turn.flush()
@@ -217,7 +226,23 @@ function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: L
   return { leases, release }
 }
 
-function blobsOf(blobs: Map<string, Uint8Array>, live: () => void): Blobs {
+function treesOf({ store, blobs }: Shared, turn: Turn, hostOnly: (what: string) => void): Trees {
+  return {
+    remove: async (removal) => {
+      hostOnly('remove a tree')
+      return turn.add(() => store.remove(removal))
+    },
+    sweep: async ({ olderThanMs }) => {
+      hostOnly('sweep')
+      const named = store.named()
+      const before = systemClock.now() - olderThanMs
+      for (const [hash, { at }] of blobs) if (at < before && !named.has(hash)) blobs.delete(hash)
+      return { more: false }
+    },
+  }
+}
+
+function blobsOf(blobs: Map<string, Blob>, live: () => void): Blobs {
   return {
     put: async (bytes) => {
       live()
@@ -227,12 +252,12 @@ function blobsOf(blobs: Map<string, Uint8Array>, live: () => void): Blobs {
       // concat copies: what the caller does with its bytes later changes nothing here (J8).
       const whole = new Uint8Array(Buffer.concat(parts))
       const hash = createHash('sha256').update(whole).digest('hex')
-      blobs.set(hash, whole)
+      blobs.set(hash, { bytes: whole, at: systemClock.now() })
       return { hash, size: whole.length }
     },
     async *get(hash) {
       live()
-      const bytes = blobs.get(hash)
+      const bytes = blobs.get(hash)?.bytes
       if (!bytes) throw blobMissing(hash, 'is not in the memory store')
       if (bytes.length > 0) yield Uint8Array.from(bytes)
     },

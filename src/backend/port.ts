@@ -1,7 +1,7 @@
 /**
  * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs,
  * leases). `memory`, `local` and `nats` implement it; test/contract/backend.ts is the suite they all pass.
- * A backend stores and compares; it never looks inside a record.
+ * A backend stores and compares; it never looks inside a record. Trees that are removed: trees.ts (J9, J10).
  *
  * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none.
  * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
@@ -14,6 +14,7 @@
  */
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/record.js'
+import type { Trees } from './trees.js'
 
 /** Something that a thread waits for someone to decide or to give. */
 export interface Pending {
@@ -198,6 +199,7 @@ export interface Backend {
   readonly snapshots: Snapshots
   readonly signals: Signals
   readonly blobs: Blobs
+  readonly trees: Trees
   readonly leases: Leases
   close(): Promise<void>
 }

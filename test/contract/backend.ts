@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
 import { blobs } from './backend-blobs.js'
+import { removedTrees } from './backend-trees.js'
 import { bytesOf, commit, head, withoutRecords } from './entries.js'
 
 export interface Fresh {
@@ -45,6 +46,7 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     ephemeral(context)
     roles(context)
     blobs(context)
+    removedTrees(context)
     lives(context)
   })
 }

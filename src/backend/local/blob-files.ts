@@ -5,6 +5,7 @@
  * BF1 A file under its final name was complete and synced before it got that name.
  * BF2 A `.part` file that nobody wrote to for an hour is a killed process's; the next host takes it away. Every
  *     write makes it young again, so that a client that is at work keeps its own.
+ * BF3 A file that is swept is first renamed and looked at again: one that was made young meanwhile comes back.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -83,7 +84,12 @@ export class BlobFiles {
     const path = this.pathOf(hash)
     if ((await found(path))?.size !== size) return false
     const now = systemClock.now() / 1000
-    await utimes(path, now, now)
+    try {
+      await utimes(path, now, now)
+    } catch (error) {
+      if (isMissing(error)) return false // swept in between (BF3)
+      throw error
+    }
     return true
   }
 
@@ -137,6 +143,36 @@ export async function sweepParts(folder: string, now: number): Promise<void> {
     const part = await found(path)
     if (part && part.mtimeMs < now - abandonedMs) await rm(path, { force: true })
   }
+}
+
+export interface SweptFiles {
+  readonly before: number
+  isNamed(hash: string): boolean
+}
+
+/** BF3: of one folder of blobs; true when one that nobody names was too young to go. */
+export async function sweepFolder(folder: string, name: string, { before, isNamed }: SweptFiles): Promise<boolean> {
+  const home = join(homeOf(folder), name)
+  let young = false
+  for (const hash of await namesIn(home)) {
+    const path = join(home, hash)
+    const file = isHash(hash) && !isNamed(hash) ? await found(path) : undefined
+    if (!file) continue
+    if (file.mtimeMs >= before) young = true
+    else await discard(path, join(homeOf(folder), `${hash}.part`), before)
+  }
+  return young
+}
+
+async function discard(path: string, aside: string, before: number): Promise<void> {
+  await rename(path, aside)
+  const file = await found(aside)
+  if (file && file.mtimeMs >= before) await rename(aside, path)
+  else await rm(aside, { force: true })
+}
+
+function isHash(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name)
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {

@@ -60,6 +60,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
       heard: (topic) => link.heard(topic),
     },
     blobs: createBlobs(folder, reader.blobs, live),
+    trees: { remove: () => refuse('remove a tree'), sweep: () => refuse('sweep') },
     leases: { partitions: 1, acquire: () => refuse('acquire a lease') },
     close: async () => {
       if (!open) return

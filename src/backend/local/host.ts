@@ -23,6 +23,7 @@ import { openForOwner } from './schema.js'
 import type { Durability } from './schema.js'
 import { OwnerServer } from './server.js'
 import { socketPath } from './socket-path.js'
+import { createTrees } from './sweep.js'
 import { Writes } from './write.js'
 import { Writer } from './writer.js'
 
@@ -104,12 +105,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     mailbox: {
       ...reader.mailbox,
       put: async (send) => (live(), put(send)),
-      watch: (arrived) => {
-        live()
-        const watcher = (thread: string): void => arrived(thread)
-        watchers.add(watcher)
-        return () => void watchers.delete(watcher)
-      },
+      watch: (arrived) => (live(), watchedBy(watchers, arrived)),
     },
     snapshots: {
       ...reader.snapshots,
@@ -117,6 +113,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     },
     signals: signalsOf(topics, server, live),
     blobs: createBlobs(folder, { ...reader.blobs, put: putBlob }, live),
+    trees: createTrees({ folder, writer, writes }, live),
     leases,
     close: () => {
       open = false
@@ -124,6 +121,12 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
       return closing
     },
   }
+}
+
+function watchedBy(watchers: Set<(thread: string) => void>, arrived: (thread: string) => void): () => void {
+  const watcher = (thread: string): void => arrived(thread)
+  watchers.add(watcher)
+  return () => void watchers.delete(watcher)
 }
 
 function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signals {

@@ -9,6 +9,7 @@ import type { StoredEntry } from '../port.js'
 import { listedAtOnce } from '../checks.js'
 import type { Database, Row } from './driver.js'
 import { integer, json, text } from './rows.js'
+import { there } from './schema.js'
 
 interface Range {
   readonly after?: number
@@ -36,20 +37,20 @@ const packedColumns = `'[' || group_concat(position || ',' || first || ',' || co
   group_concat(hash, char(30)) AS hashes, group_concat(body, char(30)) AS bodies`
 
 export function createJournalReader(database: Database): JournalReader {
-  const tidOf = database.query('SELECT tid FROM threads WHERE id = ?')
+  const tidOf = database.query(`SELECT tid FROM threads WHERE id = ? AND ${there}`)
   const packed = database.query(`SELECT ${packedColumns} FROM (SELECT ${columns} ${ofThread})`)
   const rows = database.query(`SELECT ${columns} ${ofThread}`)
   const last = database.query('SELECT max(position) FROM journal')
   const inWindow = database.query(
     `SELECT ${columns}, threads.id FROM journal CROSS JOIN threads USING (tid)
-     WHERE position > ? AND position <= ? AND threads.root = ? ORDER BY position LIMIT ?`,
+     WHERE position > ? AND position <= ? AND threads.root = ? AND ${there} ORDER BY position LIMIT ?`,
   )
   // The positions come from the index alone; only the chosen rows are fetched.
   const byThreads = database.query(
     `SELECT ${columns}, threads.id FROM (
        SELECT journal.position AS p FROM threads INDEXED BY threads_root
        CROSS JOIN journal INDEXED BY journal_thread ON journal.tid = threads.tid
-       WHERE threads.root = ? AND +journal.position > ? ORDER BY p LIMIT ?
+       WHERE threads.root = ? AND ${there} AND +journal.position > ? ORDER BY p LIMIT ?
      ) CROSS JOIN journal ON position = p CROSS JOIN threads USING (tid) ORDER BY position`,
   )
 

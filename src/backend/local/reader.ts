@@ -11,6 +11,7 @@ import type { BlobRows } from './blobs.js'
 import type { Database, Query, Value } from './driver.js'
 import { createJournalReader } from './read-journal.js'
 import { blobKey, bytes, corrupt, integer, json, more, optionalInteger, optionalText, pendings, reading, text, texts } from './rows.js'
+import { there } from './schema.js'
 import type { Row } from './driver.js'
 
 export interface Reader {
@@ -24,7 +25,7 @@ export interface Reader {
 export function createReader(database: Database, live: () => void): Reader {
   const mail = database.query('SELECT number, id, body FROM mail WHERE thread = ? AND number > ? ORDER BY number')
   const waiting = database.query('SELECT DISTINCT thread FROM mail')
-  const snapshot = database.query('SELECT body FROM snapshots WHERE thread = ?')
+  const snapshot = database.query(`SELECT body FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`)
   const blob = database.query('SELECT body FROM blobs WHERE hash = ?')
   const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
   const journal = createJournalReader(database)
@@ -65,8 +66,8 @@ export function createReader(database: Database, live: () => void): Reader {
 const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more'
 
 function createHeads(database: Database, live: () => void): Heads {
-  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ?`)
-  const restless = database.query(`SELECT ${headColumns} FROM threads WHERE rest = 0 OR wake IS NOT NULL ORDER BY tid`)
+  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
+  const restless = database.query(`SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`)
   const rootOf = database.query('SELECT root FROM threads WHERE id = ?')
   /** One statement per combination of filters: at most 64. */
   const lists = new Map<string, Query>()
@@ -78,7 +79,7 @@ function createHeads(database: Database, live: () => void): Heads {
     const { where, values } = conditions({ ...filter, ...(root !== undefined && { root }) })
     let query = lists.get(where)
     if (!query) {
-      query = database.query(`SELECT ${headColumns} FROM threads WHERE tid > ?${where} ORDER BY tid LIMIT ?`)
+      query = database.query(`SELECT ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`)
       lists.set(where, query)
     }
     const rows = query.all(cursorNumber(filter.cursor), ...values, limit + 1)

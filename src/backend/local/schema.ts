@@ -6,12 +6,15 @@
  * TB2 A file of a newer version is refused before anything in it is read or changed. One of an older version gets
  *     what it lacks from its next owner; until then a client is refused.
  * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal
- *     by counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs).
+ *     by counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
+ *     gets no number that one of a removed tree has.
  */
 import { dirname } from 'node:path'
 import { SkeinError } from '../../core/failure.js'
+import { blobsNamedIn } from '../checks.js'
 import { openDatabase } from './driver.js'
 import type { Database } from './driver.js'
+import { blobKey, integer, text } from './rows.js'
 
 export type Durability = 'process' | 'power'
 
@@ -47,8 +50,23 @@ const pendingColumn = 'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX
 /** What a head holds that nobody looks for, as one JSON object: a further field needs no further column. */
 const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'
 
+/**
+ * Trees that were removed and whose rows are not collected yet: their threads up to this one are gone for every reader.
+ * `blob_refs`: which blobs a tree names, by the row of its root. `position`: the journal may have lost its last row (TB3);
+ * `unswept`: blobs may be left that nobody names.
+ */
+const removals = `
+  CREATE TABLE removed (root TEXT NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (root, upto)) WITHOUT ROWID;
+  CREATE TABLE blob_refs (hash BLOB NOT NULL, root INTEGER NOT NULL, PRIMARY KEY (hash, root)) WITHOUT ROWID;
+  CREATE INDEX blob_refs_root ON blob_refs (root);
+  INSERT INTO meta VALUES ('position', 0), ('unswept', 0);
+`
+
+/** Holds for a row of `threads` whose tree was not removed. */
+export const there = 'NOT EXISTS (SELECT 1 FROM removed WHERE removed.root = threads.root AND threads.tid <= removed.upto)'
+
 /** What each version added. */
-const additions = [firstTables, blobTable + pendingColumn, moreColumn]
+const additions = [firstTables, blobTable + pendingColumn, moreColumn, removals]
 const schemaVersion = additions.length
 
 /** Checkpoints in a commit only when the idle one (writer.ts) did not come for this many pages. */
@@ -63,8 +81,26 @@ export async function openForOwner(path: string, durability: Durability): Promis
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
     if (version === schemaVersion) return
     const lacking = additions.slice(version).join('')
-    database.exec(`BEGIN IMMEDIATE; ${lacking} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
+    database.exec(`BEGIN IMMEDIATE; ${lacking}`)
+    if (version > 0) refer(database)
+    database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT;`)
   })
+}
+
+/** What the journals of an older version name (J10). */
+function refer(database: Database): void {
+  const page = database.query('SELECT position, tid, body FROM journal WHERE position > ? ORDER BY position LIMIT 200')
+  const rootOf = database.query('SELECT r.tid FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?')
+  const add = database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)')
+  for (let after = 0, more = true; more; ) {
+    const rows = page.all(after)
+    for (const [position, tid, body] of rows) {
+      after = integer(position)
+      const root = integer(rootOf.one(integer(tid))?.[0] ?? tid)
+      for (const hash of blobsNamedIn(text(body))) add.run(blobKey(hash), root)
+    }
+    more = rows.length > 0
+  }
 }
 
 /** For clients. The file must be there and have its tables. */

@@ -8,8 +8,11 @@
  * W2  What is remembered of a thread is forgotten when a transaction fails.
  */
 import type { Commit, CommitResult, Head, Send } from '../port.js'
+import type { Removal } from '../trees.js'
 import type { Database, Value } from './driver.js'
+import { Removals } from './removals.js'
 import { blobKey, integer } from './rows.js'
+import { there } from './schema.js'
 
 interface Known {
   readonly tid: number
@@ -24,10 +27,10 @@ const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
 
 function prepare(database: Database) {
   return {
-    find: database.query('SELECT tid, seq, epoch FROM threads WHERE id = ?'),
+    find: database.query(`SELECT tid, seq, epoch FROM threads WHERE id = ? AND ${there}`),
     create: database.write(
-      `INSERT INTO threads (id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+      `INSERT INTO threads (tid, id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
     rewrite: database.write(
@@ -46,7 +49,8 @@ function prepare(database: Database) {
     ),
     raise: database.write("UPDATE meta SET value = value + 1 WHERE name = 'epoch'"),
     epoch: database.query("SELECT value FROM meta WHERE name = 'epoch'"),
-    end: database.query('SELECT max(position) FROM journal'),
+    end: database.query("SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT value FROM meta WHERE name = 'position'))"),
+    lastThread: database.query('SELECT max(coalesce((SELECT max(tid) FROM threads), 0), coalesce((SELECT max(upto) FROM removed), 0))'),
   }
 }
 
@@ -54,9 +58,12 @@ export class Writes {
   private readonly statements: ReturnType<typeof prepare>
   private readonly known = new Map<string, Known>()
   private position: number | undefined
+  private thread: number | undefined
+  readonly removals: Removals
 
   constructor(database: Database) {
     this.statements = prepare(database)
+    this.removals = new Removals(database)
   }
 
   commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
@@ -71,6 +78,7 @@ export class Writes {
     if (entry) {
       append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
       this.position = position
+      this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
     for (const number of commit.done) finish.run(number, commit.thread)
     commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
@@ -78,8 +86,25 @@ export class Writes {
   }
 
   /** Counted here, where the only writer is. */
-  private lastPosition(): number {
+  lastPosition(): number {
     return (this.position ??= Number(this.statements.end.one()?.[0] ?? 0))
+  }
+
+  /** Likewise (TB3). */
+  private nextThread(): number {
+    this.thread = (this.thread ?? Number(this.statements.lastThread.one()?.[0] ?? 0)) + 1
+    return this.thread
+  }
+
+  private rootOf({ thread, head }: Commit, tid: number): number {
+    if (!head || head.root === thread) return tid
+    return this.known.get(head.root)?.tid ?? Number(this.statements.find.one(head.root)?.[0] ?? tid)
+  }
+
+  remove(removal: Removal): ReturnType<Removals['remove']> {
+    const removed = this.removals.remove(removal)
+    if (removed.ok) this.known.clear()
+    return removed
   }
 
   putMail(send: Send, body: string, arrived: Set<string>): void {
@@ -104,7 +129,9 @@ export class Writes {
   /** W2 */
   forget(): void {
     this.known.clear()
+    this.removals.forget()
     this.position = undefined
+    this.thread = undefined
   }
 
   /** W1: the thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
@@ -133,7 +160,9 @@ export class Writes {
 
   private create(commit: Commit, head: Head): number | undefined {
     const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
-    const { changes, rowid } = this.statements.create.run(commit.thread, ...moving, ...steadyValues(head))
+    const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
+    const first = insert()
+    const { changes, rowid } = first.changes === 1 || !this.removals.free(commit.thread, this.lastPosition()) ? first : insert()
     if (changes !== 1) return undefined
     this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
     return rowid

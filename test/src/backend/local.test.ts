@@ -193,10 +193,11 @@ it('TB2: a store of a newer version is refused, for hosts and clients, and stays
 
 it('TB2: a store of version 1 gets what it lacks from the next host and keeps all it has; until then a client is refused', async () => {
   const first = await open('host')
-  await first.commit(commit('a', 0))
+  const kept = await first.blobs.put(Buffer.alloc(100_000))
+  await first.commit(commit('a', 0, { entry: { first: 1, count: 1, body: JSON.stringify([kept.hash]), hash: 'h' } }))
   await first.close()
   const database = await openDatabase(join(dir, 'skein.db'))
-  database.exec('DROP TABLE blobs; DROP INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; ALTER TABLE threads DROP COLUMN more; PRAGMA user_version = 1')
+  database.exec('DROP TABLE removed; DROP TABLE blob_refs; DELETE FROM meta WHERE name <> \'epoch\'; DROP TABLE blobs; DROP INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; ALTER TABLE threads DROP COLUMN more; PRAGMA user_version = 1')
   database.close()
   await expect(open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', data: { version: 1 } })
   await expect(open('client')).rejects.toThrow(/start a host of this Skein on that folder once/)
@@ -205,6 +206,11 @@ it('TB2: a store of version 1 gets what it lacks from the next host and keeps al
   const client = await open('client')
   expect(await client.journal.read('a')).toHaveLength(1)
   expect((await bytesOf(client.blobs.get(hash))).toString()).toBe('new')
+  // What the old journal names is known: a sweep leaves it alone.
+  await host.commit(commit('b', 0))
+  await host.trees.remove({ root: 'b', expected: 1, epoch: 1 })
+  for (let more = true; more; ) more = (await host.trees.sweep({ olderThanMs: -1_000 })).more
+  expect([await host.blobs.has(kept.hash), await host.blobs.has(hash)]).toEqual([true, false])
 })
 
 it('Q2: when the transaction fails as a whole, every write in it is rejected and none is kept', async () => {

@@ -1,0 +1,61 @@
+/**
+ * The sweep of a local store, a slice at a time: rows of removed trees, then blobs that are rows, then those that are files.
+ * Owns where it stands, and nothing that is stored.
+ *
+ * SW1 A slice is one short transaction or one folder of blobs.
+ * SW2 A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
+ */
+import { systemClock } from '../../core/clock.js'
+import type { Trees } from '../trees.js'
+import { sweepFolder } from './blob-files.js'
+import type { Writes } from './write.js'
+import type { Writer } from './writer.js'
+
+export interface Swept {
+  readonly folder: string
+  readonly writer: Writer
+  readonly writes: Writes
+}
+
+interface Pass {
+  rows: string | undefined
+  folder: number
+  young: boolean
+}
+
+const folders = 256
+
+export function createTrees(swept: Swept, live: () => void): Trees {
+  const { writer, writes } = swept
+  const sweep = createSweep(swept)
+  return {
+    remove: async (removal) => (live(), writer.add(() => writes.remove(removal))),
+    sweep: async (options) => (live(), sweep(options)),
+  }
+}
+
+function createSweep({ folder, writer, writes }: Swept): Trees['sweep'] {
+  const { removals } = writes
+  let pass: Pass | undefined
+  return async ({ olderThanMs }) => {
+    if (await writer.add(() => removals.collect(writes.lastPosition()))) return { more: true }
+    pass ??= removals.unswept ? { rows: '', folder: 0, young: false } : undefined
+    if (!pass) return { more: false }
+    const current = pass
+    const before = systemClock.now() - olderThanMs
+    if (current.rows !== undefined) {
+      const { end, young } = await writer.add(() => removals.sweepRows(current.rows ?? '', before))
+      current.rows = end
+      current.young ||= young
+    } else if (current.folder < folders) {
+      const name = current.folder.toString(16).padStart(2, '0')
+      if (await sweepFolder(folder, name, { before, isNamed: (hash) => removals.isNamed(hash) })) current.young = true
+      current.folder++
+    } else {
+      pass = undefined
+      await writer.add(() => removals.mark(current.young))
+      return { more: false }
+    }
+    return { more: true }
+  }
+}
