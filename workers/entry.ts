@@ -59,14 +59,14 @@ export async function run(task: WorkerTask): Promise<Answer> {
 
 /** Undefined: it was taken back. */
 async function returnedBy(task: WorkerTask, line: Line): Promise<Returned | undefined> {
-  const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, hasParent } = task
+  const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, secrets = [], hasParent } = task
   const find = await (shelf ??= importTools())
   const found = find(name)
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
   if (!link.begin(task.call, line)) return line.ended ? lost(line.ended) : undefined // WE2
   if (task.timed) line.begins()
-  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, ...(hasParent && { hasParent }), cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
+  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, secrets, ...(hasParent && { hasParent }), cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
   return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere', within: (sheet, body) => heardAs({ line, sheet }, body) })
 }
 

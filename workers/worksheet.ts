@@ -5,7 +5,8 @@
  * WS1 The snapshot is opened once, when the body first looks at something.
  * WS2 What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort leave only
  *     what it saw, for on another state it might have gone well (T3).
- * WS3 Nothing that leaves the call holds a secret of its environment (F3), but for the bytes of files, which are the body's own.
+ * WS3 Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever needs
+ *     the value declares it.
  */
 import type { ToolDefinition } from '../src/agent/define.js'
 import type { Clock } from '../src/core/clock.js'
@@ -20,10 +21,10 @@ import type { Files } from '../src/files/port.js'
 import { createWorkingCopy } from '../src/files/working-copy.js'
 import type { WorkingCopy } from '../src/files/working-copy.js'
 import type { Job, Returned, Snapshot } from '../src/pool/port.js'
-import { secretsOf } from '../src/pool/secrets.js'
 import type { Shelf } from '../src/pool/shelf.js'
 import type { TimeLimit } from '../src/pool/time-limit.js'
 import type { RunCode } from '../src/tools/code.js'
+import { maskedFiles } from './masked-files.js'
 import { lazyRunCode } from './run-code.js'
 import { createSchedules } from './schedules.js'
 import type { Schedules } from './schedules.js'
@@ -51,6 +52,7 @@ export class Worksheet {
   #waits = false
   #snapshot: Promise<Snapshot> | undefined
   #copy: WorkingCopy | undefined
+  #files: Files | undefined
   #values: Values | undefined
   #schedules: Schedules | undefined
   #voice: Voice | undefined
@@ -65,7 +67,7 @@ export class Worksheet {
     this.find = means.find
     this.atHome = means.limits === 'here'
     this.#clock = means.clock
-    this.redactor = tool.variables || tool.uses ? createRedactor(secretsOf(tool, job.env)) : undefined
+    this.redactor = tool.variables || tool.uses ? createRedactor(job.secrets) : undefined
   }
 
   /** Nothing was used, and there is nothing to mask. */
@@ -105,7 +107,7 @@ export class Worksheet {
 
   get files(): Files {
     this.#copy ??= createWorkingCopy(async () => (await this.#open()).files)
-    return this.#copy.files
+    return (this.#files ??= this.redactor ? maskedFiles(this.#copy.files, this.redactor) : this.#copy.files)
   }
 
   get values(): Values {

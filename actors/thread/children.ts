@@ -66,7 +66,7 @@ export function childCalled(state: ThreadState, { index, refused, at }: ChildCal
     return true
   }
   const known = children.get(call.reference)
-  const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }) }
+  const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
   if (!known) children.set(call.reference, child)
   if (call.files === 'fork') slot.base = freezeTree(state.files)
   if (child.busy === 0) state.working++

@@ -92,6 +92,12 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'report':
     case 'tell':
       return hear(state, command)
+    case 'env': {
+      const { kind: _, ...change } = command
+      // Its parent need not know yet that it is over.
+      if (isOver(state)) return change.level === 'inherited' ? nothing : refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more variables`)
+      return { facts: [{ type: 'env.changed', ...change }] }
+    }
     case 'change':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
@@ -262,8 +268,8 @@ function create(state: ThreadState, { id, command }: { id: string; command: Extr
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent, changes, child, tree, message } = command
-  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }) }
+  const { agent, tags, path, parent, changes, child, tree, env, message } = command
+  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }), ...(env && { env }) }
   return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 

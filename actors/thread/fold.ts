@@ -13,6 +13,7 @@ import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/cor
 import { thawTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
 import { abandonAll, childCalled } from './children.js'
+import { changeEnv } from './env.js'
 import { answered, change, decided, dropSchedules, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
 import type { Signal } from './machine.js'
@@ -87,6 +88,8 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'thread.changed':
       change(state, record.changes, record.at)
       return true
+    case 'env.changed':
+      return changeEnv(state, record)
     case 'turn.ended':
       return endTurn(state, record)
     case 'thread.paused':
@@ -137,6 +140,7 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.changes) change(state, record.changes, record.at)
   if (record.child) state.child = record.child
   if (record.tree) state.files = thawTree(record.tree)
+  if (record.env) state.env = record.env
   return true
 }
 

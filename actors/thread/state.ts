@@ -10,6 +10,8 @@
 import type { Outcome } from '../../src/core/effect.js'
 import type { Message } from '../../src/core/message.js'
 import type { Delivery, Gives, RecordedCall, ReplyTo, Saying, StopReason } from '../../src/core/record.js'
+import { noEnv } from '../../src/core/env.js'
+import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { emptyTree } from '../../src/core/tree.js'
@@ -67,6 +69,8 @@ export interface Child {
   readonly agent: string
   readonly name?: string
   readonly lasting: boolean
+  /** Names that it does not inherit. */
+  readonly scoped?: readonly string[]
   /** Messages that it has not reported on. */
   busy: number
   over?: true
@@ -156,6 +160,9 @@ export interface ThreadState {
   says?: string
   /** Why it was terminated. */
   endedFor?: string
+  env: Env
+  /** What the calls of the step see, where that has changed since (T3). */
+  envOfStep?: Env
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -196,6 +203,7 @@ export function createState(id: string): ThreadState {
     owed: [],
     untold: [],
     told: 0,
+    env: noEnv,
     archived: 0,
     values: {},
     accepted: new Map(),

@@ -12,6 +12,8 @@ export interface Variable {
   /** Default true; of one that is not, `state.env` gives '' when it has no value. */
   readonly required?: boolean
   readonly default?: string
+  /** A child whose definitions say so does not inherit it from its parent: it is given a value of its own. */
+  readonly scoped?: boolean
   readonly description?: string
 }
 
@@ -73,6 +75,10 @@ export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.Zo
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
+  /** What must have a value before the model is asked. */
+  readonly variables?: readonly Variable[]
+  /** Values for the tools of its threads, where neither the thread nor its agent has one. */
+  readonly env?: Readonly<Record<string, string>>
   /** With it the turn ends with a value of this form, which the model gives through the tool `response`. */
   readonly outputSchema?: Output
   /** What whoever calls it, or an agent whose side A it is, as a tool must give. Default: a message. */
@@ -120,6 +126,10 @@ export interface Agent {
   /** Side A is the model, side B a person. */
   readonly type: 'ai_human'
   readonly sideA: Side
+  /** What must have a value before its model is asked. */
+  readonly variables?: readonly Variable[]
+  /** Values for the tools of its threads, where the thread itself has none. */
+  readonly env?: Readonly<Record<string, string>>
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
   /** What it is good for, as the model of a parent reads it. */

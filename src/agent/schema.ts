@@ -5,6 +5,7 @@
  * DF1 A field that is not known is a mistake, told with the known field that is nearest.
  */
 import { z } from 'zod'
+import { isVariableName } from '../core/env.js'
 import { isObject } from '../core/json.js'
 import type { Definition } from './define.js'
 import { nearest } from './nearest.js'
@@ -17,13 +18,17 @@ const body = z.custom<() => unknown>((value) => typeof value === 'function', 'mu
 const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
 const count = z.number().int().min(0)
 
+const variableName = z.string().refine(isVariableName, 'a variable is written in capitals, digits and "_", and does not begin with a digit')
 const variable = z.strictObject({
-  name: z.string().regex(/^[A-Z_][A-Z0-9_]*$/, 'a variable is written in capitals, digits and "_", and does not begin with a digit'),
+  name: variableName,
   type: z.enum(['text', 'secret']).optional(),
   required: z.boolean().optional(),
   default: z.string().optional(),
+  scoped: z.boolean().optional(),
   description: z.string().optional(),
 })
+const variables = z.array(variable).refine((list) => new Set(list.map(({ name: own }) => own)).size === list.length, 'a variable is named twice').optional()
+const env = z.record(variableName, z.string()).optional()
 
 const retry = z.strictObject({
   maxRetries: count,
@@ -66,7 +71,7 @@ const forms = {
     eventSchema: schema.optional(),
     contextSchema: schema.optional(),
     sharedSchema: schema.optional(),
-    variables: z.array(variable).refine((list) => new Set(list.map(({ name: own }) => own)).size === list.length, 'a variable is named twice').optional(),
+    variables,
     needsApproval: z.union([z.boolean(), body], 'must be true, false or a function (args, { threadId }) => boolean').optional(),
     approvalPrompt: z.string().optional(),
     approvalDefaults: z.json().optional(),
@@ -98,6 +103,8 @@ const forms = {
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
+    variables,
+    env,
     outputSchema: schema.optional(),
     requiredSchema: schema.optional(),
     exposeAsTool: z.boolean().optional(),
@@ -116,6 +123,8 @@ const forms = {
     name,
     type: z.literal('ai_human'),
     sideA: z.strictObject({ prompt: z.string(), label: z.string().optional(), maxSteps: z.number().int().positive().optional() }),
+    variables,
+    env,
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
   }),

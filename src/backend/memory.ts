@@ -7,7 +7,7 @@
  * ME1 Writes that are handed over together are applied and acknowledged together, in order.
  * ME2 A lease belongs to one open instance and ends with it.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../core/clock.js'
 import { broken } from '../core/failure.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
@@ -28,6 +28,8 @@ interface Shared {
   readonly topics: Topics
   readonly blobs: Map<string, Blob>
   readonly watchers: Set<(thread: string) => void>
+  /** For secrets: as lasting as the data. */
+  readonly key: { readonly text: string }
   hosts: number
   epoch: number
   holder: Lease | undefined
@@ -39,6 +41,7 @@ export function memory(): BackendSource {
     topics: createTopics(),
     blobs: new Map(),
     watchers: new Set(),
+    key: { text: randomBytes(32).toString('hex') },
     hosts: 0,
     epoch: 0,
     holder: undefined,
@@ -123,6 +126,7 @@ function openMemory(shared: Shared, role: Role): Backend {
 
   return {
     name: 'memory',
+    key: shared.key,
     role,
     hosted: async () => {
       live()

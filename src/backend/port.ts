@@ -188,6 +188,8 @@ export interface Leases {
 
 export interface Backend {
   readonly name: string
+  /** Where the master key for secrets is, unless one is given: a file, made on first use, or the key itself. Absent: it must be given. */
+  readonly key?: { readonly file: string } | { readonly text: string }
   /** A host may hold leases; a client reads, puts mail and listens. */
   readonly role: Role
   /** Whether a host that would answer mail is known to be there. */

@@ -7,6 +7,7 @@
  * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came early waits.
  */
 import { z } from 'zod'
+import { isVariableName } from './env.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
 import type { FrozenTree } from './tree.js'
@@ -52,6 +53,10 @@ const said = {
 const yes = z.literal(true).exactOptional()
 const gives = z.strictObject({ text: yes, calls: yes, errors: yes, output: yes })
 
+const variable = z.string().refine(isVariableName, 'is no name of a variable')
+const sealed = z.record(variable, z.string())
+const keys = z.array(z.string())
+
 const create = z.strictObject({
   kind: z.literal('create'),
   agent: z.string().min(1),
@@ -63,6 +68,7 @@ const create = z.strictObject({
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
   message: z.strictObject(said).optional(),
+  env: z.strictObject({ keys, own: sealed, inherited: sealed }).optional(),
 })
 
 const message = z.strictObject({ kind: z.literal('message'), ...said })
@@ -92,6 +98,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
+  /** Values arrive sealed; null takes one away. `inherited`: from its parent. */
+  z.strictObject({ kind: z.literal('env'), level: z.enum(['own', 'inherited']), keys, set: z.record(variable, z.string().nullable()) }),
   /** From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last number is kept (CM3). */
   z.strictObject({
     kind: z.literal('report'),

@@ -7,22 +7,39 @@
  * EN2 A child gets all that its parent has, own or inherited, except the names that the child's agent graph scopes.
  * EN3 Only own fields count: a name such as `constructor` finds nothing that was not set.
  * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is itself asked for is nobody's second instance.
+ * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does not
+ *     scope the name.
  */
 import { SkeinError } from './failure.js'
 
-/** How a value is stored. Whether it is masked is for its declaration to say: a default in an app is stored by nobody. */
-export type EnvValue = { readonly type: 'text'; readonly value: string } | { readonly type: 'secret'; readonly sealed: string }
+/** Sealed values by name (src/runtime/vault.ts): all that is stored of a value. Whether it is masked is for its declaration to say. */
+export type SealedEnv = Readonly<Record<string, string>>
 
-export type Env = Readonly<Record<string, EnvValue>>
+/** What a thread has. */
+export interface Env {
+  /** Wrapped data keys that its values were sealed with; one, unless two of the tree were given their first value at once. */
+  readonly keys: readonly string[]
+  /** Set on the thread itself. */
+  readonly own: SealedEnv
+  /** From its parent (`inheritedEnv`). */
+  readonly inherited: SealedEnv
+}
+
+/** Null takes a value away. */
+export interface EnvChange {
+  readonly level: 'own' | 'inherited'
+  readonly keys: readonly string[]
+  readonly set: Readonly<Record<string, string | null>>
+}
+
+export const noEnv: Env = { keys: [], own: {}, inherited: {} }
 
 /** Values that definitions and options give: not stored, so not sealed. */
-type GivenEnv = Readonly<Record<string, string>>
+export type GivenEnv = Readonly<Record<string, string>>
 
 export interface EnvLevels {
-  /** What was set on the thread itself. */
-  readonly thread?: Env | undefined
-  /** What came from its parent (`inheritedEnv`). */
-  readonly inherited?: Env | undefined
+  readonly own?: SealedEnv | undefined
+  readonly inherited?: SealedEnv | undefined
   readonly agent?: GivenEnv | undefined
   readonly prompt?: GivenEnv | undefined
   /** Defaults of the tool's declared variables. */
@@ -32,31 +49,48 @@ export interface EnvLevels {
 
 export type EnvLevel = keyof EnvLevels
 
-const order: readonly EnvLevel[] = ['thread', 'inherited', 'agent', 'prompt', 'tool', 'instance']
+const order: readonly EnvLevel[] = ['own', 'inherited', 'agent', 'prompt', 'tool', 'instance']
 
+/** Sealed where it comes from the thread. */
 export interface ResolvedEnv {
   readonly from: EnvLevel
-  readonly value: EnvValue
+  readonly value: string
 }
 
 /** EN1. Undefined: no level has it. */
 export function resolveEnv(name: string, levels: EnvLevels): ResolvedEnv | undefined {
   for (const from of order) {
-    const value = ownField<EnvValue | string>(levels[from], name)
-    if (value !== undefined) return { from, value: typeof value === 'string' ? { type: 'text', value } : value }
+    const value = ownField(levels[from], name)
+    if (value !== undefined) return { from, value }
   }
   return undefined
 }
 
 /** All that a thread has: what its children may inherit. */
-export function threadEnv({ thread = {}, inherited = {} }: Pick<EnvLevels, 'thread' | 'inherited'>): Env {
-  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(thread)])
+export function threadEnv({ own, inherited }: Pick<Env, 'own' | 'inherited'>): SealedEnv {
+  return Object.fromEntries([...Object.entries(inherited), ...Object.entries(own)])
 }
 
-/** EN2. `parent` is the parent's whole `threadEnv`; a later change of it flows on by computing this again. */
-export function inheritedEnv(parent: Env, scopedNames: Iterable<string>): Env {
+export function hasValue({ own, inherited }: Pick<Env, 'own' | 'inherited'>, name: string): boolean {
+  return Object.hasOwn(own, name) || Object.hasOwn(inherited, name)
+}
+
+/** A copy with the change. */
+export function changedEnv(env: Env, { level, keys, set }: EnvChange): Env {
+  const values = Object.fromEntries(Object.entries({ ...env[level], ...set }).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])))
+  return { ...env, keys: [...new Set([...env.keys, ...keys])], [level]: values }
+}
+
+/** EN2. `parent` is the parent's whole `threadEnv`. */
+export function inheritedEnv(parent: SealedEnv, scopedNames: Iterable<string>): SealedEnv {
   const scoped = new Set(scopedNames)
-  return Object.fromEntries(Object.entries(parent).filter(([name]) => !scoped.has(name)))
+  return scoped.size === 0 ? parent : Object.fromEntries(Object.entries(parent).filter(([name]) => !scoped.has(name)))
+}
+
+/** EN5: what a child is told of a change of its parent, whose env is `after` now. */
+export function flowing(after: Env, names: Iterable<string>): Readonly<Record<string, string | null>> {
+  const all = threadEnv(after)
+  return Object.fromEntries(Array.from(names, (name) => [name, ownField(all, name) ?? null]))
 }
 
 interface Declared {

@@ -23,6 +23,8 @@ const codes = {
     'RESERVED_NAME',
     'APP_NOT_LOADED',
     'COMMAND_REFUSED',
+    'UNKNOWN_REQUEST',
+    'VARIABLES_REQUIRED',
     'BLOB_MISSING',
   ],
   /** The model reads it as the result of its call. */
@@ -40,6 +42,8 @@ const codes = {
     'WORKER_CRASHED',
     'EFFECT_UNKNOWN',
     'ENV_MISSING',
+    // The name that the specification of subagents gives it.
+    'subagent_env_required',
     'FILES_QUOTA',
     'TOOL_PATH_INVALID',
     'TOOL_PATH_ESCAPE',
@@ -58,7 +62,7 @@ const codes = {
   /** Ends the turn; the parent or the user decides. */
   turn: ['CANCELLED', 'MODEL_REJECTED', 'CHILD_FAILED'],
   /** The operator must look at the store. */
-  operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'THREAD_PARKED'],
+  operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'SECRET_UNREADABLE', 'THREAD_PARKED'],
   /** A bug in Skein. */
   us: ['INVARIANT'],
 } as const

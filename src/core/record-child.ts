@@ -37,6 +37,8 @@ export interface ChildCall {
   readonly files?: 'fork'
   /** It is a prompt's, and makes one request. */
   readonly gives?: Gives
+  /** Names that it does not inherit. */
+  readonly scoped?: readonly string[]
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
 }

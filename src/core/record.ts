@@ -9,14 +9,17 @@
  * RE3 `by` is the id of the command that caused the record; it is how a repeated command is known.
  */
 import type { Changes } from './change.js'
+import type { Env } from './env.js'
 import type { Failure } from './failure.js'
 import type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
 import type { ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent } from './record-child.js'
+import type { EnvChanged } from './record-env.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
 export type { ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, Saying, Spent, Word } from './record-child.js'
+export type { EnvChanged } from './record-env.js'
 
 export const recordVersion = 2
 
@@ -36,6 +39,7 @@ export interface ThreadCreated {
   readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
   /** The files that it begins with: a copy of its parent's. */
   readonly tree?: FrozenTree
+  readonly env?: Env
 }
 
 export interface MessageReceived {
@@ -127,6 +131,7 @@ export type Fact =
   | ReportSent
   | ParentTold
   | ThreadChanged
+  | EnvChanged
   | TurnEnded
   | ThreadPaused
   | ThreadResumed

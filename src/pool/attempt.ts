@@ -16,7 +16,6 @@ import { createClerk } from './clerk.js'
 import type { Clerk } from './clerk.js'
 import type { Places } from './places.js'
 import type { Job, NewContent, Returned, Snapshot } from './port.js'
-import { secretsOf } from './secrets.js'
 import type { Listener, WorkerThread } from './thread.js'
 import { createTimeLimit } from './time-limit.js'
 import type { TimeLimit } from './time-limit.js'
@@ -45,7 +44,7 @@ export interface AttemptMeans {
 }
 
 function toTask(job: Job, timed: boolean): WorkerTask {
-  const { tool, args, threadId, idempotencyKey, hasParent, run, env } = job
+  const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
   const { given } = job.desk
   return {
     call: 0,
@@ -56,6 +55,7 @@ function toTask(job: Job, timed: boolean): WorkerTask {
     ...(hasParent && { hasParent }),
     ...(run.part !== 'execute' && { run }),
     ...(Object.keys(env).length > 0 && { env }),
+    ...(secrets.length > 0 && { secrets }),
     ...(given && { given }),
     ...(timed && { timed }),
   }
@@ -102,7 +102,7 @@ export class Attempt implements Listener {
     this.#placed = true
     this.#task.call = thread.number()
     thread.calls.set(this.#task.call, this)
-    if (this.#tool?.variables || this.#task.env) thread.secrets.add(secretsOf(this.#tool, this.#job.env))
+    if (this.#task.secrets) thread.secrets.add(this.#task.secrets)
     thread.run(this.#task).then(
       (answer) => this.#answered(answer),
       (thrown: unknown) => this.die(thread.causeOf(thrown)),

@@ -58,6 +58,8 @@ export interface Job {
   readonly run: Part
   /** Values of the variables that the tool and those in its `uses` declare; a body is shown its own alone. */
   readonly env: Readonly<Record<string, string>>
+  /** Of these, the values that nobody else may see; also what they replaced. */
+  readonly secrets: readonly string[]
   readonly desk: Desk
   /** A body that runs again, because its thread died of another call, says it again. */
   said(what: Said): void

@@ -1,20 +1,11 @@
 /**
- * Which values of a call's environment are secrets (F3), and the secrets that a worker thread has been told: what a thread says
- * last, or prints where nobody knows for whom, may hold any of them.
+ * The secrets that a worker thread has been told (F3): what a thread says last, or prints where nobody knows for whom, may hold
+ * any of them.
  *
  * KS1 A thread that was told more secrets than can be searched for is not quoted at all.
  */
-import type { ToolDefinition } from '../agent/define.js'
 import { createRedactor } from '../core/redact.js'
 import type { Redactor } from '../core/redact.js'
-
-/** A value that is declared as text is none; a default that stands in the definition is as secret as what replaces it. */
-export function secretsOf(tool: ToolDefinition | undefined, env: Readonly<Record<string, string>>): readonly string[] {
-  const declared = tool?.variables ?? []
-  const text = new Set(declared.filter(({ type }) => type === 'text').map(({ name }) => name))
-  const values = [...Object.entries(env), ...declared.flatMap(({ name, default: value }): [string, string][] => (value === undefined ? [] : [[name, value]]))]
-  return values.filter(([name]) => !text.has(name)).map(([, value]) => value)
-}
 
 const mostSecrets = 1_000
 

@@ -16,6 +16,7 @@ export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'id
   /** Default: `execute`. */
   readonly run?: Part
   readonly env?: Job['env']
+  readonly secrets?: Job['secrets']
   readonly given?: Readonly<Record<string, ValueAt>>
   /** Its time is limited: the thread says when the body begins, which may be long after it got the call (the app is loaded first). */
   readonly timed?: true

@@ -5,8 +5,7 @@
  */
 import type { Slot } from '../../actors/thread/slots.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { App } from '../agent/app.js'
-import type { ToolDefinition, Variable } from '../agent/define.js'
+import type { ToolDefinition } from '../agent/define.js'
 import type { Cancel } from '../core/cancel.js'
 import type { CallEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
@@ -15,6 +14,8 @@ import type { Desk, Job, Part, Said } from '../pool/port.js'
 import { keyOf } from './calls.js'
 import { createDesk } from './desk.js'
 import type { Means, Wanting } from './effects.js'
+import type { CallEnv } from './env.js'
+import { maskSaid } from './mask.js'
 
 /** Things said by a call that a watcher who comes late is told. */
 const remembered = 128
@@ -26,11 +27,13 @@ export interface CallVoice {
 }
 
 /** One for all tries of a call: what is said is numbered on. */
-export function createCallVoice({ state, speak }: Wanting, { step, index, again }: CallEffect): CallVoice {
+export function createCallVoice({ envs }: Means, { state, speak }: Wanting, { step, index, again }: CallEffect): CallVoice {
   let last: DeltaEvent[] = []
   let number = 0
   return {
-    said(what) {
+    said(told) {
+      const redactor = envs.redactor(state)
+      const what = redactor ? maskSaid(redactor, told) : told
       const tool = state.slots.items[index]?.call.tool ?? ''
       const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: again ? 2 : 1, index, call: callId(step, index), tool, number: number++ }
       const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
@@ -61,6 +64,7 @@ export class CallJob implements Job {
   readonly #start: CallJobStart
   readonly #definition: ToolDefinition | undefined
   #desk: Desk | undefined
+  #opened: CallEnv | undefined
 
   constructor(start: CallJobStart, run?: Part) {
     const { slot, wanting, cancel, means } = start
@@ -101,14 +105,18 @@ export class CallJob implements Job {
     return keyOf([this.threadId, step, index, this.tool, this.args])
   }
 
-  get env(): Readonly<Record<string, string>> {
-    const { env } = this.#start.means
-    const found: Record<string, string> = {}
-    for (const { name, default: fallback } of variablesOf(this.#start.means.app, this.tool)) {
-      const value = env[name] ?? fallback
-      if (value !== undefined) found[name] = value
-    }
-    return found
+  /** Opened once; throws where a value cannot be (VQ2). */
+  get #values(): CallEnv {
+    const { means, wanting } = this.#start
+    return (this.#opened ??= means.envs.ofCall(wanting.state, this.tool))
+  }
+
+  get env(): Job['env'] {
+    return this.#values.env
+  }
+
+  get secrets(): Job['secrets'] {
+    return this.#values.secrets
   }
 
   get desk(): Desk {
@@ -128,12 +136,4 @@ export class CallJob implements Job {
   get said(): Job['said'] {
     return this.#start.voice.said
   }
-}
-
-/** What a tool declares, and the tools that it may invoke. */
-function variablesOf(app: App, name: string, seen = new Set<string>()): readonly Variable[] {
-  const tool = app.tools.get(name)
-  if (!tool || seen.has(name)) return []
-  seen.add(name)
-  return [...(tool.variables ?? []), ...(tool.uses ?? []).flatMap((used) => variablesOf(app, used, seen))]
 }

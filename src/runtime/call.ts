@@ -19,6 +19,7 @@ import { CallJob, createCallVoice } from './call-job.js'
 import { recordCall } from './calls.js'
 import type { Means, Wanting } from './effects.js'
 import { joinFiles } from './join.js'
+import { maskReturned } from './mask.js'
 import type { Started } from './reconcile.js'
 import { withRetries } from './tool-retry.js'
 
@@ -30,11 +31,11 @@ export interface CallStart extends CallEffect {
 export function runCall(means: Means, wanting: Wanting, effect: CallStart): Started {
   const cancel = createCancel()
   const slot = wanting.state.slots.items[effect.index]
-  const voice = createCallVoice(wanting, effect)
+  const voice = createCallVoice(means, wanting, effect)
   const job = slot && new CallJob({ means, wanting, effect, slot, cancel, voice })
   if (slot && job) {
     const { land } = wanting
-    // Only the store can fail here: what came of the body could not be kept, so the thread starts over from its journal.
+    // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread starts over from its journal.
     carryOut(means, job, { effect, slot }).then(land, wanting.storeFailed)
   }
   return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
@@ -48,6 +49,8 @@ interface Asked {
 async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
   const { step, index, recovered } = effect
   if (slot.join) return { kind: 'returned', step, index, landed: await joinFiles(means.blobs, job.state, slot) }
+  // Before the body begins: what cannot be read is no failure of the call (VQ2).
+  const { env: _ } = job
   const effectful = slot.call.sideEffect && !slot.answer
   const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
@@ -86,7 +89,8 @@ function unknown(message: string, cause?: Failure): Outcome {
 }
 
 async function toLanded(means: Means, job: CallJob, { returned, slot }: { returned: Returned; slot: Slot }): Promise<Landed> {
-  const { outcome, text, reads, changes, contents, queued, messages, told, preliminaries } = returned
+  const redactor = means.envs.redactor(job.state)
+  const { outcome, text, reads, changes, contents, queued, messages, told, preliminaries } = redactor ? maskReturned(redactor, returned) : returned
   if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
   const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
   const kept = await archived(means.blobs, { outcome, call: callId(job.state.step, job.state.slots.items.indexOf(slot)), keep: job.definition?.retention === 'keep' })

@@ -11,6 +11,7 @@ import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { ChildCall } from '../core/record.js'
 import { keyOf } from './calls.js'
+import type { Envs } from './env.js'
 
 export interface ChildLimits {
   readonly maxParallelChildren: number
@@ -22,21 +23,24 @@ export interface Family {
   readonly state: ThreadState
   readonly step: number
   readonly limits: ChildLimits
+  readonly envs: Envs
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
 }
 
-export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference'> & { readonly create: true }
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true }
 
 /** Counts it as asked for, unless it is too deep. */
-export function newChild({ state, step, limits, asked }: Family, index: number, agent: string): NewChild | Failure {
+export function newChild({ state, step, limits, envs, asked }: Family, index: number, agent: string): NewChild | Failure {
   if (state.path.length >= limits.maxDepth) return failure('TOOL_NOT_ALLOWED', `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
   const before = asked.get(agent) ?? 0
   asked.set(agent, before + 1)
+  const scoped = envs.declarations.scopedBy(agent)
   return {
     thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
     create: true,
     agent,
     reference: `${agent}-${countOf(state.named, agent) + before + 1}`, // RL2
+    ...(scoped.length > 0 && { scoped }),
   }
 }

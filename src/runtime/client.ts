@@ -14,6 +14,8 @@ import { createInbox } from './inbox.js'
 import type { Inbox } from './inbox.js'
 import { decode } from './journal.js'
 import { post } from './post.js'
+import { Secrets } from './secrets.js'
+import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { createThread, missing, untilClosed } from './thread.js'
 import type { EventOptions, Thread, ThreadMeans } from './thread.js'
@@ -25,6 +27,8 @@ export interface CreateThread {
   readonly tags?: readonly string[]
   /** What it begins with, by path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>
+  /** Values for the variables that its tools declare; sealed before they are stored. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 export interface SkeinClient {
@@ -47,6 +51,7 @@ const createSchema = z.strictObject({
   id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
   tags: z.array(z.string().min(1)).optional(),
   files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
+  env: z.record(z.string(), z.string()).optional(),
 })
 
 export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
@@ -55,10 +60,19 @@ export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: str
   throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
 }
 
+export interface ConnectOptions {
+  readonly backend: BackendSource
+  readonly clock?: Clock
+  readonly chance?: Chance
+  /** For secrets: the same as the host's. Default: `SKEIN_KEY`, else the one that the store keeps. */
+  readonly key?: string
+}
+
 /** Handles on the threads of a store that another process may serve. */
-export async function connectSkein(options: { readonly backend: BackendSource; readonly clock?: Clock; readonly chance?: Chance }): Promise<SkeinClient> {
-  const { backend, clock = systemClock, chance = systemChance } = options
-  return createClient({ backend: await backend.open('client'), clock, chance })
+export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
+  const { clock = systemClock, chance = systemChance, key } = options
+  const backend = await options.backend.open('client')
+  return createClient({ backend, clock, chance, secrets: new Secrets({ key, place: backend.key }) })
 }
 
 export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
@@ -70,8 +84,8 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   return {
     threads: {
       async create(options) {
-        const { agent, id = chance.id(), tags = [], files = {} } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files })
+        const { agent, id = chance.id(), tags = [], files = {}, env = {} } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files, env })
         return get(id)
       },
       get,
@@ -85,6 +99,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     hosted: () => backend.hosted(),
     close: once(async () => {
       closed.abort()
+      means.secrets.close()
       await backend.close()
     }),
   }
@@ -96,12 +111,13 @@ export function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-async function createOnce({ backend, clock, chance }: ThreadMeans, { id, agent, tags, files }: Required<CreateThread>): Promise<void> {
+async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values }: Required<CreateThread>): Promise<void> {
   const existing = await backend.heads.get(id)
   try {
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }) } })
+      const env = await firstEnv(secrets, id, values)
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }) } })
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.

@@ -3,7 +3,7 @@
  * that wanted it; nothing here changes a thread.
  *
  * EX1 An effect never throws: whatever happens becomes a landing.
- * EX2 The text that a model speaks is told as it comes, with the attempt and the offset it belongs to (EV2).
+ * EX2 Nothing that a model says is recorded or told with a secret in it (VZ2).
  */
 import type { Landing } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
@@ -13,13 +13,16 @@ import type { Clock } from '../core/clock.js'
 import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
-import type { Model, ModelCallOptions, ModelDelta } from '../models/port.js'
+import type { Model, ModelCallOptions } from '../models/port.js'
 import type { Blobs } from '../backend/port.js'
 import type { Pool } from '../pool/port.js'
 import type { ChildLimits } from './child-call.js'
+import type { Envs } from './env.js'
+import { maskFailure, maskReply } from './mask.js'
 import type { Started } from './reconcile.js'
-import { toLanding, toRequest } from './request.js'
+import { checkReply, toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
+import { createVoice } from './voice.js'
 import { reachesBack } from './window.js'
 
 /** What effects need of the skein they run in. */
@@ -28,8 +31,7 @@ export interface Means {
   readonly pool: Pool
   readonly clock: Clock
   readonly blobs: Blobs
-  /** Values of variables that no thread has of its own. */
-  readonly env: Readonly<Record<string, string>>
+  readonly envs: Envs
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
@@ -53,7 +55,9 @@ export interface Wanting {
 
 export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Started {
   const cancel = createCancel()
-  const voice = createVoice(wanting, effect.step)
+  const { state } = wanting
+  const redactor = means.envs.redactor(state)
+  const voice = createVoice(wanting, effect.step, redactor)
   const options: ModelCallOptions = {
     get signal() {
       return cancel.signal
@@ -62,57 +66,25 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     restarted: voice.restart,
   }
   const speak = async (): Promise<Landing> => {
-    const { state } = wanting
     const brief = means.brief(state.agent)
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
-    const reply = await model.call(toRequest(brief, state), options)
+    const given = await model.call(toRequest(brief, state), options)
+    const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given
+    voice.end()
     return toLanding(means, brief, { step: effect.step, reply, stepsBefore, state })
   }
-  const failed = (thrown: unknown): Landing => ({ kind: 'model_failed', step: effect.step, failure: toFailure(thrown, 'MODEL_REJECTED') })
+  const failed = (thrown: unknown): Landing => {
+    const failure = toFailure(thrown, 'MODEL_REJECTED')
+    return { kind: 'model_failed', step: effect.step, failure: redactor ? maskFailure(redactor, failure) : failure }
+  }
   speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
   const abort = (reason: string): void => {
     voice.mute()
     cancel.abort(new SkeinError('CANCELLED', reason))
   }
   return { abort, soFar: () => [voice.soFar()] }
-}
-
-function createVoice({ state, speak }: Wanting, step: number) {
-  const place = () => ({ thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt })
-  let attempt = 1
-  let text = ''
-  let reasoned = 0
-  let muted = false
-  return {
-    /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
-    mute(): void {
-      muted = true
-    },
-    emit(delta: ModelDelta): void {
-      // An adapter's mistake ends its step here, not the process of whoever listens.
-      if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
-      if (muted) return
-      if (delta.type === 'text') {
-        const offset = text.length
-        text += delta.text
-        speak(() => ({ type: 'text.delta', ...place(), offset, text: delta.text }))
-      } else if (delta.type === 'reasoning') {
-        const offset = reasoned
-        reasoned += delta.text.length
-        speak(() => ({ type: 'reasoning.delta', ...place(), offset, text: delta.text }))
-      } else speak(() => ({ ...place(), ...delta, type: 'call.delta' }))
-    },
-    restart(): void {
-      if (muted) return
-      attempt++
-      text = ''
-      reasoned = 0
-      speak(() => ({ type: 'stream.reset', ...place(), text }))
-    },
-    soFar: (): DeltaEvent => ({ type: 'stream.reset', ...place(), text }),
-  }
 }
 
 export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {

@@ -35,7 +35,7 @@ export interface HostOptions {
 /** Threads that are being woken at once when a host takes over. */
 const wakingAtOnce = 64
 /** What no second try can mend. */
-const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'INVARIANT'])
+const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'SECRET_UNREADABLE', 'INVARIANT'])
 const firstRetryMs = 50
 const longestRetryMs = 5_000
 
@@ -136,6 +136,8 @@ export class Host {
       const woken = await wake(this.#options.backend, thread)
       if (this.#closing) return
       if (woken.state.seq > 0) this.#options.means.brief(woken.state.agent)
+      if (woken.state.env.keys.length > 0) await this.#options.means.envs.secrets.admit(woken.state.env.keys)
+      if (this.#closing) return
       const resident = new Resident(woken, this.#residentOptions)
       this.#residents.set(thread, resident)
       resident.begin()

@@ -10,6 +10,7 @@ import { commandSchema } from '../core/command.js'
 import type { Command } from '../core/command.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
+import { isObject } from '../core/json.js'
 import type { Json } from '../core/json.js'
 
 const bodySchema = z.object({ command: commandSchema })
@@ -34,4 +35,10 @@ export function openMail(mail: Mail, app: App): { readonly command: Command } | 
     return { refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`) }
   }
   return { command }
+}
+
+/** It holds sealed values: the vault must be open when it is taken. */
+export function bringsKeys({ body }: Mail): boolean {
+  const command = isObject(body) ? body['command'] : undefined
+  return isObject(command) && ('keys' in command || 'env' in command)
 }

@@ -11,11 +11,13 @@ import { parseCallId } from '../core/message.js'
 import type { RecordedCall } from '../core/record.js'
 import { applyChanges, usageOf } from '../core/tree.js'
 import type { ToolDefinition } from '../agent/define.js'
+import { isTooShort, tooShort } from '../agent/variables.js'
 import { answerCheck } from '../tools/runtime-tools.js'
 import type { CheckedAnswer } from '../tools/runtime-tools.js'
 import { toOutcome } from '../tools/outcome.js'
 import { recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
+import { maskCommand } from './mask.js'
 import { checkSchedules } from './schedules.js'
 
 export type Ordered = { readonly order: Order } | { readonly refused: Failure }
@@ -24,7 +26,8 @@ export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
   try {
-    const ordered = orderOf(means, state, command)
+    const redactor = means.envs.redactor(state)
+    const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
     return ordered instanceof Promise ? ordered.catch(refused) : ordered
   } catch (thrown) {
     return refused(thrown)
@@ -34,6 +37,10 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
 function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
+  if (command.kind === 'env' || command.kind === 'create') {
+    const refused = checkEnv(means, state, command)
+    if (refused) return { refused }
+  }
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
     return 'refused' in checked ? checked : fitting(means, state, checked)
@@ -54,6 +61,24 @@ function fitting({ quotaBytes }: Means, { files }: ThreadState, command: Extract
   const { bytes } = usageOf(applyChanges(files, changes, 0))
   if (bytes <= quotaBytes || bytes <= held) return { order: command }
   return { refused: failure('FILES_QUOTA', `nothing was changed: the thread's files would hold ${bytes} bytes, and ${quotaBytes} are allowed; remove some first`) }
+}
+
+/** Whoever sealed the values need not know what is declared, nor which key this host has. */
+function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<Command, { kind: 'env' | 'create' }>): Failure | undefined {
+  const [given, inherited] = command.kind === 'env' ? [command, command.level === 'inherited'] : [command.env, command.parent !== undefined]
+  if (!given || given.keys.length === 0) return undefined
+  try {
+    for (const wrapped of given.keys) envs.secrets.vault.check(wrapped)
+    if (inherited) return undefined
+    const root = command.kind === 'create' ? command.path[0] : path[0]
+    for (const [name, sealed] of Object.entries('set' in given ? given.set : given.own)) {
+      const value = sealed !== null && envs.declarations.isDeclaredSecret(name) ? envs.secrets.vault.open(given.keys, sealed, { root: root ?? id, name }) : ''
+      if (isTooShort(value)) return failure('BAD_OPTION', `the value of ${name}, ${tooShort}; nothing was changed`)
+    }
+    return undefined
+  } catch (thrown) {
+    return toFailure(thrown, 'SECRET_UNREADABLE')
+  }
 }
 
 function calledBy({ slots, step }: ThreadState, call: string): RecordedCall | undefined {

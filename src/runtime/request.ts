@@ -20,6 +20,7 @@ import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { recordCall } from './calls.js'
+import type { Envs } from './env.js'
 import type { Asker, CallDesk } from './calls.js'
 import type { ChildLimits, Family } from './child-call.js'
 import { handoffsOf, recordHandoff } from './handoff.js'
@@ -125,10 +126,10 @@ export interface Answered {
   readonly state: ThreadState
 }
 
-export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
+export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits; readonly envs: Envs }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
   const asker: Asker = { threadId: state.id, ...(state.archived > 0 ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive } : { allowed: brief.allowed, offered: brief.tools }) }
-  const family: Family = { state, step, limits: means.childLimits, asked: new Map() }
+  const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map() }
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call)
@@ -185,17 +186,20 @@ function recordReply(app: App, brief: Brief, { step, reply, calls, stop }: Recor
 }
 
 /** By hand and not with zod: it stands in the way of every step. */
-function checkReply(model: string, reply: Partial<ModelReply> | undefined): void {
-  const { inputTokens, outputTokens, costUsd } = reply?.usage ?? {}
+export function checkReply(model: string, reply: ModelReply): ModelReply {
+  // A model of the app's own may give anything.
+  const given: Partial<ModelReply> | undefined = reply
+  const { inputTokens, outputTokens, costUsd }: Partial<Usage> = given?.usage ?? {}
   const wrong =
-    typeof reply?.text !== 'string'
+    typeof given?.text !== 'string'
       ? 'text must be a string'
-      : !Array.isArray(reply.calls) || reply.calls.some((call?: Partial<RequestedCall>) => typeof call?.tool !== 'string')
+      : !Array.isArray(given.calls) || given.calls.some((call?: Partial<RequestedCall>) => typeof call?.tool !== 'string')
         ? 'calls must be a list of { tool, args }'
         : ![inputTokens, outputTokens, costUsd].every(Number.isFinite)
           ? 'usage must hold the numbers inputTokens, outputTokens and costUsd'
           : undefined
   if (wrong) throw new SkeinError('MODEL_REJECTED', `model ${model} gave a reply that is none: ${wrong}`)
+  return reply
 }
 
 function priced(usage: Usage, { costPerMillion }: ModelDefinition): Usage {

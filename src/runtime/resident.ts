@@ -32,7 +32,7 @@ import { awaitDeadline, callModel } from './effects.js'
 import type { Means, Wanting } from './effects.js'
 import { headOf } from './head.js'
 import { pack } from './journal.js'
-import { openMail } from './mail.js'
+import { bringsKeys, openMail } from './mail.js'
 import { toOrder } from './orders.js'
 import type { Ordered } from './orders.js'
 import { createOutbox, tellAnswer } from './outbox.js'
@@ -158,7 +158,11 @@ export class Resident {
     this.#readingMail = true
     while (this.#moreMail && !this.#stopped) {
       this.#moreMail = false
-      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) this.#take(mail)
+      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) {
+        // In order of arrival: what is sealed is not overtaken by what comes after it.
+        if (bringsKeys(mail)) await this.#options.means.envs.secrets.admit([])
+        this.#take(mail)
+      }
     }
     this.#readingMail = false
     this.#settle()

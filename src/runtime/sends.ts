@@ -11,7 +11,8 @@ import type { Outcome } from '../core/effect.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { callId } from '../core/message.js'
-import type { ChildCall, ChildCalled, ThreadRecord } from '../core/record.js'
+import { flowing, inheritedEnv, threadEnv } from '../core/env.js'
+import type { ChildCall, ChildCalled, EnvChanged, ThreadRecord } from '../core/record.js'
 import { freezeTree } from '../core/tree.js'
 import type { FrozenTree } from '../core/tree.js'
 import { readMail, sealMail } from './mail.js'
@@ -24,6 +25,8 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     }
     case 'children.stopped':
       return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason }))
+    case 'env.changed':
+      return flowOn(state, record)
     case 'report.sent': {
       const { outcome, over, to, spent } = record
       const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
@@ -68,7 +71,20 @@ function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall;
   const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }) }
   if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
-  return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), message })]
+  return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), ...envOf(state, call), message })]
+}
+
+function envOf({ env }: ThreadState, { scoped = [] }: ChildCall): Pick<Extract<Command, { kind: 'create' }>, 'env'> {
+  return env.keys.length === 0 ? {} : { env: { keys: [...env.keys], own: {}, inherited: inheritedEnv(threadEnv(env), scoped) } }
+}
+
+/** EN5 */
+function flowOn({ id, env, children }: ThreadState, { seq, set }: EnvChanged & { readonly seq: number }): readonly Send[] {
+  const all = flowing(env, Object.keys(set))
+  return [...children.values()].flatMap(({ id: child, over, scoped }): Send[] => {
+    const told = over ? {} : scoped ? Object.fromEntries(Object.entries(all).filter(([name]) => !scoped.includes(name))) : all
+    return Object.keys(told).length === 0 ? [] : [mail(child, `${id}/env/${seq}`, { kind: 'env', level: 'inherited', keys: [...env.keys], set: told })]
+  })
 }
 
 function mail(to: string, id: string, command: Command): Send {

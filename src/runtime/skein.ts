@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
+import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { systemChance, systemClock } from '../core/clock.js'
@@ -15,12 +16,14 @@ import { createPool } from '../pool/pool.js'
 import { check, createClient, once } from './client.js'
 import type { SkeinClient } from './client.js'
 import type { Means } from './effects.js'
+import { Envs } from './env.js'
 import { Host } from './host.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
 import { createModels } from './models.js'
 import { createBrief } from './request.js'
 import type { Brief } from './request.js'
+import { Secrets } from './secrets.js'
 
 export interface Limits {
   /** Calls of one step that run at once. Default 8. */
@@ -41,8 +44,10 @@ export interface SkeinOptions {
   /** Default: `local('.skein')`. */
   readonly backend?: BackendSource
   readonly limits?: Limits
-  /** Values of the variables that tools declare. A tool sees those that it declares, and no others. */
+  /** Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and no others. */
   readonly env?: Readonly<Record<string, string>>
+  /** For secrets. Default: `SKEIN_KEY`, else the one that the store keeps. */
+  readonly key?: string
   /** Threads that run tool bodies when `app` is a module. */
   readonly workers?: {
     /** Of each kind. Default: the number of cores. */
@@ -80,6 +85,7 @@ const optionsSchema = z.strictObject({
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
   limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: z.number().int().min(0).optional(), maxParallelChildren: positive.optional(), maxDepth: positive.optional() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
+  key: z.string().optional(),
   workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
@@ -88,8 +94,6 @@ const optionsSchema = z.strictObject({
   chance: z.custom<Chance>().optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
 })
-
-const shortestSecret = 8
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
@@ -105,9 +109,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     opened.unshift(() => pool.close())
     const backend = await source.open('host')
     opened.push(() => backend.close())
+    const secrets = new Secrets({ key: options.key, place: backend.key })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, env, quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
+      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
@@ -115,7 +120,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       closeGraceMs: options.closeGraceMs ?? 5_000,
       warn,
     })
-    const client = createClient({ backend, clock, chance })
+    const client = createClient({ backend, clock, chance, secrets })
     return {
       ...client,
       agents: agentNames(app),
@@ -157,19 +162,13 @@ async function equip(source: AppSource): Promise<{ readonly app: App; disconnect
   }
 }
 
-/** A secret is masked wherever its value turns up, which would mask half of a text for a short one. */
-function checkEnv({ tools }: App, env: Readonly<Record<string, string>>): void {
-  for (const { name: tool, variables = [] } of tools.values()) {
-    for (const { name, type = 'secret' } of variables) {
-      const value = env[name]
-      if (type === 'secret' && value !== undefined && value.length < shortestSecret) {
-        throw new SkeinError('BAD_OPTION', `the value of ${name}, a secret of the tool ${tool}, is shorter than ${shortestSecret} characters and could not be kept out of what others see; use a longer one, or declare it with type 'text'`)
-      }
-    }
-  }
+/** RX4 */
+function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
+  const { isDeclaredSecret } = createDeclarations(app)
+  for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'env' | 'quotaBytes' | 'childLimits'> & { readonly chance: Chance }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits'> & { readonly chance: Chance }
 
 function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()

@@ -11,6 +11,9 @@ import type { Message } from '../core/message.js'
 import { addUsage } from '../core/usage.js'
 import type { ModelUsage, Usage } from '../core/usage.js'
 import { plainJson } from './inbox.js'
+import type { Secrets } from './secrets.js'
+import { createThreadEnv } from './thread-env.js'
+import type { ThreadEnv } from './thread-env.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
@@ -78,6 +81,8 @@ export interface Thread extends ThreadSchedules {
   readonly files: ThreadFiles
   /** Its key-value store. */
   readonly kv: ThreadValues
+  /** Values for the variables that its tools declare. */
+  readonly env: ThreadEnv
   /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
   callTool(name: string, args?: unknown): Promise<Run>
   /** Resolves when the thread is at rest. */
@@ -89,6 +94,7 @@ export interface ThreadMeans {
   readonly clock: Clock
   readonly chance: Chance
   readonly closed: AbortSignal
+  readonly secrets: Secrets
 }
 
 export function createThread(means: ThreadMeans, head: StoredHead): Thread {
@@ -130,6 +136,7 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     files: createThreadFiles(means, id, waker),
     kv: createThreadValues(means, id, waker),
     ...createThreadSchedules(means, id, waker),
+    env: createThreadEnv(means, { id, root }),
     async callTool(name, args = {}) {
       const { run: joined } = await ask({ kind: 'call', tool: name, args: plainJson(args) })
       return run(joined ?? '')

@@ -2,7 +2,8 @@
  * The vault: seals secrets with the data key of their tree, and wraps data keys with the master key. Stores nothing:
  * the wrapped key of a tree is kept with its root thread, so deleting that shreds every secret of the tree.
  *
- * VL1 A sealed value opens only with its tree's data key, and only as the variable and thread that it was sealed for.
+ * VL1 A sealed value opens only with its tree's data key, and only as the variable that it was sealed for: a
+ *     child of the tree may have it as it is.
  * VL2 A wrapped key names the master key that it needs, so that a wrong key is told apart from damage.
  * VL3 Rotation changes wrapped keys alone; doing it again, also after a crash halfway, changes nothing.
  * VL4 No error, log or JSON of a vault holds a value or a key.
@@ -24,13 +25,13 @@ export interface VaultOptions {
 
 /** What a value is sealed for (VL1). */
 export interface SecretPlace {
-  readonly thread: string
+  readonly root: string
   readonly name: string
 }
 
 const version = 1
 const mostDataKeys = 512
-const unreadable: FailureCode = 'JOURNAL_CORRUPT'
+const unreadable: FailureCode = 'SECRET_UNREADABLE'
 
 export async function openVault({ key, keyFile }: VaultOptions): Promise<Vault> {
   if (key !== undefined) return new Vault(await keyFromText(key))
@@ -63,12 +64,13 @@ class Vault {
     return `v${version}.${encrypt(this.#dataKey(wrapped), text, boundTo(place))}`
   }
 
-  open(wrapped: string, sealed: string, place: SecretPlace): string {
-    const what = `the secret ${place.name} of thread ${place.thread}`
+  /** With whichever of these wrapped keys it was sealed. */
+  open(keys: readonly string[], sealed: string, place: SecretPlace): string {
+    const what = `the value ${place.name} of the tree ${place.root}`
     const [box, ...more] = fieldsOf(sealed, what)
-    const dataKey = this.#dataKey(wrapped)
-    const plain = box === undefined || more.length > 0 ? undefined : decrypt(dataKey, box, boundTo(place))
-    if (!plain) throw damaged(what, `It is damaged, or was sealed for another thread, name or tree. Set ${place.name} again, or restore the store from a backup`, { ...place })
+    let plain: Buffer | undefined
+    for (const wrapped of keys) plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(place))
+    if (!plain) throw damaged(what, `It is damaged, or was sealed for another name or tree. Set ${place.name} again, or restore the store from a backup`, { ...place })
     const text = plain.toString('utf8')
     plain.fill(0)
     return text
@@ -95,6 +97,11 @@ class Vault {
     this.#dataKeys.clear()
     this.#master?.fill(0)
     this.#master = undefined
+  }
+
+  /** Throws when a wrapped key is not one of this master key, or is damaged (VL2). */
+  check(wrapped: string): void {
+    this.#dataKey(wrapped)
   }
 
   #masterKey(): Buffer {
@@ -131,8 +138,8 @@ function keyIdOf(wrapped: string): string | undefined {
 }
 
 /** JSON, so that no two places are one text. */
-function boundTo({ thread, name }: SecretPlace): string {
-  return JSON.stringify(['skein secret', version, thread, name])
+function boundTo({ root, name }: SecretPlace): string {
+  return JSON.stringify(['skein secret', version, root, name])
 }
 
 function wrappedBy(keyId: string): string {
@@ -148,7 +155,7 @@ function fieldsOf(text: string, what: string): readonly string[] {
 }
 
 function wrongKey(needed: string, given: string): SkeinError {
-  return new SkeinError('BAD_OPTION', `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Set SKEIN_KEY, or put back the key file, that they were written with`, { data: { needed, given } })
+  return new SkeinError(unreadable, `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Set SKEIN_KEY, or put back the key file, that they were written with`, { data: { needed, given } })
 }
 
 function damaged(what: string, advice: string, data: Readonly<Record<string, unknown>> = {}): SkeinError {

@@ -87,6 +87,7 @@ export function jobFor(tool: string, args: Json = {}, { heard, ...options }: Job
     cancel: createCancel(),
     run: { part: 'execute' },
     env: {},
+    secrets: options.env?.['TOKEN'] === undefined ? [] : [options.env['TOKEN']],
     desk: testDesk(),
     said: (what) => void heard?.push(what),
     ...options,

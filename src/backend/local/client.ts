@@ -12,7 +12,7 @@ import { clientMayNot, mailText, storeClosed } from '../checks.js'
 import type { Backend, Send } from '../port.js'
 import { createBlobs } from './blobs.js'
 import { OwnerLink } from './link.js'
-import { folderInUse, persist, takeOwnership } from './owner.js'
+import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
 import { createReader } from './reader.js'
 import { noStore, openForOwner, openForReading } from './schema.js'
 import type { Durability } from './schema.js'
@@ -42,6 +42,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   const reader = createReader(database, live)
   return {
     name: 'local',
+    key: { file: join(folder, keyFile) },
     role: 'client',
     hosted: async () => (live(), link.connect()),
     commit: () => refuse('commit'),

@@ -16,7 +16,7 @@ import { sweepParts } from './blob-files.js'
 import { createBlobs } from './blobs.js'
 import type { Database } from './driver.js'
 import { OwnerLink } from './link.js'
-import { folderInUse, persist, prepareFolder, takeOwnership } from './owner.js'
+import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './owner.js'
 import type { Ownership } from './owner.js'
 import { createReader } from './reader.js'
 import { openForOwner } from './schema.js'
@@ -92,6 +92,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
   let closing: Promise<void> | undefined
   return {
     name: 'local',
+    key: { file: join(folder, keyFile) },
     role: 'host',
     hosted: async () => (live(), true),
     commit: async (commit) => {

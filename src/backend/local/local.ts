@@ -1,7 +1,7 @@
 /**
  * The embedded backend: one durable store in a folder. `skein.db` (SQLite in WAL) holds journal, heads, mail,
  * snapshots and small blobs; `blobs/` the other blobs; `owner.db` the lock of the one host; `skein.sock` is how other processes
- * speak to that host. This file is the door; host.ts and client.ts are the two sides of it.
+ * speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts and client.ts are the two sides of it.
  */
 import { statSync } from 'node:fs'
 import { z } from 'zod'

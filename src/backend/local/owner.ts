@@ -17,6 +17,9 @@ export interface Ownership {
   release(): Promise<void>
 }
 
+/** The master key for secrets, in the folder. */
+export const keyFile = 'skein.key'
+
 const note = z.object({ pid: z.number().int().positive() })
 
 /** The folder, made if need be, by the one name that all its users share. */

@@ -1,93 +1,94 @@
 /** Where a name finds its value, what a child gets of its parent, and numbered instances. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkVariableName, inheritedEnv, instancesOf, isEnabled, isVariableName, missingVariables, resolveEnv, threadEnv } from '../../../src/core/env.js'
-import type { Env, EnvLevel, EnvValue } from '../../../src/core/env.js'
-
-const text = (value: string): EnvValue => ({ type: 'text', value })
-const secret = (sealed: string): EnvValue => ({ type: 'secret', sealed })
+import { changedEnv, checkVariableName, flowing, hasValue, inheritedEnv, instancesOf, isEnabled, isVariableName, missingVariables, noEnv, resolveEnv, threadEnv } from '../../../src/core/env.js'
+import type { EnvLevel, SealedEnv } from '../../../src/core/env.js'
 
 /** F2, written out once more. */
-const inOrder: readonly EnvLevel[] = ['thread', 'inherited', 'agent', 'prompt', 'tool', 'instance']
-
-const levelOf = (level: EnvLevel) => (level === 'thread' || level === 'inherited' ? { A: text(level) } : { A: level })
+const inOrder: readonly EnvLevel[] = ['own', 'inherited', 'agent', 'prompt', 'tool', 'instance']
 
 const names: fc.Arbitrary<string> = fc.constantFrom('A', 'B', 'C', 'D', 'E')
-const envs: fc.Arbitrary<Env> = fc.dictionary(names, fc.oneof(fc.string().map(text), fc.string().map(secret)), { noNullPrototype: true })
+const envs: fc.Arbitrary<SealedEnv> = fc.dictionary(names, fc.string(), { noNullPrototype: true })
 
 describe('lookup', () => {
   it('EN1: the first level that has the name gives the value, whichever others have it', () => {
     fc.assert(
       fc.property(fc.subarray([...inOrder]), (given) => {
-        const levels = Object.fromEntries(given.map((level) => [level, levelOf(level)]))
+        const levels = Object.fromEntries(given.map((level) => [level, { A: level }]))
         const first = inOrder.find((level) => given.includes(level))
-        expect(resolveEnv('A', levels)).toEqual(first && { from: first, value: text(first) })
+        expect(resolveEnv('A', levels)).toEqual(first && { from: first, value: first })
         expect(resolveEnv('B', levels)).toBeUndefined()
       }),
     )
   })
 
   it('EN1: an empty value is a value; a level that is undefined is none', () => {
-    expect(resolveEnv('A', { thread: { A: text('') }, instance: { A: 'lower' } })).toEqual({ from: 'thread', value: text('') })
-    expect(resolveEnv('A', { agent: { A: '' }, tool: { A: 'lower' } })).toEqual({ from: 'agent', value: text('') })
-    expect(resolveEnv('A', { thread: undefined, agent: undefined, tool: { A: 'default' } })).toEqual({ from: 'tool', value: text('default') })
-  })
-
-  it('EN1: a sealed value comes as it is stored', () => {
-    expect(resolveEnv('A', { inherited: { A: secret('v1.x') }, agent: { A: 'plain' } })).toEqual({ from: 'inherited', value: secret('v1.x') })
+    expect(resolveEnv('A', { own: { A: '' }, instance: { A: 'lower' } })).toEqual({ from: 'own', value: '' })
+    expect(resolveEnv('A', { agent: { A: '' }, tool: { A: 'lower' } })).toEqual({ from: 'agent', value: '' })
+    expect(resolveEnv('A', { own: undefined, agent: undefined, tool: { A: 'default' } })).toEqual({ from: 'tool', value: 'default' })
   })
 
   it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('EN3: %s finds nothing that was not set', (name) => {
     const empty = Object.fromEntries(inOrder.map((level) => [level, {}]))
     expect(resolveEnv(name, empty)).toBeUndefined()
-    const stored: Env = JSON.parse(`{ "${name}": { "type": "text", "value": "set" } }`)
-    expect(resolveEnv(name, { thread: stored })?.value).toEqual(text('set'))
-    expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ inherited: stored }), []))).toBe(Object.prototype)
-    expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual(text('set'))
+    expect(hasValue(noEnv, name)).toBe(false)
+    const stored: SealedEnv = JSON.parse(`{ "${name}": "set" }`)
+    expect(resolveEnv(name, { own: stored })?.value).toEqual('set')
+    expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ own: {}, inherited: stored }), []))).toBe(Object.prototype)
+    expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual('set')
   })
 })
 
 describe('inheritance', () => {
   it('EN1, EN2: a child has what its parent would find, except what the child scopes', () => {
     fc.assert(
-      fc.property(envs, envs, fc.uniqueArray(names), (thread, inherited, scoped) => {
-        const child = inheritedEnv(threadEnv({ thread, inherited }), scoped)
+      fc.property(envs, envs, fc.uniqueArray(names), (own, inherited, scoped) => {
+        const child = inheritedEnv(threadEnv({ own, inherited }), scoped)
         for (const name of ['A', 'B', 'C', 'D', 'E']) {
-          const parents = resolveEnv(name, { thread, inherited })?.value
+          const parents = resolveEnv(name, { own, inherited })?.value
           expect(resolveEnv(name, { inherited: child })?.value).toEqual(scoped.includes(name) ? undefined : parents)
+          expect(hasValue({ own: {}, inherited: child }, name)).toBe(!scoped.includes(name) && parents !== undefined)
         }
       }),
     )
   })
 
   it('EN2: nothing that was given is changed', () => {
-    const thread = Object.freeze({ A: text('own') })
-    const inherited = Object.freeze({ A: text('from above'), B: secret('v1.b') })
-    expect(inheritedEnv(threadEnv({ thread, inherited }), ['B'])).toEqual({ A: text('own') })
-    expect(inherited).toEqual({ A: text('from above'), B: secret('v1.b') })
+    const own = Object.freeze({ A: 'own' })
+    const inherited = Object.freeze({ A: 'from above', B: 'v1.b' })
+    expect(inheritedEnv(threadEnv({ own, inherited }), ['B'])).toEqual({ A: 'own' })
+    expect(changedEnv({ keys: [], own, inherited }, { level: 'own', keys: ['k'], set: { A: null, C: 'c' } })).toEqual({ keys: ['k'], own: { C: 'c' }, inherited })
+    expect(inherited).toEqual({ A: 'from above', B: 'v1.b' })
   })
 
   it('EN2: a value set where the name is scoped hides no less from above, and flows to those below', () => {
-    const root = threadEnv({ thread: { TOKEN: secret('v1.root'), PLACE: text('Bonn') } })
+    const root = threadEnv({ own: { TOKEN: 'v1.root', PLACE: 'Bonn' }, inherited: {} })
     const childInherits = inheritedEnv(root, ['TOKEN'])
-    expect(childInherits).toEqual({ PLACE: text('Bonn') })
-    const child = threadEnv({ thread: { TOKEN: secret('v1.child') }, inherited: childInherits })
-    expect(inheritedEnv(child, [])).toEqual({ TOKEN: secret('v1.child'), PLACE: text('Bonn') })
+    expect(childInherits).toEqual({ PLACE: 'Bonn' })
+    const child = threadEnv({ own: { TOKEN: 'v1.child' }, inherited: childInherits })
+    expect(inheritedEnv(child, [])).toEqual({ TOKEN: 'v1.child', PLACE: 'Bonn' })
   })
 
-  it('EN2: a later change flows on by the same filter, and stops where a thread has its own', () => {
-    const below = (rootEnv: Env): Env => {
-      const child = threadEnv({ thread: { B: text('of the child') }, inherited: inheritedEnv(rootEnv, ['C']) })
-      return inheritedEnv(child, ['D'])
-    }
-    expect(below({ A: text('1'), B: text('1'), C: text('1'), D: text('1') })).toEqual({ A: text('1'), B: text('of the child') })
-    expect(below({ A: text('2'), B: text('2'), C: text('2') })).toEqual({ A: text('2'), B: text('of the child') })
+  it('EN5: whatever changes, in whatever order, a child that is told of it has what one that is made afterwards gets', () => {
+    const changes = fc.array(fc.record({ level: fc.constantFrom('own' as const, 'inherited' as const), keys: fc.constant([]), set: fc.dictionary(names, fc.option(fc.string()), { noNullPrototype: true }) }))
+    fc.assert(
+      fc.property(changes, fc.uniqueArray(names), (given, scoped) => {
+        let parent = noEnv
+        let child = noEnv
+        for (const change of given) {
+          parent = changedEnv(parent, change)
+          const told = Object.keys(change.set).filter((name) => !scoped.includes(name))
+          child = changedEnv(child, { level: 'inherited', keys: [], set: flowing(parent, told) })
+        }
+        expect(child.inherited).toEqual(inheritedEnv(threadEnv(parent), scoped))
+      }),
+    )
   })
 })
 
 describe('declared variables', () => {
   it('missing is what is required (by default) and found nowhere, each name once and in order', () => {
-    const levels = { thread: { A: text('x') }, tool: { B: 'default' } }
+    const levels = { own: { A: 'x' }, tool: { B: 'default' } }
     const declared = [{ name: 'Z' }, { name: 'A' }, { name: 'B', required: true }, { name: 'C', required: false }, { name: 'Y', required: true }, { name: 'Z', required: false }, { name: 'C' }, { name: 'Z' }]
     expect(missingVariables(declared, (name) => resolveEnv(name, levels))).toEqual(['Z', 'Y', 'C'])
     expect(missingVariables([], () => undefined)).toEqual([])

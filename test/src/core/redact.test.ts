@@ -80,3 +80,43 @@ it('RX4: there is nothing to mask without a value of 8 characters', () => {
   expect(createRedactor(['1234567', ' 1234567'])).toBeDefined()
   expect(createRedactor(['', '1234567'])).toBeUndefined()
 })
+
+describe('RX5: bytes and streams', () => {
+  const secrets = ['abcabcab', 'cabxyz!!', 'ünsicher-42']
+  const pieces = fc.array(fc.oneof(fc.constantFrom(...secrets, ...secrets.map((each) => each.slice(0, 5)), ...secrets.map((each) => Buffer.from(each).toString('base64')), 'abc', 'cab', 'x'), fc.string({ maxLength: 3 })))
+
+  it('RX5: in whatever pieces a text comes, what the stream gives is the masked text, and nothing given holds a secret', () => {
+    fc.assert(
+      fc.property(pieces, (given) => {
+        const made = redactor(...secrets)
+        const stream = made.stream()
+        const out = [...given.map((piece) => stream.push(piece)), stream.end()].join('')
+        expect(out).toBe(made.text(given.join('')))
+        for (const each of secrets) expect(out).not.toContain(each)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  it('RX5: what cannot become a secret is given at once', () => {
+    const stream = redactor('abcabcab').stream()
+    expect([stream.push('hello a'), stream.push('bc'), stream.push('d '), stream.push('abcabca'), stream.push('b'), stream.push('.'), stream.end()]).toEqual(['hello ', '', 'abcd ', '', '', `${mask}.`, ''])
+  })
+
+  it('RX5, RX3: bytes of any kind, whole and in pieces; without a secret they are the same', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), fc.nat(2), (parts, which) => {
+        const made = redactor(...secrets)
+        const whole = Buffer.concat([...parts, Buffer.from(secrets[which] ?? ''), ...parts])
+        const clean = Buffer.from(made.bytes(whole))
+        expect(clean.includes(secrets[which] ?? '')).toBe(false)
+        expect(clean.includes(mask)).toBe(true)
+        const stream = made.byteStream()
+        const out = Buffer.concat([...[...parts, Buffer.from(secrets[which] ?? ''), ...parts].map((part) => stream.push(part)), stream.end()])
+        expect(out.equals(clean)).toBe(true)
+        const plain = Uint8Array.from([0, 255, 128, 1])
+        expect(made.bytes(plain)).toBe(plain)
+      }),
+    )
+  })
+})

@@ -7,8 +7,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createState } from '../../../actors/thread/state.js'
 import { definePrompt } from '../../../src/agent/define.js'
 import { connectMcp } from '../../../src/pool/mcp.js'
+import { Envs } from '../../../src/runtime/env.js'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
+import { Secrets } from '../../../src/runtime/secrets.js'
 import { fromMcp } from '../../../src/tools/foreign/server.js'
 import type { McpDefinition } from '../../../src/tools/foreign/server.js'
 import { looseTool, tinyApp } from '../../helpers/app.js'
@@ -140,7 +142,7 @@ describe('briefs', () => {
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxDepth: 1 } }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ key: undefined, place: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })

@@ -16,7 +16,7 @@ import { openVault } from '../../../src/runtime/vault.js'
 
 const key = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f'
 const otherKey = key.split('').reverse().join('')
-const place = { thread: 'thread-1', name: 'API_KEY' }
+const place = { root: 'thread-1', name: 'API_KEY' }
 const value = 'hunter2 hünter2 🗝'
 
 function thrownBy(run: () => unknown): SkeinError {
@@ -46,14 +46,14 @@ describe('sealed values', () => {
     const { wrapped } = vault.createDataKey()
     const anyText = fc.string({ unit: 'binary', maxLength: 200 })
     fc.assert(
-      fc.property(anyText, fc.string({ unit: 'binary' }), fc.string(), (text, thread, name) => {
-        const sealed = vault.seal(wrapped, text, { thread, name })
+      fc.property(anyText, fc.string({ unit: 'binary' }), fc.string(), (text, root, name) => {
+        const sealed = vault.seal(wrapped, text, { root, name })
         expect(sealed).toMatch(/^v1\.[\w-]+$/)
-        expect(vault.open(wrapped, sealed, { thread, name })).toBe(text)
+        expect(vault.open([wrapped], sealed, { root, name })).toBe(text)
       }),
     )
     const long = 'long '.repeat(100_000)
-    expect(vault.open(wrapped, vault.seal(wrapped, long, place), place)).toBe(long)
+    expect(vault.open([wrapped], vault.seal(wrapped, long, place), place)).toBe(long)
   })
 
   it('VX1: the same text sealed twice is two texts', async () => {
@@ -69,20 +69,20 @@ describe('sealed values', () => {
     expect(thrownBy(() => vault.seal(wrapped, 'abc\uD800def', place))).toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/^the value of API_KEY is not well-formed/) })
   })
 
-  it('VL1: do not open in another thread, under another name or in another tree', async () => {
+  it('VL1: do not open under another name or in another tree', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
-    const places = fc.record({ thread: fc.string({ maxLength: 3 }), name: fc.string({ maxLength: 3 }) })
+    const places = fc.record({ root: fc.string({ maxLength: 3 }), name: fc.string({ maxLength: 3 }) })
     fc.assert(
       fc.property(places, places, (here, there) => {
-        fc.pre(here.thread !== there.thread || here.name !== there.name)
+        fc.pre(here.root !== there.root || here.name !== there.name)
         const sealed = vault.seal(wrapped, value, here)
-        expect(() => vault.open(wrapped, sealed, there)).toThrow(/was sealed for another thread, name or tree/)
+        expect(() => vault.open([wrapped], sealed, there)).toThrow(/was sealed for another name or tree/)
       }),
     )
-    const sealed = vault.seal(wrapped, value, { thread: 'ab', name: 'c' })
-    expect(() => vault.open(wrapped, sealed, { thread: 'a', name: 'bc' })).toThrow(/was sealed for another/)
-    expect(() => vault.open(vault.createDataKey().wrapped, sealed, { thread: 'ab', name: 'c' })).toThrow(/was sealed for another/)
+    const sealed = vault.seal(wrapped, value, { root: 'ab', name: 'c' })
+    expect(() => vault.open([wrapped], sealed, { root: 'a', name: 'bc' })).toThrow(/was sealed for another/)
+    expect(() => vault.open([vault.createDataKey().wrapped], sealed, { root: 'ab', name: 'c' })).toThrow(/was sealed for another/)
   })
 
   it('VL1, VX2, VL4: do not open when any bit of them or of the wrapped key is another; no error holds the value', async () => {
@@ -91,24 +91,31 @@ describe('sealed values', () => {
     // Lengths that leave unused bits in the last character, and one that does not.
     for (const text of ['12345678', '123456789', '1234567890']) {
       const sealed = vault.seal(wrapped, text, place)
-      expect(vault.open(wrapped, sealed, place)).toBe(text)
+      expect(vault.open([wrapped], sealed, place)).toBe(text)
       for (const bad of [...tampered(sealed), `${sealed}A`, `${sealed}=`, `${sealed} `, sealed.slice(0, 20), 'v1.', 'v1', '', wrapped]) {
-        const error = thrownBy(() => vault.open(wrapped, bad, place))
-        expect(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE']).toContain(error.code)
+        const error = thrownBy(() => vault.open([wrapped], bad, place))
+        expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(error.code)
         expect(inspect(error)).not.toContain(text)
       }
     }
     const sealed = vault.seal(wrapped, value, place)
     for (const bad of [...tampered(wrapped), `${wrapped}A`, `${wrapped}.A`, wrapped.slice(0, 30), 'v1.', '', sealed]) {
-      const error = thrownBy(() => vault.open(bad, sealed, place))
-      expect(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'BAD_OPTION']).toContain(error.code)
+      const error = thrownBy(() => vault.open([bad], sealed, place))
+      expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(error.code)
     }
+  })
+
+  it('VL1: opens with whichever key of the tree it was sealed with', async () => {
+    const vault = await openVault({ key })
+    const keys = [vault.createDataKey().wrapped, vault.createDataKey().wrapped]
+    for (const wrapped of keys) expect(vault.open(keys, vault.seal(wrapped, value, place), place)).toBe(value)
+    expect(thrownBy(() => vault.open([], vault.seal(keys[0] ?? '', value, place), place)).code).toBe('SECRET_UNREADABLE')
   })
 
   it('a form of a later Skein says that it is one', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
-    expect(thrownBy(() => vault.open(wrapped, 'v2.abc', place))).toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringMatching(/API_KEY of thread thread-1 has the form v2.*upgrade Skein/) })
+    expect(thrownBy(() => vault.open([wrapped], 'v2.abc', place))).toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringMatching(/API_KEY of the tree thread-1 has the form v2.*upgrade Skein/) })
     expect(thrownBy(() => vault.seal('v12.abc', value, place))).toMatchObject({ code: 'RECORD_FROM_FUTURE' })
   })
 })
@@ -132,7 +139,7 @@ describe('the form at rest', () => {
   it('VK2: what the first version wrote is read for ever', async () => {
     const vault = await openVault({ key: golden.passphrase })
     expect(vault.keyId).toBe(golden.keyId)
-    expect(vault.open(golden.wrapped, golden.sealed, place)).toBe(value)
+    expect(vault.open([golden.wrapped], golden.sealed, place)).toBe(value)
   })
 })
 
@@ -150,11 +157,11 @@ describe('master keys', () => {
     const { wrapped } = vault.createDataKey()
     const sealed = vault.seal(wrapped, value, place)
     expect(vault.keyId).toMatch(/^[0-9a-f]{16}$/)
-    const error = thrownBy(() => other.open(wrapped, sealed, place))
-    expect(error).toMatchObject({ code: 'BAD_OPTION', data: { needed: vault.keyId, given: other.keyId } })
+    const error = thrownBy(() => other.open([wrapped], sealed, place))
+    expect(error).toMatchObject({ code: 'SECRET_UNREADABLE', data: { needed: vault.keyId, given: other.keyId } })
     expect(error.message).toMatch(/Set SKEIN_KEY, or put back the key file/)
     const damaged = wrapped.slice(0, -1) + (wrapped.endsWith('A') ? 'B' : 'A')
-    expect(thrownBy(() => vault.open(damaged, sealed, place))).toMatchObject({ code: 'JOURNAL_CORRUPT', message: expect.stringMatching(/data key of a tree cannot be read. It is damaged/) })
+    expect(thrownBy(() => vault.open([damaged], sealed, place))).toMatchObject({ code: 'SECRET_UNREADABLE', message: expect.stringMatching(/data key of a tree cannot be read. It is damaged/) })
   })
 
   it('VK2: each spelling of 32 bytes is the same key, with or without space around it', async () => {
@@ -197,10 +204,10 @@ describe('rotation', () => {
     const sealed = old.seal(wrapped, value, place)
     const rotated = old.rewrap(wrapped, fresh)
     old.close()
-    expect(fresh.open(rotated, sealed, place)).toBe(value)
-    expect(fresh.open(rotated, fresh.seal(rotated, 'set later', place), place)).toBe('set later')
+    expect(fresh.open([rotated], sealed, place)).toBe(value)
+    expect(fresh.open([rotated], fresh.seal(rotated, 'set later', place), place)).toBe('set later')
     const again = await openVault({ key })
-    expect(thrownBy(() => again.open(rotated, sealed, place)).code).toBe('BAD_OPTION')
+    expect(thrownBy(() => again.open([rotated], sealed, place)).code).toBe('SECRET_UNREADABLE')
   })
 
   it('VL3: again changes nothing; a third key and damage are refused', async () => {
@@ -210,7 +217,7 @@ describe('rotation', () => {
     expect(old.rewrap(rotated, fresh)).toBe(rotated)
     expect(thrownBy(() => third.rewrap(wrapped, fresh)).data).toEqual({ needed: old.keyId, given: third.keyId })
     for (const from of [wrapped, rotated]) {
-      for (const bad of tampered(from)) expect(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'BAD_OPTION']).toContain(thrownBy(() => old.rewrap(bad, fresh)).code)
+      for (const bad of tampered(from)) expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(thrownBy(() => old.rewrap(bad, fresh)).code)
     }
   })
 })
@@ -238,7 +245,7 @@ describe('keys in memory', () => {
       const { wrapped } = vault.createDataKey()
       return { wrapped, text: `secret of ${tree}`, sealed: vault.seal(wrapped, `secret of ${tree}`, place) }
     })
-    for (const { wrapped, text, sealed } of trees) expect(vault.open(wrapped, sealed, place)).toBe(text)
+    for (const { wrapped, text, sealed } of trees) expect(vault.open([wrapped], sealed, place)).toBe(text)
   })
 
   it('a forgotten key is unwrapped again; a closed vault seals and opens nothing', async () => {
@@ -246,10 +253,10 @@ describe('keys in memory', () => {
     const { wrapped } = vault.createDataKey()
     const sealed = vault.seal(wrapped, value, place)
     vault.forget(wrapped)
-    expect(vault.open(wrapped, sealed, place)).toBe(value)
+    expect(vault.open([wrapped], sealed, place)).toBe(value)
     vault.close()
     vault.close()
-    for (const use of [() => vault.open(wrapped, sealed, place), () => vault.seal(wrapped, value, place), () => vault.createDataKey()]) {
+    for (const use of [() => vault.open([wrapped], sealed, place), () => vault.seal(wrapped, value, place), () => vault.createDataKey()]) {
       expect(thrownBy(use).code).toBe('STORE_CLOSED')
     }
   })
@@ -287,7 +294,7 @@ describe('the key file', () => {
     const { wrapped } = first.createDataKey()
     const sealed = first.seal(wrapped, value, place)
     const second = await openVault({ keyFile })
-    expect(second.open(wrapped, sealed, place)).toBe(value)
+    expect(second.open([wrapped], sealed, place)).toBe(value)
     expect(await readdir(join(dir, 'deep', 'er'))).toEqual(['skein.key'])
     const elsewhere = await openVault({ keyFile: join(dir, 'other.key') })
     expect(elsewhere.keyId).not.toBe(first.keyId)

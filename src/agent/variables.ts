@@ -1,0 +1,102 @@
+/**
+ * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be given.
+ *
+ * DV1 A name is a secret unless all who declare it say that it is text; `NAME__2` is what `NAME` is (EN4).
+ * DV2 A tool needs what the tools in its `uses` need.
+ * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
+ */
+import { shortestSecret } from '../core/redact.js'
+import type { Shelves } from './app.js'
+import type { AgentDefinition, PromptDefinition, ToolDefinition, Variable } from './define.js'
+import { agentOfPrompt, callablesOf } from './callable.js'
+
+type Defined = Pick<Shelves, 'agents' | 'prompts' | 'tools'>
+
+export interface Declarations {
+  /** DV1; also of a name that nobody declares. */
+  isSecret(name: string): boolean
+  /** DV1; somebody declares it. */
+  isDeclaredSecret(name: string): boolean
+  /** DV2 */
+  ofTool(name: string): readonly Variable[]
+  /** Of the agent itself and its prompts: what the model waits for. */
+  ofAgent(name: string): readonly Variable[]
+  /** Names that a child of this agent does not inherit (DV3). */
+  scopedBy(agent: string): readonly string[]
+}
+
+export function createDeclarations(app: Defined): Declarations {
+  const { secret, text } = typesOf(app)
+  const scoped = new Map<string, readonly string[]>()
+  const baseOf = (name: string): string => (text.has(name) || secret.has(name) ? name : name.replace(/__[1-9]\d*$/, ''))
+  return {
+    isSecret: (name) => secret.has(baseOf(name)) || !text.has(baseOf(name)),
+    isDeclaredSecret: (name) => secret.has(baseOf(name)),
+    ofTool: (name) => toolVariables(app, name),
+    ofAgent: (name) => agentVariables(app, name),
+    scopedBy(agent) {
+      const known = scoped.get(agent) ?? [...new Set(graphOf(app, agent).filter((variable) => variable.scoped).map(({ name }) => name))]
+      scoped.set(agent, known)
+      return known
+    },
+  }
+}
+
+/** Prompts that speak in threads of the agent. */
+export function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, { sideA }: AgentDefinition): readonly PromptDefinition[] {
+  return [sideA].flatMap(({ prompt }) => prompts.get(prompt) ?? [])
+}
+
+function toolVariables({ tools }: Pick<Shelves, 'tools'>, name: string, seen = new Set<string>()): readonly Variable[] {
+  const tool = tools.get(name)
+  if (!tool || seen.has(name)) return []
+  seen.add(name)
+  return [...(tool.variables ?? []), ...(tool.uses ?? []).flatMap((used) => toolVariables({ tools }, used, seen))]
+}
+
+function agentVariables(app: Defined, name: string): readonly Variable[] {
+  const agent = app.agents.get(name)
+  return agent ? [...(agent.variables ?? []), ...promptsOf(app, agent).flatMap(({ variables = [] }) => variables)] : []
+}
+
+/** DV3 */
+function graphOf(app: Defined, name: string, seen = new Set<string>()): readonly Variable[] {
+  const agent = app.agents.get(name)
+  if (!agent || seen.has(name)) return []
+  seen.add(name)
+  const below = promptsOf(app, agent).flatMap((prompt) => {
+    const { tools, handoffs, subagents, subprompts } = callablesOf(app, prompt)
+    const agents = [...handoffs.map((each) => each.name), ...subagents.map((each) => each.name), ...subprompts.map((each) => agentOfPrompt(each.name).name)]
+    return [...tools.flatMap((tool) => toolVariables(app, tool)), ...agents.flatMap((each) => graphOf(app, each, seen))]
+  })
+  return [...agentVariables(app, name), ...below]
+}
+
+type Declaring = ToolDefinition | PromptDefinition | AgentDefinition
+
+function declaring({ tools, prompts, agents }: Defined): readonly Declaring[] {
+  return [...tools.values(), ...prompts.values(), ...agents.values()]
+}
+
+function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly text: ReadonlySet<string> } {
+  const secret = new Set<string>()
+  const text = new Set<string>()
+  for (const { variables = [] } of declaring(app)) for (const { name, type = 'secret' } of variables) (type === 'secret' ? secret : text).add(name)
+  return { secret, text }
+}
+
+/** What stands in definitions and is too short to be masked (RX4). Nothing is no secret. */
+export function shortSecrets(app: Defined): readonly { readonly definition: Declaring; readonly text: string }[] {
+  const { secret } = typesOf(app)
+  return declaring(app).flatMap((definition) => {
+    const defaults = (definition.variables ?? []).filter(({ type = 'secret' }) => type === 'secret').map(({ name, default: value }) => [name, value, 'the default of'] as const)
+    const env = 'env' in definition && definition.env ? Object.entries(definition.env).filter(([name]) => secret.has(name)).map(([name, value]) => [name, value, 'its env gives'] as const) : []
+    return [...defaults, ...env].flatMap(([name, value, where]) => (value !== undefined && isTooShort(value) ? [{ definition, text: `${where} ${name}, ${tooShort}` }] : []))
+  })
+}
+
+export function isTooShort(value: string): boolean {
+  return value !== '' && value.length < shortestSecret
+}
+
+export const tooShort = `a secret, has fewer than ${shortestSecret} characters and could not be kept out of what others see; use a longer one, or declare it with type 'text'`

@@ -1,0 +1,121 @@
+/**
+ * Variables of threads as their host has them: where a name finds its value, what a body is given, and what is masked.
+ *
+ * VN1 Values are opened here and nowhere else, for the call that declares them and for the masks.
+ * VN2 Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions and the
+ *     skein's options give.
+ */
+import { envOfStep } from '../../actors/thread/env.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { App } from '../agent/app.js'
+import { createDeclarations, promptsOf } from '../agent/variables.js'
+import type { Declarations } from '../agent/variables.js'
+import { resolveEnv, threadEnv } from '../core/env.js'
+import type { Env, EnvLevels, GivenEnv } from '../core/env.js'
+import { isSkeinError } from '../core/failure.js'
+import { createRedactor } from '../core/redact.js'
+import type { Redactor } from '../core/redact.js'
+import type { Secrets } from './secrets.js'
+
+/** What a body is given. */
+export interface CallEnv {
+  readonly env: Readonly<Record<string, string>>
+  /** Values that nobody else may see. */
+  readonly secrets: readonly string[]
+}
+
+type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'>
+
+export interface EnvMeans {
+  readonly app: App
+  /** Values that no thread, agent or prompt has. */
+  readonly instance: GivenEnv
+  readonly secrets: Secrets
+}
+
+const nothing: CallEnv = { env: {}, secrets: [] }
+
+export class Envs {
+  readonly declarations: Declarations
+  readonly secrets: Secrets
+  readonly #app: App
+  readonly #instance: GivenEnv
+  readonly #agents = new Map<string, readonly string[]>()
+  readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
+
+  constructor({ app, instance, secrets }: EnvMeans) {
+    this.declarations = createDeclarations(app)
+    this.secrets = secrets
+    this.#app = app
+    this.#instance = instance
+  }
+
+  /** What a body sees: the variables that its tool declares, and those of the tools that it may invoke. */
+  ofCall(state: ThreadState, tool: string): CallEnv {
+    const declared = this.declarations.ofTool(tool)
+    if (declared.length === 0) return nothing
+    const owner: Owner = { id: state.id, path: state.path, agent: state.agent, env: envOfStep(state) }
+    const env: Record<string, string> = {}
+    const secrets: string[] = []
+    for (const { name, default: fallback } of declared) {
+      const value = this.#valueOf(owner, name, fallback)
+      if (value !== undefined) env[name] = value
+      if (!this.declarations.isSecret(name)) continue
+      // A default that stands in the definition is as secret as what replaces it.
+      for (const each of [value, fallback]) if (each !== undefined) secrets.push(each)
+    }
+    return { env, secrets }
+  }
+
+  #levels({ env, agent: name }: Owner, fallback?: GivenEnv): EnvLevels {
+    const agent = this.#app.agents.get(name)
+    const prompt = agent && Object.assign({}, ...promptsOf(this.#app, agent).map(({ env: given }) => given).reverse())
+    return { own: env.own, inherited: env.inherited, agent: agent?.env, prompt, tool: fallback, instance: this.#instance }
+  }
+
+  #valueOf(owner: Owner, name: string, fallback?: string): string | undefined {
+    const found = resolveEnv(name, this.#levels(owner, fallback === undefined ? undefined : { [name]: fallback }))
+    if (!found) return undefined
+    return found.from === 'own' || found.from === 'inherited' ? this.open(owner, name, found.value) : found.value
+  }
+
+  open({ path, id, env }: Owner, name: string, sealed: string): string {
+    return this.secrets.vault.open(env.keys, sealed, { root: path[0] ?? id, name })
+  }
+
+  /** VN2. Undefined where there is nothing to mask. */
+  redactor(owner: Owner): Redactor | undefined {
+    const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
+    this.#redactors.set(owner.env, known)
+    const key = `${owner.path[0] ?? owner.id}/${owner.agent}`
+    if (!known.has(key)) known.set(key, createRedactor([...this.#sealedSecrets(owner), ...this.#givenSecrets(owner.agent)]))
+    return known.get(key)
+  }
+
+  #sealedSecrets(owner: Owner): readonly string[] {
+    return Object.entries(threadEnv(owner.env)).flatMap(([name, sealed]) => {
+      if (!this.declarations.isSecret(name)) return []
+      try {
+        return [this.open(owner, name, sealed)]
+      } catch (thrown) {
+        // What nobody can read nobody can give away; a call that needs it says so.
+        if (isSkeinError(thrown)) return []
+        throw thrown
+      }
+    })
+  }
+
+  #givenSecrets(name: string): readonly string[] {
+    const known = this.#agents.get(name)
+    if (known) return known
+    const { agents, prompts, tools } = this.#app
+    const agent = agents.get(name)
+    const declared = [...tools.values(), ...prompts.values(), ...agents.values()].flatMap(({ variables = [] }) => variables).filter((variable) => this.declarations.isSecret(variable.name))
+    const given = [agent?.env, ...(agent ? promptsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
+    const names = new Set(declared.map((variable) => variable.name))
+    const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (names.has(variable) ? [value] : [])))
+    const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]
+    this.#agents.set(name, all)
+    return all
+  }
+}
