@@ -4,11 +4,11 @@
  *
  * MA1 Text, args, results and failures are masked; names of tools, ids and what is sealed are as they are.
  */
+import type { Changes } from '../core/change.js'
 import type { Command } from '../core/command.js'
 import type { Outcome } from '../core/effect.js'
 import type { Failure } from '../core/failure.js'
 import { toJson } from '../core/json.js'
-import type { Json } from '../core/json.js'
 import type { Redactor } from '../core/redact.js'
 import type { ModelReply } from '../models/port.js'
 import type { Returned, Said } from '../pool/port.js'
@@ -43,14 +43,15 @@ export function maskReply(redactor: Redactor, reply: ModelReply): ModelReply {
 
 /** What came of a body, before anything is kept of it. The bytes of its files are its own. */
 export function maskReturned(redactor: Redactor, returned: Returned): Returned {
-  const { outcome, text, changes, queued, messages, preliminaries } = returned
+  const { outcome, text, changes, queued, messages, told, preliminaries } = returned
   return {
     ...returned,
     outcome: maskOutcome(redactor, outcome),
     ...(text !== undefined && { text: redactor.text(text) }),
-    ...(changes?.values && { changes: { ...changes, values: changes.values.map((change) => (change.value === undefined ? change : { ...change, value: redactor.json(change.value) })) } }),
+    ...(changes && { changes: maskChanges(redactor, changes) }),
     ...(queued && { queued: queued.map(({ tool, args }) => ({ tool, args: redactor.json(args) })) }),
     ...(messages && { messages: messages.map((message) => ({ ...message, text: redactor.text(message.text) })) }),
+    ...(told && { told: told.map((saying) => ('status' in saying ? { status: redactor.text(saying.status) } : { ...saying, text: redactor.text(saying.text) })) }),
     ...(preliminaries && { preliminaries: preliminaries.map((event) => redactor.json(event)) }),
   }
 }
@@ -60,27 +61,33 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
   switch (command.kind) {
     case 'message':
       return { ...command, text: redactor.text(command.text) }
+    case 'create':
+      return { ...command, ...(command.message && { message: { ...command.message, text: redactor.text(command.message.text) } }) }
+    case 'change':
+      return { ...command, changes: maskChanges(redactor, command.changes) }
     case 'answer':
-      return { ...command, output: plain(redactor, command.output) }
+      return { ...command, output: redactor.json(command.output) }
     case 'call':
-      return { ...command, args: plain(redactor, command.args) }
+      return { ...command, args: redactor.json(command.args) }
     case 'decide':
-      return { ...command, ...(command.args !== undefined && { args: plain(redactor, command.args) }), ...(command.comment !== undefined && { comment: redactor.text(command.comment) }) }
+      return { ...command, ...(command.args !== undefined && { args: redactor.json(command.args) }), ...(command.comment !== undefined && { comment: redactor.text(command.comment) }) }
     case 'cancel':
     case 'pause':
     case 'terminate':
       return { ...command, ...(command.reason !== undefined && { reason: redactor.text(command.reason) }) }
+    case 'tell':
+      return { ...command, words: command.words.map((word) => ('status' in word ? { status: redactor.text(word.status) } : { ...word, text: redactor.text(word.text) })) }
     case 'report':
-      return { ...command, outcome: command.outcome.ok ? { ...command.outcome, value: plain(redactor, command.outcome.value) } : { ok: false, failure: maskFailure(redactor, command.outcome.failure) } }
+      return { ...command, outcome: command.outcome.ok ? { ...command.outcome, value: redactor.json(command.outcome.value) } : { ok: false, failure: maskFailure(redactor, command.outcome.failure) } }
     default:
       return command
   }
 }
 
-type CommandJson = Extract<Command, { kind: 'answer' }>['output']
-
-/** The same with types that a command can have: both are JSON. */
-function plain(redactor: Redactor, value: CommandJson): CommandJson {
-  const clean = redactor.json(value as Json)
-  return clean === value ? value : (JSON.parse(JSON.stringify(clean)) as CommandJson)
+function maskChanges(redactor: Redactor, { files, values, schedules }: Changes): Extract<Command, { kind: 'change' }>['changes'] {
+  return {
+    ...(files && { files: [...files] }),
+    ...(values && { values: values.map(({ key, value }) => ({ key, ...(value !== undefined && { value: redactor.json(value) }) })) }),
+    ...(schedules && { schedules: schedules.map((change) => (change.op === 'add' ? { ...change, args: redactor.json(change.args) } : change)) }),
+  }
 }

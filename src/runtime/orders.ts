@@ -5,6 +5,7 @@
 import type { Order } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Command } from '../core/command.js'
+import { noEnv } from '../core/env.js'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { parseCallId } from '../core/message.js'
@@ -26,7 +27,8 @@ export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
   try {
-    const redactor = means.envs.redactor(state)
+    const { env = noEnv, ...first } = command.kind === 'create' ? command : state
+    const redactor = means.envs.redactor({ id: state.id, path: first.path, agent: first.agent, env })
     const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
     return ordered instanceof Promise ? ordered.catch(refused) : ordered
   } catch (thrown) {

@@ -1,7 +1,7 @@
 /**
  * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never given back.
  *
- * TV1 What is refused is refused whole: no value of the set is kept.
+ * TN1 What is refused is refused whole: no value of the set is kept.
  */
 import { z } from 'zod'
 import { checkVariableName } from '../core/env.js'
