@@ -18,7 +18,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '09-front-desk'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -171,6 +171,29 @@ test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a termin
   expect(stdout).toMatch(/swarm: 0 done, 16 in line\r\n(?: {2}◐ researcher-[1-8] .*\r\n){8}/)
   expect(stdout).toContain('swarm: 25 done, 0 in line')
 })
+
+test('09-front-desk: a prompt sorts, agents take over with the whole history', async () => {
+  expect(await printed(join(examples, '09-front-desk/main.ts'))).toMatch(new RegExp(`^${frontDesk.replaceAll(/[.*+?^$(){}|[\]\\]/g, '\\$&').replace('<key>', '[\\w-]{6}')}$`))
+})
+
+const frontDesk = `customer: The lamp of order 17 is broken.
+agent: Welcome! → sort {"letter":"The lamp of order 17 is broken."}
+  sort: {"about":"returns","order":17}
+agent: → returns {}
+  returns: Handoff complete
+agent: → refund {"order":17}
+  refund: {"order":17,"refunded":true,"key":"<key>"}
+agent: Your money for order 17 is on its way.
+(the thread is with returns)
+
+customer: Do you have another one?
+agent: I ask my colleague. → sales {"message":"wants another lamp"}
+  sales: Handoff complete
+agent: We have a red lamp. (I read 6 messages.)
+(the thread is with sales)
+
+prompt:sort is done; it read "The lamp of order 17 is broken."
+`
 
 test('the code in README.md runs', async () => {
   const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

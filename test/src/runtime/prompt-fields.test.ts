@@ -1,0 +1,38 @@
+/** What a prompt says, as its model hears it. */
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
+import type { Definition, Prompt } from '../../../src/agent/define.js'
+import type { ModelRequest } from '../../../src/models/port.js'
+import { scriptedModel } from '../../../src/models/scripted.js'
+import { looseTool } from '../../helpers/app.js'
+import { onEveryStore } from '../../helpers/world.js'
+
+function app(prompt: Partial<Prompt>, heard: ModelRequest[]): readonly Definition[] {
+  return [
+    looseTool('look', () => 'seen'),
+    defineModel({ name: 'first', model: scriptedModel(() => ({ error: 'not today' })), maxRetries: 0, fallback: ['second'] }),
+    defineModel({ name: 'second', model: scriptedModel((request) => (heard.push(request), 'Hello.')) }),
+    definePrompt({ name: 'rules', prompt: 'Be kind.', model: 'second' }),
+    definePrompt({ name: 'p', prompt: 'x', model: 'second', tools: ['look'], ...prompt }),
+    defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' } }),
+  ]
+}
+
+onEveryStore('a prompt', (world) => {
+  it('D5: its parts, tools, choice, way of calling and reasoning reach the model', async () => {
+    const heard: ModelRequest[] = []
+    const skein = await world.open(
+      app({ prompt: [{ type: 'text', content: 'You help. ' }, { type: 'include', prompt: 'rules' }], toolChoice: { tool: 'look' }, parallelToolCalls: false, reasoning: 'high', outputSchema: z.object({ n: z.number() }) }, heard),
+    )
+    await (await skein.threads.create({ agent: 'helper', id: 't' })).send('hello').text()
+    expect(heard).toMatchObject([{ system: 'You help. Be kind.', toolChoice: { tool: 'look' }, parallelToolCalls: false, reasoning: 'high', tools: [{ name: 'look' }, { name: 'response' }] }])
+  })
+
+  it('D5: what it does not say is left to the model; a model that fails has its chain', async () => {
+    const heard: ModelRequest[] = []
+    const skein = await world.open(app({ model: 'first' }, heard))
+    expect(await (await skein.threads.create({ agent: 'helper', id: 't' })).send('hello').text()).toBe('Hello.')
+    expect(Object.keys(heard[0] ?? {}).toSorted()).toEqual(['messages', 'step', 'system', 'thread', 'tools'])
+  })
+})
