@@ -9,6 +9,7 @@
  *     decision but of `due`: it is asked after every record and on waking, so a journal cut between any two
  *     records goes on the same way.
  */
+import type { Amounts } from '../../src/core/budget.js'
 import type { Command } from '../../src/core/command.js'
 import { callDeadlineKey, turnDeadlineKey } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
@@ -18,6 +19,7 @@ import { schedulesIn, schedulesKey } from '../../src/core/schedule.js'
 import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
 import { dueOfChildren } from './children.js'
+import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
 import { dueReport } from './reports.js'
@@ -33,6 +35,8 @@ export interface Moment {
   readonly now: number
   /** How long a turn may take; its deadline is fixed when it starts. */
   readonly maxWallClockMs?: number
+  /** What a turn may spend; fixed when it starts. */
+  readonly limits?: Amounts
   /** Steps of a turn, those without a model included. */
   readonly maxSteps?: number
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
@@ -156,7 +160,7 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
   switch (landing.kind) {
     case 'reply':
       if (state.place.work !== 'thinking' || landing.reply.step !== state.step + 1) return nothing
-      return { facts: [{ type: 'model.replied', ...landing.reply }] }
+      return { facts: [{ type: 'model.replied', ...limited(state, landing.reply) }] }
     case 'model_failed':
       if (state.place.work !== 'thinking' || landing.step !== state.step + 1) return nothing
       return { facts: [endTurn(turn, { reason: 'failed', failure: landing.failure })] }
@@ -221,9 +225,9 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
   if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
-    return { type: 'calls.made', step: state.step + 1, calls: state.queuedCalls.map(({ call }) => call), ...(last && { stop: 'max_steps' }) }
+    return { type: 'calls.made', step: state.step + 1, calls: withinLimit(state, state.queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }) }
   }
-  return turn.stop && endTurn(turn, { reason: turn.stop })
+  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }) })
 }
 
 /** A child that does not stay ends with its answer. */
@@ -287,6 +291,6 @@ function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
   return { type: 'turn.ended', run, ...end }
 }
 
-function turnStarted(run: string, { now, maxWallClockMs }: Moment): Fact {
-  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }) }
+function turnStarted(run: string, { now, maxWallClockMs, limits }: Moment): Fact {
+  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...(limits && { limits }) }
 }

@@ -6,6 +6,7 @@ import type { CallsMade, ModelReplied, StopReason, TurnEnded, TurnStarted } from
 import { addUsage, noUsage } from '../../src/core/usage.js'
 import { abandon } from './children.js'
 import { cutOff } from './denied.js'
+import { callsSpent, isCounted, stopAtLimit } from './limits.js'
 import { read, takeResults } from './results.js'
 import { closeRest, createSlots } from './slots.js'
 import { spend } from './spending.js'
@@ -15,13 +16,14 @@ import type { QueuedCall, ThreadState } from './state.js'
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
-  const { run, at, deadlineAt } = record
+  const { run, at, deadlineAt, limits } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
   // A turn that failed is tried again from where it began.
   const from = own === -1 && state.place.work === 'failed' && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
-  state.turn = { run, startedAt: at, from, steps: 0, usage: noUsage, text: '', ...(deadlineAt !== undefined && { deadlineAt }) }
+  state.turn = { run, startedAt: at, from, steps: 0, usage: noUsage, calls: 0, text: '', ...(deadlineAt !== undefined && { deadlineAt }), ...(limits && { limits }) }
   for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
+  stopAtLimit(state)
   return true
 }
 
@@ -33,12 +35,14 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   state.stepAt = at
   turn.steps++
   turn.usage = addUsage(turn.usage, usage)
+  turn.calls += calls.filter(isCounted).length
   if (text !== '') turn.text = text
   const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
   if (given !== undefined) turn.output = given
   for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
   const ends = stop ?? endOf(record, state)
   if (ends) turn.stop = ends
+  if (ends === 'max_tool_calls') turn.detail = callsSpent(turn)
   spend(state, record)
   state.transcript.items.push({
     id: `step_${step}`,
@@ -59,7 +63,9 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMa
   state.step = step
   state.stepAt = at
   state.turn.steps++
+  state.turn.calls += calls.filter(isCounted).length
   delete state.turn.stop
+  delete state.turn.detail
   if (stop) state.turn.stop = stop
   state.queuedCalls = []
   state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) })

@@ -4,6 +4,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message } from '../../src/core/message.js'
+import { stopAtLimit } from './limits.js'
 import { drain } from './slots.js'
 import type { Slot } from './slots.js'
 import type { ThreadState } from './state.js'
@@ -22,6 +23,7 @@ export function takeResults(state: ThreadState, at: number): void {
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
   delete state.envOfStep // VE1
+  stopAtLimit(state)
   takeQueued(state)
 }
 

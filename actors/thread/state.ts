@@ -8,6 +8,7 @@
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
  */
 import type { Outcome } from '../../src/core/effect.js'
+import type { Amounts } from '../../src/core/budget.js'
 import type { Message } from '../../src/core/message.js'
 import type { Delivery, Gives, RecordedCall, ReplyTo, Saying, StopReason } from '../../src/core/record.js'
 import { noEnv } from '../../src/core/env.js'
@@ -33,8 +34,12 @@ export interface Turn {
   /** Model replies of this turn. */
   steps: number
   usage: Usage
-  /** Set by a last reply: the turn ends when its calls are answered. */
+  /** Calls that were made, those that children answer too. */
+  calls: number
+  readonly limits?: Amounts
+  /** The turn ends when the calls of its step are answered; and what is to be said of that. */
   stop?: StopReason
+  detail?: string
   /** Of calls with a policy. */
   tally?: Tally
   /** What the agent said last, and the output that it gave. */

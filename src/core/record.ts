@@ -8,6 +8,7 @@
  *     src/runtime/journal.ts lifts older ones, newer ones are refused.
  * RE3 `by` is the id of the command that caused the record; it is how a repeated command is known.
  */
+import type { Amounts } from './budget.js'
 import type { Changes } from './change.js'
 import type { Env } from './env.js'
 import type { Failure } from './failure.js'
@@ -61,6 +62,8 @@ export interface TurnStarted {
   readonly type: 'turn.started'
   readonly run: string
   readonly deadlineAt?: number
+  /** What it may spend. */
+  readonly limits?: Amounts
 }
 
 export interface ModelReplied {

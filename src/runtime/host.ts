@@ -9,6 +9,7 @@
  * HO4 Commits of all residents that are ready together are handed over together.
  */
 import type { Backend, Lease } from '../backend/port.js'
+import type { Amounts } from '../core/budget.js'
 import type { Answer } from '../core/command.js'
 import { SkeinError, failure, fromFailure, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
@@ -25,6 +26,7 @@ export interface HostOptions {
   readonly means: Means
   readonly maxParallelTools: number
   readonly maxWallClockMs?: number
+  readonly turnLimits?: Amounts
   readonly maxResident: number
   readonly snapshotEvery: number
   /** How long running calls may go on after `close` was asked for. */
@@ -55,7 +57,7 @@ export class Host {
   #closing: (() => void) | undefined
 
   constructor(options: HostOptions, leases: Lease[]) {
-    const { backend, means, maxParallelTools, maxWallClockMs, snapshotEvery, warn } = options
+    const { backend, means, maxParallelTools, maxWallClockMs, turnLimits, snapshotEvery, warn } = options
     this.#options = options
     this.#leases = leases
     this.#residentOptions = {
@@ -65,6 +67,7 @@ export class Host {
       maxParallelTools,
       snapshotEvery,
       ...(maxWallClockMs !== undefined && { maxWallClockMs }),
+      ...(turnLimits && { turnLimits }),
       warn,
       dirty: (resident) => this.#flushSoon(resident),
       rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)),

@@ -20,6 +20,7 @@ import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, Commit, StoredMail } from '../backend/port.js'
+import type { Amounts } from '../core/budget.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -54,6 +55,8 @@ export interface ResidentOptions {
   readonly epoch: number
   readonly maxParallelTools: number
   readonly maxWallClockMs?: number
+  /** What a turn may spend. */
+  readonly turnLimits?: Amounts
   /** Records after which a snapshot is written. */
   readonly snapshotEvery: number
   readonly warn: (what: string, thrown: unknown) => void
@@ -220,9 +223,9 @@ export class Resident {
   }
 
   #moment() {
-    const { means, maxWallClockMs } = this.#options
+    const { means, maxWallClockMs, turnLimits } = this.#options
     const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.app.agents.get(this.state.agent)) : undefined
-    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, maxBegun: this.#options.maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(maxSteps !== undefined && { maxSteps }) }
+    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, maxBegun: this.#options.maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...(maxSteps !== undefined && { maxSteps }) }
   }
 
   #apply(facts: readonly Fact[], by?: string): void {

@@ -31,6 +31,8 @@ export interface RunResult {
   readonly steps: number
   /** In the form of the prompt's `outputSchema`, when it has one. */
   readonly output?: Json
+  /** Why it stopped, where there is more to say. */
+  readonly detail?: string
   readonly failure?: Failure
 }
 
@@ -135,9 +137,9 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
     let steps = 0
     let active = false
     let output: Json | undefined
-    const end = (stopReason: StopReason, failed?: Failure): void => {
+    const end = (stopReason: StopReason, { failure: failed, detail }: { readonly failure?: Failure; readonly detail?: string } = {}): void => {
       stop()
-      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(failed && { failure: failed }) })
+      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }) })
     }
     const take = (record: ThreadRecord): void => {
       if (record.type === 'turn.started') active = record.run === run
@@ -147,7 +149,7 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
         if (record.text !== '') text = record.text
         output = record.calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered ?? output
       } else if (record.type === 'child.reported' && active) below = addUsage(below, sumUsage(record.spent?.byModel ?? []))
-      else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record.failure)
+      else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record)
       else if (record.type === 'thread.terminated') end('terminated')
     }
     const stop = watch(backend, { root, thread, from: `0.${after}`, closed }, { records: ({ records }) => records.forEach(take), ended: reject })

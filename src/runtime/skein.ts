@@ -9,6 +9,8 @@ import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
+import { nanoUsdOf } from '../core/budget.js'
+import type { Amounts } from '../core/budget.js'
 import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
@@ -30,6 +32,11 @@ export interface Limits {
   readonly maxParallelTools?: number
   /** How long a turn may take. Default: no limit. */
   readonly maxWallClockMs?: number
+  /** Of one turn: its steps, its calls (children counted), and what its model calls may use and cost. Default: no limit; 0 means none at all. */
+  readonly maxSteps?: number
+  readonly maxToolCalls?: number
+  readonly maxTokens?: number
+  readonly maxCostUsd?: number
   /** Children of one thread that are at work at once; more wait in line. Default 64. */
   readonly maxParallelChildren?: number
   /** How deep agents may call agents, the first one counted. Default 8. */
@@ -80,10 +87,11 @@ export interface Skein extends SkeinClient {
 }
 
 const positive = z.number().int().positive()
+const natural = z.number().int().min(0)
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: z.number().int().min(0).optional(), maxParallelChildren: positive.optional(), maxDepth: positive.optional() }).optional(),
+  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxParallelChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
   key: z.string().optional(),
   workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
@@ -114,6 +122,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       backend,
       means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
       maxParallelTools: limits.maxParallelTools ?? 8,
+      ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
       snapshotEvery: options.snapshotEvery ?? 2_000,
@@ -137,6 +146,18 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
+  }
+}
+
+function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): { readonly turnLimits?: Amounts } {
+  if (maxSteps === undefined && maxToolCalls === undefined && maxTokens === undefined && maxCostUsd === undefined) return {}
+  return {
+    turnLimits: {
+      ...(maxSteps !== undefined && { steps: maxSteps }),
+      ...(maxToolCalls !== undefined && { toolCalls: maxToolCalls }),
+      ...(maxTokens !== undefined && { tokens: maxTokens }),
+      ...(maxCostUsd !== undefined && { nanoUsd: nanoUsdOf(maxCostUsd) }),
+    },
   }
 }
 
