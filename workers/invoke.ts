@@ -11,10 +11,11 @@ import { SkeinError, toFailure } from '../src/core/failure.js'
 import { isObject, textOf } from '../src/core/json.js'
 import type { Job, Returned } from '../src/pool/port.js'
 import type { Shelf } from '../src/pool/shelf.js'
-import { isReportedError, toOutput } from '../src/tools/outcome.js'
+import { isReportedError, namedFiles, toOutput } from '../src/tools/outcome.js'
 import { drive, isGenerator } from './generator.js'
 import { withinLimits } from './limits.js'
 import { invokeNested } from './nested.js'
+import { presentFiles } from './present-files.js'
 import { CallState } from './state.js'
 import { Worksheet } from './worksheet.js'
 
@@ -40,8 +41,10 @@ async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMea
     if ((value === undefined || value === null) && isOpen(tool, job)) return await sheet.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
     if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
-    if (sheet.blank && !tool.toModelOutput) return { outcome }
-    return await sheet.done(outcome, outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {})
+    const named = namedFiles(value)
+    if (sheet.blank && !tool.toModelOutput && !named) return { outcome }
+    const attached = named && { attached: await presentFiles(sheet.files, named) }
+    return await sheet.done(outcome, { ...attached, ...(outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}) })
   } catch (thrown) {
     return sheet.failed(toFailure(thrown, 'TOOL_THREW'))
   }

@@ -149,7 +149,7 @@ export class Worksheet {
   }
 
   /** WS2: all that came of it. */
-  async done(outcome: Outcome, also: Pick<Returned, 'text' | 'held'> = {}): Promise<Returned> {
+  async done(outcome: Outcome, also: Pick<Returned, 'text' | 'held' | 'attached'> = {}): Promise<Returned> {
     this.#voice?.hush()
     const clean = this.redactor ? this.#cleanOutcome(outcome) : outcome
     const files = await this.#copy?.done()

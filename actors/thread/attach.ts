@@ -1,15 +1,49 @@
 /**
- * Files that came with a message, put into this thread's `/attachments`.
+ * Files that came with a message or an answer, put into this thread's `/attachments` (S8).
+ *
+ * ATT1 What the model reads of them are the paths at which they are here, never those where they come from.
  */
-import { place } from '../../src/core/attachments.js'
+import { namesOf, place } from '../../src/core/attachments.js'
+import { isObject } from '../../src/core/json.js'
+import type { Json } from '../../src/core/json.js'
+import type { AnswerFiles } from '../../src/core/record.js'
 import { applyChanges, thawTree } from '../../src/core/tree.js'
 import type { FrozenTree } from '../../src/core/tree.js'
 import type { ThreadState } from './state.js'
 
-/** AH1: the text with the paths at which they are now. */
-export function attached(state: ThreadState, { text, files, at }: { readonly text: string; readonly files?: FrozenTree; readonly at: number }): { readonly text: string; readonly attachments?: readonly string[] } {
-  if (!files) return { text }
+/** AH1: where each is now, by its name. */
+function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<string, string> {
   const { changes, paths } = place(state.files, thawTree(files))
   state.files = applyChanges(state.files, changes, at)
-  return { text: `${text}\n\n[attached: ${paths.join(', ')}]`, attachments: paths }
+  return paths
+}
+
+/** A message with the paths at which its files are now. */
+export function attached(state: ThreadState, { text, files, at }: { readonly text: string; readonly files?: FrozenTree; readonly at: number }): { readonly text: string; readonly attachments?: readonly string[] } {
+  if (!files) return { text }
+  const attachments = [...put(state, files, at).values()]
+  return { text: `${text}\n\n${told(attachments)}`, attachments }
+}
+
+const told = (paths: readonly string[]): string => `[attached: ${paths.join(', ')}]`
+
+export interface Answer {
+  readonly value: Json
+  readonly attachments?: AnswerFiles
+  readonly note?: string
+}
+
+/** ATT1: an answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
+export function answerHere(state: ThreadState, { value, attachments, note }: Answer, at: number): { readonly value: Json; readonly below: readonly string[]; readonly paths: readonly string[] } {
+  const notes = note === undefined ? [] : [note]
+  if (!attachments) return { value, below: notes, paths: [] }
+  const placed = put(state, attachments.files, at)
+  const names = namesOf(attachments.paths)
+  const moved = new Map(attachments.paths.map((path, index) => [path, placed.get(names[index] ?? '') ?? path]))
+  const paths = [...moved.values()]
+  const listed = isObject(value) ? value['attachments'] : undefined
+  if (!isObject(value) || !Array.isArray(listed)) return { value, below: [told(paths), ...notes], paths }
+  const named = listed.map((path) => (typeof path === 'string' ? (moved.get(path) ?? path) : path))
+  const others = paths.filter((path) => !named.includes(path))
+  return { value: { ...value, attachments: named }, below: [...(others.length > 0 ? [told(others)] : []), ...notes], paths }
 }

@@ -14,6 +14,7 @@ import { failureText, parseCallId, resultText } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
 import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
+import { answerHere } from './attach.js'
 import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
 import { spentBelow } from './spending.js'
@@ -82,7 +83,7 @@ export function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent }: ChildReported): 'answered' | 'noted' | 'unknown' {
+export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent, attachments, note }: ChildReported): 'answered' | 'noted' | 'unknown' {
   const child = state.children.get(reference)
   if (!child || child.id !== id) return 'unknown'
   if (child.busy > 0) child.busy--
@@ -93,10 +94,11 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
   const place = call === undefined ? undefined : parseCallId(call)
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {
+    // The model speaks to it by this name from now on.
+    const named = slot.call.child.create && slot.call.child.lasting
+    if (attachments || note !== undefined || named) slot.given = { ...(attachments && { attachments }), ...(note !== undefined && { note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
       close(state.slots, slot, outcome)
-      // The model speaks to it by this name from now on.
-      if (slot.call.child.create && slot.call.child.lasting && outcome.ok) slot.text = `${resultText(outcome.value)}\n\n[reference: ${reference}]`
       return 'answered'
     }
     release(state.slots, slot)
@@ -106,8 +108,10 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
   }
   if (quiet && !outcome.ok) child.says = failureText(outcome.failure)
   if (call === undefined && !quiet) {
-    const text = `[${reference}] ${outcome.ok ? resultText(outcome.value) : failureText(outcome.failure)}`
-    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at: state.updatedAt, silent: true }, delivery: 'steer' })
+    const here = outcome.ok ? answerHere(state, { value: outcome.value, ...(attachments && { attachments }), ...(note !== undefined && { note }) }, state.updatedAt) : undefined
+    const said = outcome.ok ? [resultText(here?.value ?? outcome.value), ...(here?.below ?? [])].join('\n\n') : failureText(outcome.failure)
+    const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
+    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${reference}] ${said}`, at: state.updatedAt, silent: true, ...files }, delivery: 'steer' })
   }
   return 'noted'
 }

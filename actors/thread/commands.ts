@@ -22,7 +22,7 @@ import { dueOfChildren } from './children.js'
 import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
-import { dueReport } from './reports.js'
+import { answerFiles, dueReport } from './reports.js'
 import { headOf } from './slots.js'
 import type { Slot } from './slots.js'
 import { isOver, statusOf } from './state.js'
@@ -168,7 +168,7 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
       if (!slot || slot.outcome || landing.landed.again !== slot.again) return nothing
       const { step, index, landed } = landing
-      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages ?? landed.told
+      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages ?? landed.told ?? landed.attached
       return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, ...landed, ...(provisional && { provisional: true }) }] }
     }
     case 'held': {
@@ -227,7 +227,7 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
     return { type: 'calls.made', step: state.step + 1, calls: withinLimit(state, state.queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }) }
   }
-  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }) })
+  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...answerFiles(turn) })
 }
 
 /** A child that does not stay ends with its answer. */

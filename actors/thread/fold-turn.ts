@@ -92,7 +92,8 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   takeResults(state, record.at)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   const { text, output, given, from } = state.turn
-  state.lastTurn = { run: record.run, from, reason: record.reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(record.failure && { failure: record.failure }), ...(record.detail !== undefined && { detail: record.detail }) }
+  const { run, reason, failure, detail, attachments } = record
+  state.lastTurn = { run, from, reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(failure && { failure }), ...(detail !== undefined && { detail }), ...(attachments && { attachments }) }
   delete state.turn
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))

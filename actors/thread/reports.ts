@@ -11,13 +11,15 @@ import { collect } from '../../src/core/attachments.js'
 import type { Command } from '../../src/core/command.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
-import type { ChildTold, Fact, Gives, ParentTold, Saying, Word } from '../../src/core/record.js'
+import { isObject } from '../../src/core/json.js'
+import type { AnswerFiles, ChildTold, Fact, Gives, ParentTold, Saying, Word } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
+import type { DirNode, FrozenTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
 import { promptResult } from './prompt-result.js'
 import { unreported } from './spending.js'
 import { isOver, statusOf } from './state.js'
-import type { EndedTurn, Owed, ThreadState } from './state.js'
+import type { EndedTurn, Owed, ThreadState, Turn } from './state.js'
 
 /** What is to be told to the parent, or to whoever asked. */
 export function dueReport(state: ThreadState): Fact | undefined {
@@ -32,7 +34,7 @@ function report(state: ThreadState): Fact | undefined {
   const over = isOver(state)
   const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
   const last = over || child?.lasting === false
-  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...(last && { over: true }), ...unreported(state) }
+  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state) }
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined
@@ -54,17 +56,34 @@ function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
   return { ok: false, failure: failed ? { ...why, cause: failed } : why }
 }
 
+/** Files that go with the answer of this turn: those that its tools gave, and those that its output names. */
+export function answerFiles({ attachments = [], output }: Pick<Turn, 'attachments' | 'output'>): { readonly attachments?: readonly string[] } {
+  const named = isObject(output) && Array.isArray(output['attachments']) ? output['attachments'].filter((path) => typeof path === 'string' && path.startsWith('/')) : []
+  const all = [...new Set([...attachments, ...named])]
+  return all.length > 0 ? { attachments: all } : {}
+}
+
+/** AH2: they were there when they were named; one that is gone since is told by name. */
+function filesOf({ files }: ThreadState, { attachments = [] }: EndedTurn): { readonly attachments?: AnswerFiles; readonly note?: string } {
+  if (attachments.length === 0) return {}
+  const { there, gone, found } = present(files, attachments)
+  return { ...(found && { attachments: { files: found, paths: there } }), ...(gone.length > 0 && { note: lost(gone) }) }
+}
+
+const lost = (gone: readonly string[]): string => `[no longer there: ${gone.join(', ')}]`
+
+function present(files: DirNode, paths: readonly string[]): { readonly there: readonly string[]; readonly gone: readonly string[]; readonly found?: FrozenTree } {
+  const there = paths.filter((path) => 'files' in collect(files, [path]))
+  const found = collect(files, there)
+  return { there, gone: paths.filter((path) => !there.includes(path)), ...(there.length > 0 && 'files' in found && { found: freezeTree(found.files) }) }
+}
+
 /** The body has seen that its files are there; one that is gone since is told by name. */
 function wordOf({ files }: ThreadState, saying: Saying): Word {
   if ('status' in saying) return saying
   const { text, attachments = [] } = saying
-  const there = attachments.filter((path) => 'files' in collect(files, [path]))
-  const gone = attachments.filter((path) => !there.includes(path))
-  const found = collect(files, there)
-  return {
-    text: gone.length === 0 ? text : `${text}\n\n[no longer there: ${gone.join(', ')}]`,
-    ...(there.length > 0 && 'files' in found && { attachments: freezeTree(found.files) }),
-  }
+  const { gone, found } = present(files, attachments)
+  return { text: gone.length === 0 ? text : `${text}\n\n${lost(gone)}`, ...(found && { attachments: found }) }
 }
 
 export function parentTold(state: ThreadState, { words }: ParentTold): boolean {

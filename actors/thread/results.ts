@@ -4,6 +4,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message } from '../../src/core/message.js'
+import { answerHere } from './attach.js'
 import { stopAtLimit } from './limits.js'
 import { drain } from './slots.js'
 import type { Slot } from './slots.js'
@@ -12,13 +13,14 @@ import type { ThreadState } from './state.js'
 /** Moves finished results into the transcript; between two steps also what arrived meanwhile. */
 export function takeResults(state: ThreadState, at: number): void {
   const { slots, step } = state
-  drain(slots, (slot, index, outcome) => {
+  drain(slots, (slot, index, landed) => {
+    const { outcome, ...here } = broughtHere(state, slot, landed)
     if (state.child?.gives && state.turn) (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
       state.archived++
     }
-    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at }))
+    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at, ...here }))
   })
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
@@ -30,12 +32,30 @@ export function takeResults(state: ThreadState, at: number): void {
 /** Where a thread keeps which blob holds the whole of a long result. */
 const archiveKey = (call: string): string => `archive/${call}`
 
-export function resultMessage({ call, text, verdict, edited }: Slot, outcome: Outcome, of: { step: number; index: number; at: number }): Message {
+/** What came with a child's answer is taken at the call's turn, so that names are given in call order. */
+function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pick<Result, 'below' | 'attachments'> & { readonly outcome: Outcome } {
+  if (!given?.attachments || !outcome.ok) return { outcome }
+  const { value, below, paths } = answerHere(state, { value: outcome.value, ...given }, state.updatedAt)
+  return { outcome: { ...outcome, value }, below, attachments: paths }
+}
+
+interface Result {
+  readonly step: number
+  readonly index: number
+  readonly at: number
+  /** What the model reads below it. */
+  readonly below?: readonly string[]
+  readonly attachments?: readonly string[]
+}
+
+export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { below = given?.note === undefined ? [] : [given.note], attachments, ...of }: Result): Message {
   const about = { id: `result_${of.step}_${of.index}`, role: 'tool', call: callId(of.step, of.index), tool: call.tool, at: of.at } as const
-  const said = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
+  const named = given?.reference !== undefined && outcome.ok ? [`[reference: ${given.reference}]`] : []
+  const said = [outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure), ...below, ...named].join('\n\n')
   return {
     ...about,
     text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
+    ...(attachments && { attachments }),
     ...(!outcome.ok && { failed: outcome.failure }),
     ...(verdict === 'cached' && { fromCache: true as const }),
   }

@@ -7,7 +7,7 @@
  * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import type { Outcome } from '../../src/core/effect.js'
-import type { CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
+import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
 import type { Json } from '../../src/core/json.js'
 import type { FrozenTree } from '../../src/core/tree.js'
 
@@ -18,6 +18,8 @@ export interface Slot {
   landed?: Landed
   /** What the model reads in place of the outcome. */
   text?: string
+  /** What came with a child's answer. */
+  given?: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string }
   verdict?: CallSettled['verdict']
   /** Its intent is recorded: the body may have run. */
   began?: true
@@ -117,6 +119,7 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   release(slots, slot)
   slot.outcome = landed.outcome
   if (landed.text !== undefined) slot.text = landed.text
+  if (landed.note !== undefined) slot.given = { ...slot.given, note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}` }
   if (landed.provisional) slot.landed = landed
   else done(slots, slot)
   return true

@@ -42,6 +42,8 @@ export interface Turn {
   detail?: string
   /** Of calls with a policy. */
   tally?: Tally
+  /** Files that go with the answer. */
+  attachments?: readonly string[]
   /** What the agent said last, and the output that it gave. */
   text: string
   output?: Json
@@ -66,6 +68,7 @@ export interface EndedTurn {
   readonly failure?: Failure
   /** Why someone ended it. */
   readonly detail?: string
+  readonly attachments?: readonly string[]
 }
 
 /** A child as its parent knows it. */

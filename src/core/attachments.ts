@@ -6,7 +6,7 @@
  * AH2 What is missing is told before anything is sent.
  */
 import type { FileChange } from './change.js'
-import { emptyTree, nodeAt } from './tree.js'
+import { emptyTree, nodeAt, sortedEntries } from './tree.js'
 import type { DirNode, TreeNode } from './tree.js'
 
 const folder = '/attachments'
@@ -17,24 +17,75 @@ export function collect(tree: DirNode, paths: readonly string[]): { readonly fil
   for (const path of paths) {
     const node = nodeAt(tree, path)
     if (!node || node === tree) return { missing: path }
-    entries.set(freeName(path.slice(path.lastIndexOf('/') + 1), (name) => entries.has(name)), node)
+    entries.set(nameIn(entries, path), node)
   }
   return { files: { ...emptyTree, entries } }
 }
 
-/** What puts them into the receiver's tree, and where they are then. */
-export function place(tree: DirNode, files: DirNode): { readonly changes: readonly FileChange[]; readonly paths: readonly string[] } {
+function nameIn(taken: ReadonlyMap<string, unknown>, path: string): string {
+  return freeName(path.slice(path.lastIndexOf('/') + 1), (name) => taken.has(name))
+}
+
+/** The names that `collect` gives what is at these paths, in their order. */
+export function namesOf(paths: readonly string[]): readonly string[] {
+  const names = new Map<string, true>()
+  return paths.map((path) => {
+    const name = nameIn(names, path)
+    names.set(name, true)
+    return name
+  })
+}
+
+/** What puts them into the receiver's tree, and where each is then, by its name. */
+export function place(tree: DirNode, files: DirNode): { readonly changes: readonly FileChange[]; readonly paths: ReadonlyMap<string, string> } {
   const there = nodeAt(tree, folder)
   const taken = new Set(there?.kind === 'dir' ? there.entries.keys() : [])
   const changes: FileChange[] = []
-  const paths: string[] = []
+  const paths = new Map<string, string>()
   for (const [name, node] of files.entries) {
     const free = freeName(name, (each) => taken.has(each))
     taken.add(free)
-    paths.push(`${folder}/${free}`)
+    paths.set(name, `${folder}/${free}`)
     put(changes, `${folder}/${free}`, node)
   }
   return { changes, paths }
+}
+
+interface Copy {
+  readonly base: DirNode
+  readonly theirs: DirNode
+  /** What its folder is called. */
+  readonly name: string
+}
+
+/** What was done to a copy of a tree, put into a folder of its own instead of being merged. */
+export function aside(tree: DirNode, { base, theirs, name }: Copy): { readonly changes: readonly FileChange[]; readonly folder: string; readonly made: readonly string[]; readonly gone: readonly string[] } {
+  const there = nodeAt(tree, folder)
+  const own = `${folder}/${freeName(name, (each) => there?.kind === 'dir' && there.entries.has(each))}`
+  const changes: FileChange[] = []
+  const made: string[] = []
+  const gone: string[] = []
+  const compare = (path: string, before: DirNode, after: DirNode): void => {
+    for (const [each, node] of sortedEntries(after.entries)) {
+      const old = before.entries.get(each)
+      const at = `${path}/${each}`
+      if (node.kind === 'dir') {
+        if (old?.kind !== 'dir' && node.entries.size === 0) put(changes, `${own}${at}`, node)
+        compare(at, old?.kind === 'dir' ? old : emptyTree, node)
+      } else if (!same(old, node)) {
+        made.push(at)
+        put(changes, `${own}${at}`, node)
+      }
+    }
+    for (const each of before.entries.keys()) if (!after.entries.has(each)) gone.push(`${path}/${each}`)
+  }
+  compare('', base, theirs)
+  return { changes, folder: own, made, gone }
+}
+
+function same(a: TreeNode | undefined, b: TreeNode): boolean {
+  if (a?.kind === 'file' && b.kind === 'file') return a.hash === b.hash && a.mode === b.mode
+  return a?.kind === 'link' && b.kind === 'link' && a.target === b.target
 }
 
 /** `a.txt`, `a-2.txt`, `a-3.txt`. */

@@ -110,6 +110,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
     over: z.literal(true).exactOptional(),
     tree: tree.exactOptional(),
     quiet: z.literal(true).exactOptional(),
+    attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
+    note: z.string().exactOptional(),
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),
   }),

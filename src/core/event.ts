@@ -38,6 +38,8 @@ export interface ToolResult {
   readonly outcome: Outcome
   /** What the model reads of it, where that is something else. */
   readonly text?: string
+  /** What it reads below it. */
+  readonly note?: string
   readonly provisional?: true
   readonly again?: true
   readonly changes?: Changes

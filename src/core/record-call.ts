@@ -87,6 +87,8 @@ export interface Landed {
   readonly again?: true
   /** What the model reads of it, where the tool says. */
   readonly text?: string
+  /** What the model reads below it. */
+  readonly note?: string
   readonly reads?: Reads
   readonly changes?: Changes
   /** What the thread's files may hold; fixed when the call returned. */
@@ -94,6 +96,8 @@ export interface Landed {
   /** Calls to be made after those of this step. */
   readonly queued?: readonly RecordedCall[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** Files that go with the turn's answer. */
+  readonly attached?: readonly string[]
   /** What it says to the parent of its thread. */
   readonly told?: readonly Saying[]
   /** All events of a generator. */

@@ -55,6 +55,12 @@ export interface Spent {
   readonly byModel: readonly ModelUsage[]
 }
 
+/** Files that go with an answer: a directory of them, and what they are called where they come from, in order. */
+export interface AnswerFiles {
+  readonly files: FrozenTree
+  readonly paths: readonly string[]
+}
+
 /** What a child says to its parent by itself: something to be read, or what it is doing. */
 export type Word = { readonly text: string; readonly attachments?: FrozenTree } | { readonly status: string }
 
@@ -86,6 +92,9 @@ export interface ChildReported {
   readonly spent?: Spent
   /** It speaks for itself: the model is not told. */
   readonly quiet?: true
+  readonly attachments?: AnswerFiles
+  /** What the model reads below the answer. */
+  readonly note?: string
   /** Mail from one child is numbered from 1. */
   readonly number?: number
 }
@@ -120,5 +129,7 @@ export interface ReportSent {
   readonly to: readonly ReplyTo[]
   readonly outcome: Outcome
   readonly over?: true
+  readonly attachments?: AnswerFiles
+  readonly note?: string
   readonly spent?: Spent
 }

@@ -19,7 +19,7 @@ import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, Saying, Spent, Word } from './record-child.js'
+export type { AnswerFiles, ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, Saying, Spent, Word } from './record-child.js'
 export type { EnvChanged } from './record-env.js'
 
 export const recordVersion = 2
@@ -91,6 +91,8 @@ export interface TurnEnded {
   readonly reason: StopReason
   readonly detail?: string
   readonly failure?: Failure
+  /** Files of this thread that go with the answer. */
+  readonly attachments?: readonly string[]
 }
 
 export interface ThreadPaused {

@@ -81,6 +81,8 @@ export interface Returned {
   readonly contents?: readonly NewContent[]
   readonly queued?: readonly { readonly tool: string; readonly args: Json }[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
+  /** Files that go with the turn's answer. */
+  readonly attached?: readonly string[]
   /** For the parent of the thread. */
   readonly told?: readonly Saying[]
   /** All events of a generator, in order. */

@@ -34,10 +34,12 @@ function callChild(slots: Slots, { index, refused }: ChildCalled): boolean {
 }
 
 /** Files of its own are merged first, and the call returns by itself then. */
-function answerFor(slots: Slots, { call, outcome, tree }: ChildReported): boolean {
+function answerFor(slots: Slots, { call, outcome, tree, reference, note }: ChildReported): boolean {
   const slot = call === undefined || tree ? undefined : slots.items[parseCallId(call)?.index ?? -1]
   if (!slot || slot.outcome) return false
   close(slots, slot, outcome)
+  const { create, lasting } = slot.call.child ?? {}
+  if (note !== undefined || (create && lasting)) slot.given = { ...(note !== undefined && { note }), ...(create && lasting && { reference }) }
   return true
 }
 

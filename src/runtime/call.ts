@@ -90,7 +90,7 @@ function unknown(message: string, cause?: Failure): Outcome {
 
 async function toLanded(means: Means, job: CallJob, { returned, slot }: { returned: Returned; slot: Slot }): Promise<Landed> {
   const redactor = means.envs.redactor(job.state)
-  const { outcome, text, reads, changes, contents, queued, messages, told, preliminaries } = redactor ? maskReturned(redactor, returned) : returned
+  const { outcome, text, reads, changes, contents, queued, messages, attached, told, preliminaries } = redactor ? maskReturned(redactor, returned) : returned
   if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
   const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
   const kept = await archived(means.blobs, { outcome, call: callId(job.state.step, job.state.slots.items.indexOf(slot)), keep: job.definition?.retention === 'keep' })
@@ -103,6 +103,7 @@ async function toLanded(means: Means, job: CallJob, { returned, slot }: { return
     ...(changes && { changes, ...(changes.files && { quotaBytes: means.quotaBytes }) }),
     ...(calls && { queued: calls }),
     ...(messages && { messages }),
+    ...(attached && { attached }),
     ...(told && { told }),
     ...(preliminaries && { preliminaries }),
   }

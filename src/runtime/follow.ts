@@ -39,8 +39,8 @@ export async function* follow(backend: Backend, following: Following): AsyncGene
 function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
-    const { seq, at, step, index, tool, outcome, text, provisional, again, changes, preliminaries } = record
-    const more = { ...(text !== undefined && { text }), ...(provisional && { provisional }), ...(again && { again }), ...(changes && { changes }), ...(preliminaries && { preliminaries }) }
+    const { seq, at, step, index, tool, outcome, text, note, provisional, again, changes, preliminaries } = record
+    const more = { ...(text !== undefined && { text }), ...(note !== undefined && { note }), ...(provisional && { provisional }), ...(again && { again }), ...(changes && { changes }), ...(preliminaries && { preliminaries }) }
     return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
   if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }

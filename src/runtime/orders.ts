@@ -16,6 +16,7 @@ import { isTooShort, tooShort } from '../agent/variables.js'
 import { answerCheck } from '../tools/runtime-tools.js'
 import type { CheckedAnswer } from '../tools/runtime-tools.js'
 import { toOutcome } from '../tools/outcome.js'
+import { withinQuota } from './bringing.js'
 import { recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
 import { maskCommand } from './mask.js'
@@ -47,6 +48,7 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
     const checked = checkSchedules(means, command)
     return 'refused' in checked ? checked : fitting(means, state, checked)
   }
+  if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell') return { order: withinQuota(means, state, command) }
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })

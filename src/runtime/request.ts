@@ -7,12 +7,14 @@
  */
 import { z } from 'zod'
 import type { Landing } from '../../actors/thread/commands.js'
+import { answerFiles } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../agent/define.js'
 import { textOf } from '../agent/prompt-parts.js'
-import { SkeinError } from '../core/failure.js'
+import { collect } from '../core/attachments.js'
+import { SkeinError, failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
@@ -132,7 +134,7 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits;
   const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map() }
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
-    if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call)
+    if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call, state)
     const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { ...call, index }) : undefined
     return child ?? recordPromptCall(brief.promptTools, family, { ...call, index }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
   }
@@ -158,10 +160,14 @@ export function maxStepsOf(agent: AgentDefinition | undefined): number {
 }
 
 /** The last word of a turn in the form that its prompt asks for; what does not fit is told field by field (T12). */
-function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall): RecordedCall {
+function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall, { files }: ThreadState): RecordedCall {
   const checked = checkArgs('response', schema, args)
   if (!checked.ok) return { tool: 'response', args: checked.sent, refused: checked.failure }
   const parsed = toJson(schema.parse(checked.args))
+  const { attachments } = answerFiles(isObject(parsed) ? { output: parsed } : {})
+  const found = attachments && collect(files, attachments)
+  // Told now, so that the model can correct it.
+  if (found && 'missing' in found) return { tool: 'response', args: checked.args, refused: failure('TOOL_INPUT_INVALID', `attachments: there is no file ${JSON.stringify(found.missing)}; name absolute paths of your own files`) }
   return { tool: 'response', args: checked.args, answered: wrapped && isObject(parsed) ? (parsed['value'] ?? null) : parsed }
 }
 

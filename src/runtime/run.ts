@@ -11,7 +11,7 @@ import { fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { Message } from '../core/message.js'
-import type { StopReason, ThreadRecord } from '../core/record.js'
+import type { StopReason, ThreadRecord, TurnEnded } from '../core/record.js'
 import { addUsage, noUsage, sumUsage } from '../core/usage.js'
 import type { Usage } from '../core/usage.js'
 import { follow } from './follow.js'
@@ -34,6 +34,8 @@ export interface RunResult {
   /** Why it stopped, where there is more to say. */
   readonly detail?: string
   readonly failure?: Failure
+  /** Paths of the thread's files that go with the answer. */
+  readonly attachments?: readonly string[]
 }
 
 export interface Run {
@@ -137,9 +139,9 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
     let steps = 0
     let active = false
     let output: Json | undefined
-    const end = (stopReason: StopReason, { failure: failed, detail }: { readonly failure?: Failure; readonly detail?: string } = {}): void => {
+    const end = (stopReason: StopReason, { failure: failed, detail, attachments }: Pick<TurnEnded, 'failure' | 'detail' | 'attachments'> = {}): void => {
       stop()
-      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }) })
+      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }), ...(attachments && { attachments }) })
     }
     const take = (record: ThreadRecord): void => {
       if (record.type === 'turn.started') active = record.run === run

@@ -28,10 +28,10 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'env.changed':
       return flowOn(state, record)
     case 'report.sent': {
-      const { outcome, over, to, spent } = record
+      const { outcome, over, to, spent, attachments, note } = record
       const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
       return to.map(({ thread, call, quiet }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(over && { over }), ...(spent && index === 0 && { spent }) }),
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
       )
     }
     case 'parent.told':

@@ -42,6 +42,14 @@ function isResult(returned: unknown): returned is { readonly result: unknown } {
   return isObject(returned) && returned['status'] === 'success' && 'result' in returned && Object.keys(returned).every((field) => resultFields.has(field))
 }
 
+/** Files of the thread that a body gives with its result: `{ status, …, attachments: ['/chart.png'] }`. */
+export function namedFiles(returned: unknown): readonly string[] | undefined {
+  if (!isObject(returned) || (returned['status'] !== 'success' && returned['status'] !== 'error')) return undefined
+  const { attachments } = returned
+  if (!Array.isArray(attachments) || attachments.length === 0) return undefined
+  return attachments.every((path): path is string => typeof path === 'string' && path.startsWith('/')) ? attachments : undefined
+}
+
 /** What may say which error it was, the best first. */
 const tellingFields = ['error', 'message', 'result'] as const
 

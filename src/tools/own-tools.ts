@@ -2,6 +2,6 @@
 import type { ToolDefinition } from '../agent/define.js'
 import { builtins } from './builtins.js'
 import { getToolResponse } from './archive-tool.js'
-import { askUserQuestion, manageTodoList } from './runtime-tools.js'
+import { askUserQuestion, attachFiles, manageTodoList } from './runtime-tools.js'
 
-export const ownTools: readonly ToolDefinition[] = [...builtins, manageTodoList, askUserQuestion, getToolResponse]
+export const ownTools: readonly ToolDefinition[] = [...builtins, manageTodoList, askUserQuestion, attachFiles, getToolResponse]

@@ -2,6 +2,7 @@
  * Tools that belong to the runtime and work on the thread itself (T12): its todo list, and questions to a person. What they
  * need besides a body's state is reached by symbols, because no other tool should.
  */
+import { z } from 'zod'
 import { defineTool } from '../agent/define.js'
 import type { ToolDefinition, ToolState } from '../agent/define.js'
 import { broken } from '../core/failure.js'
@@ -58,6 +59,14 @@ export const manageTodoList: ToolDefinition = defineTool({
     if (next !== list) await kept.set(toJson(next))
     return next
   },
+})
+
+export const attachFiles: ToolDefinition = defineTool({
+  name: 'attach_files',
+  description: 'Gives files and directories of yours to whoever asked, with your answer. They get a copy as it is when you have answered; name each once.',
+  args: z.object({ paths: z.array(z.string().startsWith('/')).min(1).describe('Absolute paths.') }),
+  sideEffect: false,
+  execute: (_state, { paths }) => ({ status: 'success', result: `${paths.join(', ')}: goes with your answer`, attachments: paths }),
 })
 
 export const askUserQuestion: ToolDefinition & CheckedAnswer = {

@@ -144,7 +144,7 @@ describe('built in', () => {
   })
 
   it('AP3: a name that nobody has is told with those there are', () => {
-    expect(() => load([], { builtins, tools: ['raed'] })).toThrow(/names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question$/)
+    expect(() => load([], { builtins, tools: ['raed'] })).toThrow(/names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/)
     expect(() => load([], { tools: ['read'] })).toThrow(expect.objectContaining({ code: 'UNKNOWN_TOOL' }))
   })
 
