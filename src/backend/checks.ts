@@ -3,7 +3,7 @@
  * would share its transaction, and the errors that all adapters word alike. Owns no state.
  */
 import { broken, SkeinError } from '../core/failure.js'
-import type { Commit, Mail } from './port.js'
+import type { Commit, Head, HeadFilter, Mail } from './port.js'
 
 export function checkCommit(commit: Commit): void {
   const { entry, head, thread, expected } = commit
@@ -54,3 +54,15 @@ export function cursorNumber(cursor: string | undefined): number {
 
 /** Threads that one `heads.list` gives when the caller names no limit. */
 export const listedAtOnce = 1000
+
+/** Whether a head is one that a list asks for. */
+export function matches(head: Head, filter: HeadFilter): boolean {
+  return (
+    (filter.status === undefined || head.status === filter.status) &&
+    (filter.agent === undefined || head.agent === filter.agent) &&
+    (filter.tag === undefined || head.tags.includes(filter.tag)) &&
+    (filter.parent === undefined || head.parent === filter.parent) &&
+    (filter.root === undefined || head.root === filter.root) &&
+    (filter.pending === undefined || head.pending !== undefined)
+  )
+}

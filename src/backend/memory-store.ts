@@ -5,7 +5,7 @@
  * MS1 `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
  * MS2 Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
  */
-import { blobsNamedIn, cursorNumber, listedAtOnce } from './checks.js'
+import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from './checks.js'
 import type { Json } from '../core/json.js'
 import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from './port.js'
 import type { Removal } from './trees.js'
@@ -170,17 +170,6 @@ function listHeads(threads: ReadonlyMap<string, Thread>, filter: HeadFilter): { 
     last = number
   }
   return { heads }
-}
-
-function matches(head: Head, filter: HeadFilter): boolean {
-  return (
-    (filter.status === undefined || head.status === filter.status) &&
-    (filter.agent === undefined || head.agent === filter.agent) &&
-    (filter.tag === undefined || head.tags.includes(filter.tag)) &&
-    (filter.parent === undefined || head.parent === filter.parent) &&
-    (filter.root === undefined || head.root === filter.root) &&
-    (filter.pending === undefined || head.pending !== undefined)
-  )
 }
 
 /** Index of the first entry for which `holds` is true, when it is false before and true after. */

@@ -11,6 +11,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../core/clock.js'
 import { broken } from '../core/failure.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
+import { oneLease } from './one-lease.js'
 import { MemoryStore } from './memory-store.js'
 import type { Backend, BackendSource, Blobs, Heads, Journal, Lease, Leases, Mailbox, Role } from './port.js'
 import type { Trees } from './trees.js'
@@ -207,7 +208,8 @@ function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: L
     lost.abort()
   }
   const leases: Leases = {
-    partitions: 1,
+    ...oneLease,
+    survey: async () => ({ share: 1, free: shared.holder ? [] : [0] }),
     acquire: async (partition) => {
       hostOnly('acquire a lease')
       if (partition !== 0) throw broken('ME2', `there is no partition ${partition}; memory has one`)

@@ -1,9 +1,9 @@
 /**
  * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs,
- * leases). `memory`, `local` and `nats` implement it; test/contract/backend.ts is the suite they all pass.
- * A backend stores and compares; it never looks inside a record. Trees that are removed: trees.ts (J9, J10).
+ * leases). It stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts.
  *
- * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none.
+ * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none; what is
+ *     left of one when a process dies (`nats`) is done before the next holder of its lease gets it.
  * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
  * J3  A commit is acknowledged only when it is durable; commits of one thread become durable in order.
  * J4  Mail is numbered in order of arrival per thread and stays until a commit names it in `done`.
@@ -136,17 +136,21 @@ export interface Heads {
   get(thread: string): Promise<StoredHead | undefined>
   /** In order of creation. */
   list(filter: HeadFilter): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
-  /** Every thread that is not at rest or has a `wakeAt`. */
-  restless(): Promise<readonly StoredHead[]>
+  /** Every thread that is not at rest or has a `wakeAt`; of one partition, or of all. */
+  restless(partition?: number): Promise<readonly StoredHead[]>
 }
 
 export interface Mailbox {
   /** Durable when it resolves. The same id twice for one thread is one mail while it is not done. */
   put(send: Send): Promise<void>
+  /** Where a lease is held: what `watch` has told of, or could have. */
   read(thread: string, after: number): Promise<readonly StoredMail[]>
-  /** Threads that have mail. */
-  waiting(): Promise<readonly string[]>
-  /** Told of every thread that gets mail from now on, by whatever process, once it is durable; a client need not be told. Returns what stops it. */
+  /** Threads that have mail; of one partition, or of all. */
+  waiting(partition?: number): Promise<readonly string[]>
+  /**
+   * Told of every thread of the partitions that are held here that gets mail from now on, by whatever process, once it is
+   * durable and can be read. Returns what stops it.
+   */
   watch(arrived: (thread: string) => void): () => void
 }
 
@@ -182,8 +186,22 @@ export interface Lease {
 
 export interface Leases {
   readonly partitions: number
-  /** Undefined while someone else holds it. */
+  /** Whether several hosts may have a part each. Where not, a host without the lease is of no use. */
+  readonly shared: boolean
+  partitionOf(thread: string): number
+  /** Undefined while someone else holds it. What it was owed by the last holder is there: mail is read, sends are out. */
   acquire(partition: number): Promise<Lease | undefined>
+  survey(): Promise<Survey>
+  /** Told when this host has more than its share, or could have more. Returns what stops it. */
+  watch(told: (survey: Survey) => void): () => void
+}
+
+/** Which part of the partitions is this host's. */
+export interface Survey {
+  /** How many it should hold; over all hosts, all of them. */
+  readonly share: number
+  /** Partitions that nobody holds; only looked for while it holds less than its share. */
+  readonly free: readonly number[]
 }
 
 export interface Backend {

@@ -35,6 +35,15 @@ export const systemClock: Clock = {
   },
 }
 
+/** Time that nobody sets and that goes on while the process is stopped: for how long something took, and for leases. */
+export const steadyClock: Clock = {
+  now: () => performance.now(),
+  wakeAt(at, wake) {
+    const timer = setTimeout(wake, Math.max(at - performance.now(), 0))
+    return () => clearTimeout(timer)
+  },
+}
+
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 
 export const systemChance: Chance = {

@@ -51,6 +51,11 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
   })
 }
 
+/** Every partition, for a host that is alone. */
+async function acquireAll({ leases }: Backend): Promise<void> {
+  for (let partition = 0; partition < leases.partitions; partition += 1) expect(await leases.acquire(partition)).toBeDefined()
+}
+
 export interface Context {
   readonly backend: () => Backend
   readonly open: (role: 'host' | 'client') => Promise<Backend>
@@ -342,6 +347,7 @@ function mailbox({ backend, reopen }: Context): void {
 
 function sends({ backend, open }: Context): void {
   it('a watcher hears of mail from puts, from commits and from clients, once it can be read', async () => {
+    await acquireAll(backend()) // a host is told of the mail of its partitions
     const arrived: Promise<string[]>[] = []
     const waiting = new Map<string, () => void>()
     const heardOf = (thread: string): Promise<void> => new Promise((resolve) => waiting.set(thread, resolve))
@@ -428,7 +434,6 @@ function ephemeral({ backend, open }: Context): void {
 
 function roles({ backend, open }: Context): void {
   it('leases: one holder per partition, and every acquisition has a greater epoch', async () => {
-    expect(backend().leases.partitions).toBe(1)
     const one = await backend().leases.acquire(0)
     expect(await backend().leases.acquire(0)).toBeUndefined()
     await one?.release()
@@ -436,6 +441,26 @@ function roles({ backend, open }: Context): void {
     const two = await backend().leases.acquire(0)
     expect(two?.epoch).toBeGreaterThan(one?.epoch ?? Infinity)
     expect(two?.lost.aborted).toBe(false)
+  })
+
+  it('leases: every thread belongs to one partition, and a host alone has a share of all of them', async () => {
+    const { leases } = backend()
+    const { partitions } = leases
+    expect(await leases.survey()).toEqual({ share: partitions, free: Array.from({ length: partitions }, (_, n) => n) })
+    await acquireAll(backend())
+    expect(await leases.survey()).toEqual({ share: partitions, free: [] })
+    const threads = Array.from({ length: 20 }, (_, n) => `t/${n} ü`)
+    for (const thread of threads) {
+      await backend().commit(commit(thread, 0, { head: head(thread, { rest: false }), sends: [{ to: `${thread}+`, id: 'm', body: 1 }] }))
+    }
+    const restless: string[] = []
+    for (let partition = 0; partition < partitions; partition += 1) {
+      const found = (await backend().heads.restless(partition)).map(({ thread }) => thread)
+      expect(found.every((thread) => leases.partitionOf(thread) === partition)).toBe(true)
+      restless.push(...found)
+    }
+    expect(restless.sort()).toEqual([...threads].sort())
+    expect((await backend().heads.restless()).map(({ thread }) => thread)).toEqual(threads)
   })
 
   it('a client reads, and may not commit, lease or put snapshots', async () => {

@@ -9,6 +9,7 @@ import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clientMayNot, mailText, storeClosed } from '../checks.js'
+import { oneLease } from '../one-lease.js'
 import type { Backend, Send } from '../port.js'
 import { createBlobs } from './blobs.js'
 import { OwnerLink } from './link.js'
@@ -62,7 +63,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     },
     blobs: createBlobs(folder, reader.blobs, live),
     trees: { remove: () => refuse('remove a tree'), sweep: () => refuse('sweep') },
-    leases: { partitions: 1, acquire: () => refuse('acquire a lease') },
+    leases: { ...oneLease, acquire: () => refuse('acquire a lease'), survey: async () => ({ share: 0, free: [] }) },
     close: async () => {
       if (!open) return
       open = false

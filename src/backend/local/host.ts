@@ -10,6 +10,7 @@ import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
 import { checkCommit, mailText, storeClosed } from '../checks.js'
 import type { Backend, Lease, Leases, Signals } from '../port.js'
+import { oneLease } from '../one-lease.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 import { sweepParts } from './blob-files.js'
@@ -163,7 +164,8 @@ async function shutDown(parts: {
 function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: Leases; release: () => void } {
   let held: AbortController | undefined
   const leases: Leases = {
-    partitions: 1,
+    ...oneLease,
+    survey: async () => ({ share: 1, free: held ? [] : [0] }),
     acquire: async (partition) => {
       live()
       if (partition !== 0) throw broken('LH1', `there is no partition ${partition}; a local store has one`)

@@ -1,0 +1,97 @@
+/**
+ * A NATS backend as one instance has it: the parts of this folder, put together, and its end. Owns the order in which they
+ * come up and go down.
+ *
+ * NA1 A host is seen as alive before `open` returns, and is gone for the others when `close` does.
+ * NA2 `close` waits for what was handed over before it.
+ */
+import type { NodeConnectionOptions } from '@nats-io/transport-node'
+import { clientMayNot, storeClosed } from '../checks.js'
+import type { Backend, Role } from '../port.js'
+import { NatsBlobs } from './blobs.js'
+import { Commits } from './commits.js'
+import { durabilityDoubt } from './durability.js'
+import { createGround } from './ground.js'
+import type { Ground } from './ground.js'
+import { NatsLeases } from './leases.js'
+import { Link } from './link.js'
+import { NatsMailbox } from './mailbox.js'
+import { createNames } from './names.js'
+import { Presence } from './presence.js'
+import { Reads } from './read.js'
+import { createHeads, createJournal } from './reader.js'
+import { createSignals } from './signals.js'
+import { findStreams, prepareStreams } from './streams.js'
+import type { Settings, Wanted } from './streams.js'
+import { createSnapshots } from './snapshots.js'
+import { NatsTrees } from './trees.js'
+
+export interface Opening {
+  readonly connection: NodeConnectionOptions
+  readonly place: string
+  readonly namespace: string
+  readonly wanted: Wanted
+  readonly patienceMs: number
+  readonly monitor?: string
+  readonly sync: 'checked' | 'relaxed'
+}
+
+export async function openNats(opening: Opening, role: Role): Promise<Backend> {
+  const link = await Link.open(opening)
+  try {
+    const names = createNames(opening.namespace)
+    const settings = await (role === 'host' ? prepareStreams : findStreams)(link, names, opening.wanted)
+    if (role === 'host' && opening.sync === 'checked') void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && process.emitWarning(doubt))
+    let open = true
+    const live = (): void => {
+      if (!open) throw storeClosed('nats')
+    }
+    const reads = new Reads(link, settings.replicas)
+    const blobs = new NatsBlobs({ link, reads, names, live })
+    const ground = createGround({ role, link, reads, names, partitions: settings.partitions, blobs, live })
+    return await assemble(ground, settings, () => (open = false))
+  } catch (thrown) {
+    await link.close()
+    throw thrown
+  }
+}
+
+async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void): Promise<Backend> {
+  const { link, reads, names, role, live, blobs } = ground
+  let presence: Presence | undefined
+  const mailbox = new NatsMailbox(ground)
+  const leases = new NatsLeases(ground, { presence: () => presence, leaseMs })
+  const commits: Commits = new Commits(ground, mailbox, { over: (partition, epoch) => leases.over(partition, epoch), finishRemoval: (root) => trees.finish(root) })
+  const trees = new NatsTrees(ground, { commits, mailbox })
+  leases.join({ mailbox, commits })
+  if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, died: () => leases.loseAll() })
+  let closing: Promise<void> | undefined
+  const close = async (): Promise<void> => {
+    end()
+    await commits.settled()
+    await mailbox.settled()
+    await leases.releaseAll()
+    await presence?.close()
+    await blobs.settled()
+    await link.close()
+  }
+  return {
+    name: 'nats',
+    role,
+    hosted: async () => (live(), (await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))).state.messages > 0),
+    commit: async (commit) => {
+      live()
+      if (role === 'client') throw clientMayNot('commit')
+      return commits.commit(commit)
+    },
+    journal: createJournal(ground),
+    heads: createHeads(ground),
+    mailbox,
+    snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
+    signals: createSignals(link, names, live),
+    blobs,
+    trees,
+    leases,
+    close: () => (closing ??= close()),
+  }
+}

@@ -1,0 +1,20 @@
+/** Work that is done one after another per key, and at once when nothing is before it. Keeps nothing of a key that is idle. */
+export class Chains {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const result = before ? before.then(work) : work()
+    const ended = result.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#last.set(key, ended)
+    void ended.then(() => this.#last.get(key) === ended && this.#last.delete(key))
+    return result
+  }
+
+  async settled(): Promise<void> {
+    while (this.#last.size > 0) await Promise.all(this.#last.values())
+  }
+}

@@ -1,0 +1,171 @@
+/**
+ * The connection to the server: opened once, reconnecting for ever, and the two ways to ask something of it. Owns the
+ * connection and the judgement which errors pass by themselves.
+ *
+ * NL1 Every request has a deadline; a request under way when the connection breaks fails at once.
+ * NL2 `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with silence.
+ * NL3 A server below 2.10 or without JetStream is refused before anything is asked of it.
+ */
+import { connect, errors } from '@nats-io/transport-node'
+import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
+import { JetStreamApiError, jetstream, jetstreamManager } from '@nats-io/jetstream'
+import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import { steadyClock } from '../../core/clock.js'
+import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
+import { storeClosed } from '../checks.js'
+import { after } from './beat.js'
+
+export interface LinkOptions {
+  readonly connection: NodeConnectionOptions
+  /** The servers without what is secret in their URLs. */
+  readonly place: string
+  /** How long something is tried again. */
+  readonly patienceMs: number
+}
+
+const requestMs = 5_000
+const pauseMs = 50
+const floor = [2, 10] as const
+/** No quorum, no leader, not ready yet. (A full stream or disk is another matter.) */
+const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
+
+export class Link {
+  readonly nc: NatsConnection
+  readonly js: JetStreamClient
+  readonly jsm: JetStreamManager
+  readonly place: string
+  readonly #patienceMs: number
+  readonly #cuts = new Set<(why: Error) => void>()
+  readonly #reconnected = new Set<() => void>()
+  #back: (() => void)[] = []
+  #connected = true
+  #open = true
+
+  private constructor(nc: NatsConnection, jsm: JetStreamManager, { place, patienceMs }: LinkOptions) {
+    this.nc = nc
+    this.js = jetstream(nc, { timeout: requestMs })
+    this.jsm = jsm
+    this.place = place
+    this.#patienceMs = patienceMs
+    void this.#watch()
+  }
+
+  static async open(options: LinkOptions): Promise<Link> {
+    const { place, connection } = options
+    let nc: NatsConnection | undefined
+    try {
+      // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
+      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 100, timeout: requestMs })
+      checkVersion(nc, place)
+      const jsm = await jetstreamManager(nc, { timeout: requestMs })
+      return new Link(nc, jsm, options)
+    } catch (thrown) {
+      await nc?.close()
+      throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
+    }
+  }
+
+  /** Messages may have been missed: told after every reconnect. Returns what stops it. */
+  onReconnect(told: () => void): () => void {
+    this.#reconnected.add(told)
+    return () => void this.#reconnected.delete(told)
+  }
+
+  /** NL1: one try. */
+  ask<T>(make: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (!this.#open) return reject(storeClosed('nats'))
+      if (!this.#connected) return reject(new Cut())
+      this.#cuts.add(reject)
+      make().then(resolve, reject).finally(() => this.#cuts.delete(reject))
+    })
+  }
+
+  /** NL2 */
+  async persist<T>(what: string, make: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
+    for (;;) {
+      try {
+        return await this.ask(make)
+      } catch (thrown) {
+        if (!passes(thrown)) throw this.failed(what, thrown)
+        if (steadyClock.now() >= until) throw this.failed(what, thrown)
+        await this.#pause(until)
+      }
+    }
+  }
+
+  /** What the server has against something, in our words. */
+  failed(what: string, thrown: unknown): SkeinError {
+    if (isSkeinError(thrown)) return thrown
+    const { message } = toFailure(thrown, 'STORE_FAILED')
+    const hint = passes(thrown) ? 'is the server up? It is tried again' : 'see the log of the server'
+    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, { retry: true, cause: thrown })
+  }
+
+  subscribe(subject: string, heard: (message: Msg) => void): Subscription {
+    return this.nc.subscribe(subject, { callback: (failed, message) => void (failed ?? heard(message)) })
+  }
+
+  async close(): Promise<void> {
+    this.#open = false
+    for (const cut of this.#cuts) cut(storeClosed('nats'))
+    for (const back of this.#back.splice(0)) back()
+    await this.nc.close()
+  }
+
+  /** Until the connection is back, or a moment where it never broke. */
+  async #pause(until: number): Promise<void> {
+    const waitMs = this.#connected ? pauseMs : until - steadyClock.now()
+    await new Promise<void>((resolve) => {
+      const cancel = after(waitMs, resolve)
+      if (!this.#connected) this.#back.push(() => (cancel(), resolve()))
+    })
+  }
+
+  async #watch(): Promise<void> {
+    for await (const { type } of this.nc.status()) {
+      if (type === 'disconnect') {
+        this.#connected = false
+        for (const cut of this.#cuts) cut(new Cut())
+      } else if (type === 'reconnect') {
+        this.#connected = true
+        for (const back of this.#back.splice(0)) back()
+        for (const told of [...this.#reconnected]) told()
+      }
+    }
+  }
+}
+
+class Cut extends Error {
+  override readonly name = 'Cut'
+  constructor() {
+    super('the connection is broken')
+  }
+}
+
+/** Whether the same request may be answered a moment later. */
+function passes(thrown: unknown): boolean {
+  if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError) return true
+  if (thrown instanceof errors.RequestError) return thrown.isNoResponders()
+  if (thrown instanceof JetStreamApiError) return transient.has(thrown.code)
+  // The manager's word for a server whose JetStream does not answer yet.
+  return thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'
+}
+
+export function apiCode(thrown: unknown): number | undefined {
+  return thrown instanceof JetStreamApiError ? thrown.code : undefined
+}
+
+function checkVersion({ info }: NatsConnection, place: string): void {
+  const version = info?.version ?? '0'
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  if (major > floor[0] || (major === floor[0] && minor >= floor[1])) return
+  throw new SkeinError('BAD_OPTION', `the NATS server at ${place} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones cannot write acknowledged records to the disk at once). Update the server.`, { data: { version } })
+}
+
+function cannotOpen(place: string, thrown: unknown): SkeinError {
+  const { message } = toFailure(thrown, 'STORE_FAILED')
+  const noJetStream = thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'
+  const hint = noJetStream ? 'JetStream is off there; start the server with `nats-server -c nats.conf`' : 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
+  return new SkeinError('STORE_FAILED', `the NATS server at ${place} cannot be used: ${message}; ${hint}`, { retry: true, cause: thrown })
+}

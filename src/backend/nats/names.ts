@@ -1,0 +1,106 @@
+/**
+ * Names on the server: streams and subjects of one namespace, and which partition a thread belongs to. Owns no state.
+ *
+ * NN1 Every subject begins with the namespace, so that one permission covers it and nothing else.
+ * NN2 An id becomes one token of a subject and comes back unchanged, whatever characters it has.
+ * NN3 The partition of a thread depends on its id and the number of partitions alone.
+ */
+import { hash } from 'node:crypto'
+import { SkeinError } from '../../core/failure.js'
+
+export interface Names {
+  readonly namespace: string
+  readonly streams: Readonly<Record<StreamKind, string>>
+  /** One message per commit. */
+  log(partition: number, root: string, thread: string): string
+  /** Of a thread whose root is not known: a pattern. */
+  logOf(partition: number, thread: string): string
+  logOfPartition(partition: number): string
+  logOfTree(root: string): string
+  readonly logs: string
+  mail(partition: number, thread: string): string
+  mailOfPartition(partition: number): string
+  readonly mails: string
+  snapshot(root: string, thread: string): string
+  /** Of a thread whose root is not known: a pattern. */
+  snapshotOf(thread: string): string
+  snapshotsOfTree(root: string): string
+  blob(hash: string): string
+  chunk(upload: string, index: number): string
+  chunks(upload: string): string
+  readonly settings: string
+  /** A list of blobs that may be named by nobody any more. */
+  doomed(list: string): string
+  readonly doomedLists: string
+  owner(partition: number): string
+  readonly owners: string
+  live(host: string): string
+  readonly lives: string
+  signal(topic: string): string
+  /** Told when a lease was given back. */
+  readonly moved: string
+}
+
+export type StreamKind = 'log' | 'mail' | 'snapshots' | 'blobs' | 'meta' | 'live'
+
+export function createNames(namespace: string): Names {
+  const at = (...tokens: readonly (string | number)[]): string => [namespace, ...tokens].join('.')
+  const stream = (kind: string): string => `${namespace}_${kind}`
+  return {
+    namespace,
+    streams: { log: stream('log'), mail: stream('mail'), snapshots: stream('snapshots'), blobs: stream('blobs'), meta: stream('meta'), live: stream('live') },
+    log: (partition, root, thread) => at('log', partition, token(root), token(thread)),
+    logOf: (partition, thread) => at('log', partition, '*', token(thread)),
+    logOfPartition: (partition) => at('log', partition, '>'),
+    logOfTree: (root) => at('log', '*', token(root), '*'),
+    logs: at('log', '>'),
+    mail: (partition, thread) => at('mail', partition, token(thread)),
+    mailOfPartition: (partition) => at('mail', partition, '*'),
+    mails: at('mail', '>'),
+    snapshot: (root, thread) => at('snapshot', token(root), token(thread)),
+    snapshotOf: (thread) => at('snapshot', '*', token(thread)),
+    snapshotsOfTree: (root) => at('snapshot', token(root), '*'),
+    blob: (of) => at('blob', of),
+    chunk: (upload, index) => at('chunk', upload, index),
+    chunks: (upload) => at('chunk', upload, '*'),
+    settings: at('meta', 'settings'),
+    doomed: (list) => at('meta', 'doomed', list),
+    doomedLists: at('meta', 'doomed', '*'),
+    owner: (partition) => at('meta', 'owner', partition),
+    owners: at('meta', 'owner', '*'),
+    live: (host) => at('live', host),
+    lives: at('live', '*'),
+    signal: (topic) => at('signal', token(topic)),
+    moved: at('moved'),
+  }
+}
+
+/** The last token of a subject as the id it was made of. */
+export function idIn(subject: string): string {
+  return idOf(subject.split('.').at(-1) ?? '')
+}
+
+/** The root in the subject of a commit. */
+export function rootIn(subject: string): string {
+  return idOf(subject.split('.').at(-2) ?? '')
+}
+
+function idOf(made: string): string {
+  return made.startsWith('=') ? Buffer.from(made.slice(1), 'base64url').toString() : made
+}
+
+/** The line of the protocol that names a subject may have 4,096 bytes; two ids and an inbox fit. */
+const longestId = 1_000
+
+/** NN2 */
+function token(id: string): string {
+  if (/^[\w-]{1,100}$/.test(id)) return id
+  const bytes = Buffer.from(id)
+  if (bytes.length > longestId) throw new SkeinError('BAD_OPTION', `the id ${id.slice(0, 40)}… has ${bytes.length} bytes; on NATS an id has ${longestId} at most`)
+  return `=${bytes.toString('base64url')}`
+}
+
+/** NN3 */
+export function partitionOf(thread: string, partitions: number): number {
+  return partitions === 1 ? 0 : Number.parseInt(hash('sha256', thread, 'hex').slice(0, 8), 16) % partitions
+}

@@ -1,0 +1,92 @@
+/**
+ * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain NATS, all
+ * under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its page.
+ */
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
+import type { BackendSource } from '../port.js'
+import type { Opening } from './backend.js'
+
+export interface NatsOptions {
+  /** One or more URLs of the same cluster. Default: `nats://127.0.0.1:4222`. User and password may be part of them. */
+  readonly servers?: string | readonly string[]
+  /** One app's place on the server: the first token of its subjects, and a part of the names of its streams. Default: `skein`. */
+  readonly namespace?: string
+  readonly credentials?: NatsCredentials
+  /** Files of the certificates, or their text; `true` for the system's. */
+  readonly tls?: true | { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string; readonly ca?: string; readonly cert?: string; readonly key?: string }
+  /** Copies of each stream in a cluster: 1 (default), 3 or 5. Fixed when the namespace is made. */
+  readonly replicas?: number
+  /** Parts into which threads are divided among hosts; more than you will ever have hosts. Default 64, fixed likewise. */
+  readonly partitions?: number
+  /** How long a host that is not heard of keeps its threads. Default 3,000, fixed likewise. */
+  readonly leaseMs?: number
+  /** How long a request is tried again while the server is away. Default 10,000. */
+  readonly patienceMs?: number
+  /** The server's monitoring port. Default: port 8222 of the server. */
+  readonly monitor?: string
+  /** `relaxed`: do not warn of a server that acknowledges before it writes to the disk. */
+  readonly sync?: 'checked' | 'relaxed'
+}
+
+export type NatsCredentials =
+  | { readonly user: string; readonly password: string }
+  | { readonly token: string }
+  /** A seed, for nkeys. */
+  | { readonly nkey: string }
+  /** The text of a creds file, or its path. */
+  | { readonly creds: string }
+  | { readonly credsFile: string }
+
+const text = z.string().min(1)
+const optionsSchema = z.strictObject({
+  servers: z.union([text, z.array(text).min(1)]).optional(),
+  namespace: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'has 1 to 32 letters, digits, - or _').optional(),
+  credentials: z.union([z.strictObject({ user: text, password: text }), z.strictObject({ token: text }), z.strictObject({ nkey: text }), z.strictObject({ creds: text }), z.strictObject({ credsFile: text })]).optional(),
+  tls: z.union([z.literal(true), z.strictObject({ caFile: text, certFile: text, keyFile: text, ca: text, cert: text, key: text }).partial()]).optional(),
+  replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
+  partitions: z.number().int().min(1).max(1024).optional(),
+  leaseMs: z.number().int().min(500).max(60_000).optional(),
+  patienceMs: z.number().int().min(100).optional(),
+  monitor: z.url().optional(),
+  sync: z.enum(['checked', 'relaxed']).optional(),
+})
+
+export function nats(options: NatsOptions = {}): BackendSource {
+  const checked = optionsSchema.safeParse(options)
+  if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
+  const { servers = 'nats://127.0.0.1:4222', namespace = 'skein', patienceMs = 10_000, sync = 'checked', monitor, partitions, leaseMs, replicas } = options
+  const urls = typeof servers === 'string' ? servers.split(',') : servers
+  const wanted = { ...(partitions !== undefined && { partitions }), ...(leaseMs !== undefined && { leaseMs }), ...(replicas !== undefined && { replicas }) }
+  return {
+    async open(role) {
+      const { openNats } = await import('./backend.js')
+      const connection = await connectionOf(urls, options)
+      const opening: Opening = { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
+      return openNats(opening, role)
+    },
+  }
+}
+
+function withoutSecrets(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//')
+}
+
+async function connectionOf(urls: readonly string[], { credentials, tls }: NatsOptions): Promise<Opening['connection']> {
+  const { credsAuthenticator, nkeyAuthenticator } = await import('@nats-io/transport-node')
+  const inUrl = urls.map((url) => /\/\/([^:@/]+):([^@/]+)@/.exec(url)).find((found) => found !== null)
+  const bytes = (value: string): Uint8Array => new TextEncoder().encode(value)
+  return {
+    servers: urls.map(withoutSecrets),
+    name: 'skein',
+    ...(inUrl && { user: decodeURIComponent(inUrl[1] ?? ''), pass: decodeURIComponent(inUrl[2] ?? '') }),
+    ...(credentials && 'user' in credentials && { user: credentials.user, pass: credentials.password }),
+    ...(credentials && 'token' in credentials && { token: credentials.token }),
+    ...(credentials && 'nkey' in credentials && { authenticator: nkeyAuthenticator(bytes(credentials.nkey)) }),
+    ...(credentials && 'creds' in credentials && { authenticator: credsAuthenticator(bytes(credentials.creds)) }),
+    // Read for every connection, so that a renewed file is taken.
+    ...(credentials && 'credsFile' in credentials && { authenticator: credsAuthenticator(() => readFileSync(credentials.credsFile)) }),
+    ...(tls !== undefined && { tls: tls === true ? {} : tls }),
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * The streams of a namespace: made by the first host, checked by everyone. Owns their configuration and the settings that
+ * a namespace has for ever.
+ *
+ * NS1 What the server made is read back: old servers leave out options that they do not know, without a word.
+ * NS2 Nothing that is full drops old messages: a write is refused instead.
+ * NS3 The number of partitions is fixed by the first host; another number is refused.
+ */
+import { nanos } from '@nats-io/transport-node'
+import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
+import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
+import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
+import { apiCode } from './link.js'
+import type { Link } from './link.js'
+import type { Names, StreamKind } from './names.js'
+import { publish } from './publish.js'
+import { Reads } from './read.js'
+
+export interface Settings {
+  readonly partitions: number
+  readonly leaseMs: number
+  readonly replicas: number
+}
+
+export interface Wanted {
+  readonly partitions?: number
+  readonly leaseMs?: number
+  readonly replicas?: number
+}
+
+const version = 1
+const settingsSchema = z.object({ version: z.number(), partitions: z.number().int().positive(), leaseMs: z.number().positive() })
+const streamNotFound = 10_059
+const nameInUse = 10_058
+
+function configs({ streams, logs, mails, namespace }: Names, { leaseMs, replicas }: Settings): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
+  const common = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, allow_direct: true }
+  const lastOnly = { max_msgs_per_subject: 1, discard: DiscardPolicy.Old }
+  const of = (kind: string): string[] => [`${namespace}.${kind}.>`]
+  return {
+    log: { ...common, name: streams.log, subjects: [logs] },
+    mail: { ...common, name: streams.mail, subjects: [mails] },
+    // The last of each subject replaces the one before; that is the only thing ever dropped.
+    snapshots: { ...common, ...lastOnly, name: streams.snapshots, subjects: of('snapshot') },
+    blobs: { ...common, ...lastOnly, name: streams.blobs, subjects: [...of('blob'), ...of('chunk')] },
+    meta: { ...common, ...lastOnly, name: streams.meta, subjects: of('meta') },
+    live: { ...common, ...lastOnly, name: streams.live, subjects: of('live'), max_age: nanos(leaseMs) },
+  }
+}
+
+/** For a host: makes what is missing. */
+export async function prepareStreams(link: Link, names: Names, wanted: Wanted): Promise<Settings> {
+  const found = await findMeta(link, names)
+  const given: Settings = { partitions: wanted.partitions ?? 64, leaseMs: wanted.leaseMs ?? 3_000, replicas: found?.config.num_replicas ?? wanted.replicas ?? 1 }
+  await ensure(link, configs(names, given).meta)
+  const settings = { ...given, ...(await fixSettings(link, names, given)) }
+  checkWanted(names, wanted, settings)
+  const { meta: _, ...others } = configs(names, settings)
+  await Promise.all(Object.values(others).map((config) => ensure(link, config)))
+  return settings
+}
+
+/** For a client, which makes nothing. */
+export async function findStreams(link: Link, names: Names, wanted: Wanted): Promise<Settings> {
+  const found = await findMeta(link, names)
+  const replicas = found?.config.num_replicas ?? 1
+  const settings = found && (await readSettings(new Reads(link, replicas), names))
+  if (!settings) throw new SkeinError('BAD_OPTION', `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, or name the namespace of one`)
+  checkWanted(names, wanted, { ...settings, replicas })
+  return { ...settings, replicas }
+}
+
+function findMeta(link: Link, { streams }: Names): Promise<StreamInfo | undefined> {
+  return link.persist('looking for the namespace', () =>
+    link.jsm.streams.info(streams.meta).catch((thrown: unknown) => {
+      if (apiCode(thrown) === streamNotFound) return undefined
+      throw thrown
+    }),
+  )
+}
+
+async function readSettings(reads: Reads, names: Names): Promise<{ partitions: number; leaseMs: number } | undefined> {
+  const stored = await reads.last(names.streams.meta, names.settings)
+  if (!stored) return undefined
+  const { version: found, partitions, leaseMs } = settingsSchema.parse(JSON.parse(Buffer.from(stored.data).toString()))
+  if (found > version) throw new SkeinError('RECORD_FROM_FUTURE', `the namespace ${names.namespace} was made by a newer Skein (version ${found}; this one knows up to ${version}). Update Skein, or use another namespace.`, { data: { version: found } })
+  return { partitions, leaseMs }
+}
+
+/** NS3: the first one says it for all. */
+async function fixSettings(link: Link, names: Names, { partitions, leaseMs, replicas }: Settings): Promise<{ partitions: number; leaseMs: number }> {
+  const reads = new Reads(link, replicas)
+  const there = await readSettings(reads, names)
+  if (there) return there
+  await publish(link, reads, { stream: names.streams.meta, subject: names.settings, payload: JSON.stringify({ version, partitions, leaseMs }), expected: 0 })
+  return (await readSettings(reads, names)) ?? { partitions, leaseMs }
+}
+
+function checkWanted({ namespace }: Names, wanted: Wanted, settings: Settings): void {
+  for (const key of ['partitions', 'leaseMs', 'replicas'] as const) {
+    if (wanted[key] === undefined || wanted[key] === settings[key]) continue
+    throw new SkeinError('BAD_OPTION', `the namespace ${namespace} has ${key}: ${settings[key]}, fixed when it was made; ${wanted[key]} was given. Leave the option out, or use another namespace.`)
+  }
+}
+
+async function ensure(link: Link, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+  const made = await link.persist(`making the stream ${config.name}`, () =>
+    link.jsm.streams.add(config).catch((thrown: unknown) => {
+      // It is there with other options, which an operator may have changed.
+      if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
+      throw thrown
+    }),
+  )
+  check(config, made.config)
+}
+
+/** NS1: only what correctness rests on; limits are the operator's. */
+function check(wanted: Partial<StreamConfig> & { name: string }, made: StreamConfig): void {
+  for (const key of ['storage', 'retention', 'discard', 'max_msgs_per_subject', 'max_age', 'allow_direct'] as const) {
+    const given = wanted[key]
+    if (given === undefined || given === made[key]) continue
+    throw new SkeinError('BAD_OPTION', `the stream ${wanted.name} has ${key}: ${String(made[key])}, and Skein needs ${String(given)}; a server that is too old leaves options out, and an operator may have changed them. Mend it with \`nats stream edit\`, or use another namespace.`)
+  }
+}

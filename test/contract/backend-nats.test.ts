@@ -1,0 +1,17 @@
+/** The NATS backend passes the suite of all backends, on the oldest server that it takes and on the newest. */
+import { afterAll, beforeAll, describe } from 'vitest'
+import { nats } from '../../src/backend/nats/nats.js'
+import { natsVersions } from '../helpers/nats-binary.js'
+import { startNats } from '../helpers/nats-server.js'
+import type { NatsServer } from '../helpers/nats-server.js'
+import { backendContract } from './backend.js'
+
+describe.each(natsVersions)('nats-server %s', (version) => {
+  let server: NatsServer
+  let made = 0
+  beforeAll(async () => {
+    server = await startNats({ version, sync: 'always' })
+  }, 120_000)
+  afterAll(() => server.remove())
+  backendContract(`nats, server ${version}`, async () => ({ source: nats({ servers: server.url, namespace: `contract${++made}`, partitions: 2, monitor: server.monitor }) }))
+})

@@ -1,0 +1,56 @@
+/** A TCP proxy between a client and a server on loopback, for cables that are cut and answers that are lost. */
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface TcpProxy {
+  readonly port: number
+  /** From now on what the server answers is lost; what clients send arrives. */
+  swallow(): void
+  /** Breaks every connection; new ones are refused until `mend`. */
+  cut(): void
+  mend(): void
+  close(): Promise<void>
+}
+
+export async function createTcpProxy(to: number): Promise<TcpProxy> {
+  const pairs = new Set<readonly [Socket, Socket]>()
+  let [whole, silent] = [true, false]
+  const server = createServer((near) => {
+    if (!whole) return void near.destroy()
+    const far = connect(to, '127.0.0.1')
+    const pair = [near, far] as const
+    pairs.add(pair)
+    near.on('data', (chunk) => far.write(chunk))
+    far.on('data', (chunk) => void (silent || near.write(chunk)))
+    for (const socket of pair) {
+      socket.on('error', () => undefined)
+      socket.on('close', () => {
+        pairs.delete(pair)
+        near.destroy()
+        far.destroy()
+      })
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const cut = (): void => {
+    whole = false
+    for (const [near, far] of pairs) {
+      near.destroy()
+      far.destroy()
+    }
+  }
+  return {
+    port,
+    swallow: () => void (silent = true),
+    cut,
+    mend() {
+      whole = true
+      silent = false
+    },
+    async close() {
+      cut()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
