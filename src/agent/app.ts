@@ -18,11 +18,12 @@ import { lookalike } from './lookalike.js'
 import { agentOfPrompt, toolsNamed } from './callable.js'
 import { checkMentions } from './mentions.js'
 import type { Claim, Mentioned } from './mentions.js'
+import { checkShown } from './prompt-parts.js'
 import { isReserved } from './reserved.js'
 import { checkForm, isSchema } from './schema.js'
 import { checkEffect, checkShape } from './tool-checks.js'
 import { ignoresKey } from './tool-key.js'
-import { shortSecrets } from './variables.js'
+import { keeperOf, shortSecrets } from './variables.js'
 
 export { isDefinition } from './schema.js'
 export { lookalike } from './lookalike.js'
@@ -90,6 +91,7 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const builtin of namedBuiltins(app, builtins)) mistakes.push(...stand(app, builtin))
   mistakes.push(...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }))
   for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
+  mistakes.push(...checkShown(app, (name) => keeperOf(app, name)))
   for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
   if (mistakes.length > 0) throw refusal(mistakes, { source, files })
   return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...(module !== undefined && { module }) }

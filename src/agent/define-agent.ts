@@ -57,6 +57,8 @@ export type PromptPart =
   | { readonly type: 'text'; readonly content: string }
   /** The text of another prompt, whole. */
   | { readonly type: 'include'; readonly prompt: string }
+  /** The value of a text variable that the prompt declares, as it is when the model is asked. */
+  | { readonly type: 'env'; readonly property: string }
 
 /** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
 export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {

@@ -1,17 +1,54 @@
 /**
- * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded; nothing stands
- * between parts that they do not say themselves.
+ * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded, variables when the model is
+ * asked; nothing stands between parts that they do not say themselves.
+ *
+ * PJ1 A model is shown text variables only, and only those that the prompt which shows them declares.
  */
-import type { Shelves } from './app.js'
-import type { PromptDefinition } from './define.js'
+import type { Mistake, Shelves } from './app.js'
+import type { PromptDefinition, PromptPart, Variable } from './define.js'
 
-export function textOf({ prompts }: Pick<Shelves, 'prompts'>, { prompt }: Pick<PromptDefinition, 'prompt'>): string {
-  if (typeof prompt === 'string') return prompt
-  return prompt
-    .map((part) => {
-      if (part.type === 'text') return part.content
-      const included = prompts.get(part.prompt)
-      return included ? textOf({ prompts }, included) : ''
+type Prompts = Pick<Shelves, 'prompts'>
+
+/** Texts, and variables whose values stand in between. */
+export function piecesOf(app: Prompts, { prompt, variables = [] }: Pick<PromptDefinition, 'prompt' | 'variables'>): readonly (string | Variable)[] {
+  if (typeof prompt === 'string') return [prompt]
+  const pieces: (string | Variable)[] = []
+  for (const piece of prompt.flatMap((part) => piecesIn(app, part, variables))) {
+    const last = pieces.at(-1)
+    if (typeof piece === 'string' && typeof last === 'string') pieces[pieces.length - 1] = last + piece
+    else pieces.push(piece)
+  }
+  return pieces
+}
+
+function piecesIn(app: Prompts, part: PromptPart, variables: readonly Variable[]): readonly (string | Variable)[] {
+  if (part.type === 'text') return [part.content]
+  if (part.type === 'env') return variables.filter(({ name }) => name === part.property)
+  const included = app.prompts.get(part.prompt)
+  return included ? piecesOf(app, included) : []
+}
+
+/** Itself first, then those that it includes, however deep. */
+export function withIncluded(app: Prompts, prompt: PromptDefinition, seen = new Set<PromptDefinition>()): ReadonlySet<PromptDefinition> {
+  if (seen.has(prompt)) return seen
+  seen.add(prompt)
+  for (const part of typeof prompt.prompt === 'string' ? [] : prompt.prompt) {
+    const included = part.type === 'include' ? app.prompts.get(part.prompt) : undefined
+    if (included) withIncluded(app, included, seen)
+  }
+  return seen
+}
+
+/** PJ1. `declaredSecretBy` says who keeps it one. */
+export function checkShown(app: Prompts, declaredSecretBy: (name: string) => string | undefined): readonly Mistake[] {
+  return [...app.prompts.values()].flatMap((definition) => {
+    const { prompt, variables = [], name } = definition
+    const say = (text: string): Mistake => ({ code: 'BAD_OPTION', definition, text: `prompt "${name}" shows the variable ${text}` })
+    return (typeof prompt === 'string' ? [] : prompt).flatMap((part) => {
+      if (part.type !== 'env') return []
+      const keeper = declaredSecretBy(part.property)
+      if (keeper !== undefined) return [say(`${part.property} to its model, and ${keeper} declares it as a secret: say type: 'text' there, or leave it out`)]
+      return variables.some((variable) => variable.name === part.property) ? [] : [say(`${part.property}, which it does not declare: add { name: '${part.property}', type: 'text' } to its variables`)]
     })
-    .join('')
+  })
 }

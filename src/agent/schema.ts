@@ -55,7 +55,7 @@ const callable = z.strictObject({
     .optional(),
 })
 
-const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('text'), content: z.string() }), z.strictObject({ type: z.literal('include'), prompt: z.string() })])
+const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('text'), content: z.string() }), z.strictObject({ type: z.literal('include'), prompt: z.string() }), z.strictObject({ type: z.literal('env'), property: variableName })])
 
 const forms = {
   tool: z.strictObject({
@@ -95,7 +95,7 @@ const forms = {
   prompt: z.strictObject({
     kind: z.literal('prompt'),
     name,
-    prompt: z.union([z.string(), z.array(part)], 'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }'),
+    prompt: z.union([z.string(), z.array(part)], 'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }, { type: "env", property }'),
     model: z.string(),
     tools: z.array(z.union([z.string(), callable])).optional(),
     includeChat: z.boolean().optional(),

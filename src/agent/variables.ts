@@ -9,6 +9,7 @@ import { shortestSecret } from '../core/redact.js'
 import type { Shelves } from './app.js'
 import type { AgentDefinition, PromptDefinition, ToolDefinition, Variable } from './define.js'
 import { agentOfPrompt, callablesOf } from './callable.js'
+import { withIncluded } from './prompt-parts.js'
 
 type Defined = Pick<Shelves, 'agents' | 'prompts' | 'tools'>
 
@@ -42,8 +43,13 @@ export function createDeclarations(app: Defined): Declarations {
   }
 }
 
+/** The same with those that they include: what they declare is declared with them, and their env goes behind. */
+export function textsOf(app: Pick<Shelves, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
+  return promptsOf(app, agent).flatMap((prompt) => [...withIncluded(app, prompt)])
+}
+
 /** Prompts that speak in threads of the agent. */
-export function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, { sideA }: AgentDefinition): readonly PromptDefinition[] {
+function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, { sideA }: AgentDefinition): readonly PromptDefinition[] {
   return [sideA].flatMap(({ prompt }) => prompts.get(prompt) ?? [])
 }
 
@@ -56,7 +62,7 @@ function toolVariables({ tools }: Pick<Shelves, 'tools'>, name: string, seen = n
 
 function agentVariables(app: Defined, name: string): readonly Variable[] {
   const agent = app.agents.get(name)
-  return agent ? [...(agent.variables ?? []), ...promptsOf(app, agent).flatMap(({ variables = [] }) => variables)] : []
+  return agent ? [...(agent.variables ?? []), ...textsOf(app, agent).flatMap(({ variables = [] }) => variables)] : []
 }
 
 /** DV3 */
@@ -76,6 +82,12 @@ type Declaring = ToolDefinition | PromptDefinition | AgentDefinition
 
 function declaring({ tools, prompts, agents }: Defined): readonly Declaring[] {
   return [...tools.values(), ...prompts.values(), ...agents.values()]
+}
+
+/** Somebody who declares it as a secret, if anyone does. */
+export function keeperOf(app: Defined, name: string): string | undefined {
+  const keeper = declaring(app).find(({ variables = [] }) => variables.some((variable) => variable.name === name && (variable.type ?? 'secret') === 'secret'))
+  return keeper && `${keeper.kind} "${keeper.name}"`
 }
 
 function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly text: ReadonlySet<string> } {

@@ -70,7 +70,7 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const model = await means.model(brief)
     const stepsBefore = state.turn?.steps ?? 0
-    const given = await model.call(toRequest(brief, state), options)
+    const given = await model.call(toRequest(brief, state, means.envs), options)
     const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given
     voice.end()
     return toLanding(means, brief, { step: effect.step, reply, stepsBefore, state })

@@ -8,11 +8,12 @@
 import { envOfStep } from '../../actors/thread/env.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
-import { createDeclarations, promptsOf } from '../agent/variables.js'
+import type { Variable } from '../agent/define.js'
+import { createDeclarations, textsOf } from '../agent/variables.js'
 import type { Declarations } from '../agent/variables.js'
 import { resolveEnv, threadEnv } from '../core/env.js'
 import type { Env, EnvLevels, GivenEnv } from '../core/env.js'
-import { isSkeinError } from '../core/failure.js'
+import { SkeinError, isSkeinError } from '../core/failure.js'
 import { createRedactor } from '../core/redact.js'
 import type { Redactor } from '../core/redact.js'
 import type { Secrets } from './secrets.js'
@@ -67,9 +68,16 @@ export class Envs {
     return { env, secrets }
   }
 
+  /** What a model is shown of a text variable; one that it need not have may be missing. */
+  shown(state: ThreadState, { name, default: fallback, required = true }: Variable): string {
+    const value = this.#valueOf(state, name, fallback)
+    if (value === undefined && required) throw new SkeinError('ENV_MISSING', `the prompt of ${state.agent} shows the variable ${name}, which has no value; set it for the thread, its agent, its prompt or the skein`)
+    return value ?? ''
+  }
+
   #levels({ env, agent: name }: Owner, fallback?: GivenEnv): EnvLevels {
     const agent = this.#app.agents.get(name)
-    const prompt = agent && Object.assign({}, ...promptsOf(this.#app, agent).map(({ env: given }) => given).reverse())
+    const prompt = agent && Object.assign({}, ...textsOf(this.#app, agent).map(({ env: given }) => given).reverse())
     return { own: env.own, inherited: env.inherited, agent: agent?.env, prompt, tool: fallback, instance: this.#instance }
   }
 
@@ -111,7 +119,7 @@ export class Envs {
     const { agents, prompts, tools } = this.#app
     const agent = agents.get(name)
     const declared = [...tools.values(), ...prompts.values(), ...agents.values()].flatMap(({ variables = [] }) => variables).filter((variable) => this.declarations.isSecret(variable.name))
-    const given = [agent?.env, ...(agent ? promptsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
+    const given = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
     const names = new Set(declared.map((variable) => variable.name))
     const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (names.has(variable) ? [value] : [])))
     const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]

@@ -11,8 +11,8 @@ import { answerFiles } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
-import type { AgentDefinition, ModelDefinition, PromptDefinition } from '../agent/define.js'
-import { textOf } from '../agent/prompt-parts.js'
+import type { AgentDefinition, ModelDefinition, PromptDefinition, Variable } from '../agent/define.js'
+import { piecesOf } from '../agent/prompt-parts.js'
 import { collect } from '../core/attachments.js'
 import { SkeinError, failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
@@ -41,8 +41,8 @@ const archiveTool = 'get_tool_response'
 export interface Brief {
   readonly agent: AgentDefinition
   readonly prompt: PromptDefinition
-  /** Of the prompt. */
-  readonly text: string
+  /** Of the prompt; where a variable stands, its value. */
+  readonly text: readonly (string | Variable)[]
   readonly model: ModelDefinition
   readonly tools: readonly ToolSpec[]
   readonly allowed: ReadonlySet<string>
@@ -85,7 +85,7 @@ export function createBrief(app: App, agentName: string): Brief {
   return {
     agent,
     prompt,
-    text: textOf(app, prompt),
+    text: piecesOf(app, prompt),
     model,
     tools,
     allowed: new Set(names),
@@ -106,10 +106,10 @@ function responseOf(outputSchema: z.ZodType): Response & { readonly spec: ToolSp
   return { schema, wrapped: !object, spec: { name: 'response', description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.', parameters } }
 }
 
-export function toRequest(brief: Brief, state: ThreadState): ModelRequest {
+export function toRequest(brief: Brief, state: ThreadState, envs: Envs): ModelRequest {
   const { toolChoice, parallelToolCalls, reasoning } = brief.prompt
   return {
-    system: brief.text,
+    system: brief.text.map((piece) => (typeof piece === 'string' ? piece : envs.shown(state, piece))).join(''),
     messages: windowOf(state, brief.prompt),
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,

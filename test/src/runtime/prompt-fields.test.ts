@@ -29,6 +29,25 @@ onEveryStore('a prompt', (world) => {
     expect(heard).toMatchObject([{ system: 'You help. Be kind.', toolChoice: { tool: 'look' }, parallelToolCalls: false, reasoning: 'high', tools: [{ name: 'look' }, { name: 'response' }] }])
   })
 
+  it('D5, F2: a variable is shown as it is at each step: of the thread, its prompt, what it includes, its default', async () => {
+    const heard: ModelRequest[] = []
+    const tone = { name: 'TONE', type: 'text' as const, default: 'plain' }
+    const name = { name: 'WHO', type: 'text' as const, required: false }
+    const definitions = [
+      ...app({ prompt: [{ type: 'text', content: 'For ' }, { type: 'env', property: 'WHO' }, { type: 'text', content: ': ' }, { type: 'include', prompt: 'manner' }], variables: [name] }, heard),
+      definePrompt({ name: 'manner', model: 'second', variables: [tone], prompt: [{ type: 'env', property: 'TONE' }] }),
+    ]
+    const skein = await world.open(definitions)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    await thread.send('one').text()
+    await thread.env.set({ TONE: 'kind', WHO: 'Ada' })
+    await thread.send('two').text()
+    await world.close(skein)
+    const given = await world.open(definitions.map((each) => (each.name === 'manner' ? { ...each, env: { TONE: 'stern' } } : each)), { env: { WHO: 'Bob' } })
+    await (await given.threads.create({ agent: 'helper', id: 'u' })).send('three').text()
+    expect(heard.map(({ system }) => system)).toEqual(['For : plain', 'For Ada: kind', 'For Bob: stern'])
+  })
+
   it('D5: what it does not say is left to the model; a model that fails has its chain', async () => {
     const heard: ModelRequest[] = []
     const skein = await world.open(app({ model: 'first' }, heard))
