@@ -17,6 +17,11 @@ async function load() {
   return { contender, importMs }
 }
 
+/** Whoever does W3. */
+async function withChildren() {
+  return dist ? (await import('./skein-children.mjs')).adapter(new URL(dist), job) : (await load()).contender
+}
+
 /** Counted, timed, and without the garbage of the one before. */
 async function timed(contender, steps) {
   work.resetCounts()
@@ -114,6 +119,11 @@ const works = {
     const rounds = Math.round((trial * job.callMs) / fastestHash(trial))
     return { iterations: Math.round((rounds * job.callMs) / fastestHash(rounds)) }
   },
+  w3: async () => (await import('./children.mjs')).w3(job, await withChildren()),
+  live: async () => (await import('./children.mjs')).live(job, await withChildren()),
+  w6: async () => (await import('./at-rest.mjs')).w6(job),
+  w7: async () => (await import('./at-rest.mjs')).w7(job),
+  w7open: async () => (await import('./at-rest.mjs')).w7open(job),
   calls: async () => (await import('./calls.mjs')).calls(job),
   io: async () => (await import('./calls.mjs')).io(job),
   files: async () => (await import('./calls.mjs')).files(job),

@@ -16,7 +16,10 @@ import { toMarkdown } from './lib/table.js'
 import { measureW1 } from './lib/w1.js'
 import { measureW2 } from './lib/w2.js'
 import { measureW2b } from './lib/w2b.js'
+import { measureW3 } from './lib/w3.js'
 import { measureW4 } from './lib/w4.js'
+import { measureW6 } from './lib/w6.js'
+import { measureW7 } from './lib/w7.js'
 import { measureW8 } from './lib/w8.js'
 
 const root = new URL('../', import.meta.url)
@@ -34,7 +37,7 @@ const around = {
 }
 const { contenders, missing } = await findContenders(root, settings.peers)
 const figures = createFigures()
-const measures = { w1: measureW1, w2: measureW2, w2b: measureW2b, w4: measureW4, w8: measureW8 }
+const measures = { w1: measureW1, w2: measureW2, w2b: measureW2b, w3: measureW3, w4: measureW4, w6: measureW6, w7: measureW7, w8: measureW8 }
 for (const workload of workloads.filter((each) => settings.only.has(each))) {
   await measures[workload](contenders.filter(({ works }) => works.includes(workload)), settings, figures)
 }

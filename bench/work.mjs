@@ -63,6 +63,46 @@ export function callAt(step, steps) {
   return step < steps ? { x: step } : undefined
 }
 
+/** W3: what a child does before its answer, and what it answers. */
+const childSteps = 2
+const childCalls = [{ x: 0 }, { x: 1 }]
+export const report = 'This item is done.'
+
+/** What the model of a child of W3 says at a step: the args of its calls, or undefined for its answer. */
+export function childCallsAt(step) {
+  counts.model++
+  return step < childSteps ? childCalls : undefined
+}
+
+/** What the model of the parent says: one item for each child, then the end. */
+export function itemsAt(step, children) {
+  counts.model++
+  return step === 0 ? Array.from({ length: children }, (_, index) => `item ${index}`) : undefined
+}
+
+/** W3: three model calls and four tool calls of each child, two model calls of the parent. */
+export function assertChildren(children) {
+  assertCounts(children * (childSteps + 1) + 2, children * childSteps * childCalls.length)
+}
+
+let barrier
+
+/** From now on, children wait before their answer until `count` of them do, and `full` has run. */
+export function holdChildren(count, full) {
+  let release
+  const released = new Promise((resolve) => (release = resolve))
+  let here = 0
+  barrier = () => {
+    if (++here === count) void full().finally(release)
+    return released
+  }
+}
+
+/** A promise while children are held, else undefined: a contender that needs none gets none. */
+export function beforeReport() {
+  return barrier?.()
+}
+
 /** Fails the measurement when the work was not done: model calls and tool calls are what they must be. */
 export function assertCounts(model, tool) {
   assertEqual('model calls', counts.model, model)

@@ -9,7 +9,7 @@ import type { z } from 'zod'
 import type { Contender } from './contenders.js'
 
 export interface Job {
-  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'prep' | 'step' | 'inject' | 'import' | 'start'
+  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'w3' | 'live' | 'w6' | 'w7' | 'w7open' | 'prep' | 'step' | 'inject' | 'import' | 'start'
   readonly folder?: string
   readonly sizes?: readonly number[]
   readonly turns?: number
@@ -25,6 +25,15 @@ export interface Job {
   /** W2b: calls in one sample, and how long one waits. */
   readonly count?: number
   readonly waitMs?: number
+  /** W3: children of one parent, also in the warm-up; and what a Skein is opened with. */
+  readonly children?: number
+  readonly warmChildren?: number
+  readonly limits?: { readonly maxParallelChildren: number }
+  /** W6: size of the attachment. */
+  readonly bytes?: number
+  /** W7: threads at rest, and how many of them are spoken to. */
+  readonly threads?: number
+  readonly wakes?: number
   readonly messages?: number
   readonly thread?: string
 }

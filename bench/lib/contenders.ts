@@ -16,6 +16,8 @@ export interface Contender {
   readonly works: readonly Workload[]
   /** Longest W1; what is slower than that would only cost patience. */
   readonly longest: number
+  /** Most children in W3. */
+  readonly most?: number
   readonly version: string
   /** Absent for Skein, whose adapter is ours. */
   readonly adapterUrl?: string
@@ -26,7 +28,7 @@ export interface Missing {
   readonly why: string
 }
 
-type Mode = Pick<Contender, 'mode' | 'works' | 'longest'>
+type Mode = Pick<Contender, 'mode' | 'works' | 'longest' | 'most'>
 
 interface Peer {
   /** Absent: the project has the package of this name already. */
@@ -37,19 +39,19 @@ interface Peer {
 const longest = 10_000
 
 const skeinModes: readonly Mode[] = [
-  { mode: 'memory', works: ['w1', 'w2', 'w2b'], longest },
-  { mode: 'local', works: ['w1', 'w2', 'w4', 'w8'], longest },
+  { mode: 'memory', works: ['w1', 'w2', 'w2b', 'w3', 'w6', 'w7'], longest, most: 100_000 },
+  { mode: 'local', works: ['w1', 'w2', 'w3', 'w4', 'w6', 'w7', 'w8'], longest, most: 100_000 },
   { mode: 'power', works: ['w1'], longest },
 ]
 
 const floors: readonly (Mode & { readonly name: string })[] = [
-  { name: 'loop (floor)', mode: 'memory', works: ['w1', 'w2', 'w4'], longest },
+  { name: 'loop (floor)', mode: 'memory', works: ['w1', 'w2', 'w3', 'w4'], longest, most: 10_000 },
   { name: 'loop + piscina', mode: 'piscina', works: ['w2'], longest },
 ]
 
 const peers: Readonly<Record<string, Peer>> = {
-  cognipeer: { packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' }, modes: [{ mode: 'memory', works: ['w1', 'w2', 'w4'], longest: 800 }] },
-  ai: { modes: [{ mode: 'memory', works: ['w2'], longest: 0 }] },
+  cognipeer: { packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' }, modes: [{ mode: 'memory', works: ['w1', 'w2', 'w3', 'w4'], longest: 800, most: 10_000 }] },
+  ai: { modes: [{ mode: 'memory', works: ['w2', 'w3'], longest: 0, most: 10_000 }] },
   langgraph: {
     packages: {
       '@langchain/langgraph': '1.4.18',
@@ -60,7 +62,7 @@ const peers: Readonly<Record<string, Peer>> = {
       zod: '4.6.7',
     },
     modes: [
-      { mode: 'memory', works: ['w1', 'w2'], longest: 800 },
+      { mode: 'memory', works: ['w1', 'w2', 'w3'], longest: 800, most: 1_000 },
       { mode: 'sqlite', works: ['w1', 'w4'], longest: 400 },
     ],
   },
@@ -68,7 +70,7 @@ const peers: Readonly<Record<string, Peer>> = {
 
 const bench = new URL('../', import.meta.url)
 const run = promisify(execFile)
-const installMs = 5 * 60_000
+const installMs = 15 * 60_000
 
 export async function findContenders(root: URL, withPeers: boolean): Promise<{ contenders: Contender[]; missing: Missing[] }> {
   const version = await versionOf(new URL('package.json', root))

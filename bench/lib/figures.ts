@@ -2,20 +2,21 @@
 import type { Regime } from './regimes.js'
 
 export interface Figure {
-  readonly w: Regime | 'w2' | 'w2b' | 'w2b io' | 'w2b files' | 'w4' | 'w8'
+  readonly w: Regime | 'w2' | 'w2b' | 'w2b io' | 'w2b files' | 'w3' | 'w3 cpu' | 'w3 peak' | 'w3 live' | 'w3 missing' | 'w4' | 'w6' | 'w7' | 'w8'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
-  /** What was measured: a number of steps in W1, else a word. */
+  /** What was measured: a number of steps in W1, of children in W3, else words. */
   readonly what: string
-  readonly unit: 'µs/step' | 'µs/call' | 'ms' | 'bytes'
+  readonly unit: 'µs/step' | 'µs/call' | 'µs/child' | 'µs/thread' | 'ms' | 'bytes' | 'KB' | 'MB' | 'children'
   readonly best: number
   readonly median: number
+  readonly p99: number
   readonly worst: number
   readonly samples: number
 }
 
 export interface Figures {
-  add(figure: Omit<Figure, 'best' | 'median' | 'worst' | 'samples'>, samples: readonly number[]): void
+  add(figure: Omit<Figure, 'best' | 'median' | 'p99' | 'worst' | 'samples'>, samples: readonly number[]): void
   readonly all: readonly Figure[]
   /** One contender at one thing. */
   find(w: Figure['w'], contender: string, what: string): Figure | undefined
@@ -32,8 +33,9 @@ export function createFigures(): Figures {
       const sorted = [...samples].sort((one, other) => one - other)
       const best = rounded(sorted[0] ?? Number.NaN)
       const median = rounded(sorted[sorted.length >> 1] ?? Number.NaN)
+      const p99 = rounded(sorted[Math.ceil(sorted.length * 0.99) - 1] ?? Number.NaN)
       const worst = rounded(sorted.at(-1) ?? Number.NaN)
-      const whole: Figure = { ...figure, best, median, worst, samples: samples.length }
+      const whole: Figure = { ...figure, best, median, p99, worst, samples: samples.length }
       all.push(whole)
       console.log(JSON.stringify(whole))
     },
@@ -42,5 +44,6 @@ export function createFigures(): Figures {
 }
 
 function rounded(value: number): number {
-  return value >= 1000 ? Math.round(value) : Math.round(value * 10) / 10
+  const digits = Math.abs(value) >= 1000 ? 1 : Math.abs(value) >= 10 ? 10 : 100
+  return Math.round(value * digits) / digits
 }

@@ -1,5 +1,7 @@
 /** The goals of performance that these workloads can answer, each a ratio or a time of this very run. */
-import type { Figure, Figures } from './figures.js'
+import { fastestPeer, quotient } from './compare.js'
+import type { Figures } from './figures.js'
+import { w3Goals, w6Goals, w7Goals } from './goals-children.js'
 import { regimeNames } from './regimes.js'
 import type { Regime } from './regimes.js'
 import { calls, idealMs } from './w2.js'
@@ -10,7 +12,9 @@ export interface Goal {
   readonly limit: number
   /** Undefined: not measured in this run. */
   readonly got: number | undefined
-  readonly unit: '×' | 'ms'
+  readonly unit: '×' | 'ms' | 'MB' | 'KB' | 'bytes' | 'children'
+  /** Why it cannot be met, where that is known. */
+  readonly miss?: string
 }
 
 interface Wanted {
@@ -26,7 +30,7 @@ const wanted: readonly Wanted[] = [
 ]
 
 export function judge(figures: Figures): Goal[] {
-  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w4Goals(figures), ...w8Goals(figures)]
+  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w3Goals(figures), ...w4Goals(figures), ...w6Goals(figures), ...w7Goals(figures), ...w8Goals(figures)]
 }
 
 function w1Goals(figures: Figures, regime: Regime): Goal[] {
@@ -46,11 +50,6 @@ function w1Goals(figures: Figures, regime: Regime): Goal[] {
     return { text: `${name}: ${contender} is flat: µs/step at ${last} ÷ at 50`, limit: 1.2, got: ratio, unit: '×' }
   })
   return own.length > 0 ? [...against, ...flat] : []
-}
-
-function fastestPeer(figures: readonly Figure[], regime: Regime, size: string): Figure | undefined {
-  const peers = figures.filter(({ w, kind, what }) => w === regime && kind === 'peer' && what === size)
-  return peers.sort((one, other) => one.best - other.best)[0]
 }
 
 const toolModes = ['skein memory', 'skein local']
@@ -101,8 +100,4 @@ function w8Goals(figures: Figures): Goal[] {
     { text: 'W8 import', limit: 100, got: own('import'), unit: 'ms' },
     { text: 'W8 `skein --help`', limit: 150, got: own('--help'), unit: 'ms' },
   ]
-}
-
-function quotient(over: number | undefined, under: number | undefined): number | undefined {
-  return over === undefined || under === undefined ? undefined : over / under
 }

@@ -4,6 +4,8 @@ import type { Figure, Figures } from './figures.js'
 import type { Goal } from './goals.js'
 import { regimeNames, regimes } from './regimes.js'
 import type { Regime } from './regimes.js'
+import { table } from './markdown.js'
+import { w3Table, w6Table, w7Table } from './table-children.js'
 import { idealMs } from './w2.js'
 
 export interface Circumstances {
@@ -28,7 +30,10 @@ export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal
     plainTable('W2B: a trivial call on a worker thread', 'w2b', figures),
     plainTable('W2B: 64 calls of 200 ms in one step, 2 threads', 'w2b io', figures),
     plainTable('W2B: a step whose call writes a file of 1 KB', 'w2b files', figures),
+    w3Table(figures),
     plainTable('W4: a thread on disk, opened by a new process', 'w4', figures),
+    w6Table(figures),
+    w7Table(figures),
     plainTable('W8: start-up', 'w8', figures),
   ]
   return `${sections.filter(Boolean).join('\n\n')}\n`
@@ -49,17 +54,17 @@ function circumstances({ command, date, commit, cores, cpu, node, load, contende
 
 function goalTable(goals: readonly Goal[]): string {
   if (goals.length === 0) return ''
-  const rows = goals.map(({ text, limit, got, unit }) => [
+  const rows = goals.map(({ text, limit, got, unit, miss }) => [
     text,
     `≤ ${shown(limit, unit)}`,
     got === undefined ? 'n/a' : shown(got, unit),
-    got === undefined ? '–' : got <= limit ? '✓' : '✗',
+    got === undefined ? '–' : got <= limit ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`,
   ])
   return `## Goals\n\nFrom the best of all rounds of this run.\n\n${table(['goal', 'limit', 'this run', ''], rows)}`
 }
 
 function shown(value: number, unit: Goal['unit']): string {
-  return unit === '×' ? `${value.toFixed(2)} ×` : `${value.toFixed(1)} ms`
+  return `${value.toFixed(unit === '×' ? 2 : unit === 'bytes' || unit === 'children' ? 0 : 1)} ${unit}`
 }
 
 function w1Table(figures: readonly Figure[], regime: Regime): string {
@@ -95,9 +100,4 @@ function plainTable(title: string, w: Figure['w'], figures: readonly Figure[]): 
 
 function capital(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1)
-}
-
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
-  return [line(head), line(head.map((_, index) => (index === 0 ? '---' : '--:'))), ...rows.map(line)].join('\n')
 }

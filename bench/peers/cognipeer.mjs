@@ -12,7 +12,7 @@ export function adapter(work, { file }) {
   const seeded = z.object({ seed: z.number(), iterations: z.number() })
   const hash = createTool({ name: 'hash', description: 'hash', schema: seeded, func: async (args) => work.hashHere(args), maxExecutionsPerRun: null })
 
-  function agent(reply, maxToolCalls, tools = [tool]) {
+  function agent(reply, maxToolCalls, { tools = [tool], ...options } = {}) {
     const model = { modelName: 'scripted', bindTools: () => model, invoke: async (messages) => reply(messages) }
     return createSmartAgent({
       name: 'worker',
@@ -24,6 +24,7 @@ export function adapter(work, { file }) {
       summarization: false,
       tracing: { enabled: false },
       limits: { maxToolCalls, maxParallelTools: 16, maxContextTokens: 1e9 },
+      ...options,
     })
   }
 
@@ -42,6 +43,8 @@ export function adapter(work, { file }) {
     if (!args) return { role: 'assistant', content: 'done' }
     return { role: 'assistant', content: work.text, tool_calls: [{ id: `c${step}`, type: 'function', function: { name: 'work', arguments: JSON.stringify(args) } }] }
   }
+  const says = (name, argsList) => argsList.map((args, index) => ({ id: `c${index}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }))
+
   /** The system prompt is no message of the thread, though it is in their list. */
   const countOf = (messages) => messages.filter(({ role }) => role !== 'system').length
   const start = () => ({ messages: [{ role: 'user', content: work.prompt }], toolHistory: [] })
@@ -52,11 +55,36 @@ export function adapter(work, { file }) {
         const hashing = (messages) => {
           const calls = work.hashesAt(stepOf(messages), given)
           if (!calls) return { role: 'assistant', content: 'done' }
-          return { role: 'assistant', content: work.text, tool_calls: calls.map((args, index) => ({ id: `c${index}`, type: 'function', function: { name: 'hash', arguments: JSON.stringify(args) } })) }
+          return { role: 'assistant', content: work.text, tool_calls: says('hash', calls) }
         }
-        const { messages } = await agent(hashing, given.calls + 5, [hash]).invoke(start())
+        const { messages } = await agent(hashing, given.calls + 5, { tools: [hash] }).invoke(start())
         return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
       }
+    },
+    /** A child is an agent as a tool; all of them at once, as many as are asked for. */
+    async w3(children) {
+      const child = async (messages) => {
+        const calls = work.childCallsAt(stepOf(messages))
+        if (calls) return { role: 'assistant', content: work.text, tool_calls: says('work', calls) }
+        await work.beforeReport()
+        return { role: 'assistant', content: work.report }
+      }
+      const research = agent(child, 20).asTool({ toolName: 'research', description: 'delegate' })
+      research.maxExecutionsPerRun = null
+      let reports = 0
+      const parent = (messages) => {
+        const items = work.itemsAt(stepOf(messages), children)
+        if (items) return { role: 'assistant', content: work.text, tool_calls: says('research', items.map((input) => ({ input }))) }
+        reports = messages.filter(({ role, content }) => role === 'tool' && content.includes(work.report)).length
+        return { role: 'assistant', content: 'done' }
+      }
+      await agent(parent, children + 10, {
+        name: 'parent',
+        tools: [research],
+        limits: { maxToolCalls: children + 10, maxParallelTools: children, maxContextTokens: 1e9 },
+        delegation: { mode: 'role_based', maxDelegationDepth: 3, maxChildCalls: children + 10, maxParallelChild: children },
+      }).invoke(start())
+      return reports
     },
     w1: (steps) => agent(scripted(steps), steps + 5).invoke(start()),
     async w4prep(messages) {

@@ -4,7 +4,8 @@
  */
 import { rmSync } from 'node:fs'
 import { BaseChatModel } from '@langchain/core/language_models/chat_models'
-import { AIMessage, HumanMessage } from '@langchain/core/messages'
+import { AIMessage, HumanMessage, SystemMessage } from '@langchain/core/messages'
+import { Annotation, END, START, Send, StateGraph, messagesStateReducer } from '@langchain/langgraph'
 import { SqliteSaver } from '@langchain/langgraph-checkpoint-sqlite'
 import { createAgent, tool } from 'langchain'
 import { z } from 'zod'
@@ -28,7 +29,7 @@ class Scripted extends BaseChatModel {
   }
 
   async _generate(messages) {
-    const message = this.reply(messages)
+    const message = await this.reply(messages)
     return { generations: [{ text: message.content, message }], llmOutput: {} }
   }
 }
@@ -56,6 +57,35 @@ export function adapter(work, { mode, file }) {
         const { messages } = await ask(agent(hashing, undefined, [hash]), work.prompt, 25)
         return () => work.assertHashes(messages.filter((message) => message.getType() === 'tool').map(({ content }) => content), given)
       }
+    },
+    /** Its way to many agents at once: a graph that sends every item to a node with the agent. */
+    async w3(children) {
+      const child = agent(async (messages) => {
+        const calls = work.childCallsAt((messages.length - 2) / 3)
+        if (calls) return new AIMessage({ content: work.text, tool_calls: calls.map((args, index) => ({ id: `c${index}`, name: 'work', args, type: 'tool_call' })) })
+        await work.beforeReport()
+        return new AIMessage(work.report)
+      })
+      const model = new Scripted((messages) => {
+        const items = work.itemsAt(messages.length === 2 ? 0 : 1, children)
+        return items ? new AIMessage({ content: work.text, tool_calls: items.map((input, index) => ({ id: `p${index}`, name: 'research', args: { input }, type: 'tool_call' })) }) : new AIMessage('done')
+      })
+      const state = Annotation.Root({
+        messages: Annotation({ reducer: messagesStateReducer, default: () => [] }),
+        results: Annotation({ reducer: (before, more) => before.concat(more), default: () => [] }),
+      })
+      const say = async (messages) => ({ messages: [await model.invoke([new SystemMessage(work.system), ...messages])] })
+      const graph = new StateGraph(state)
+        .addNode('plan', ({ messages }) => say(messages))
+        .addNode('research', async ({ input }) => ({ results: [(await child.invoke({ messages: [new HumanMessage(input)] })).messages.at(-1).content] }))
+        .addNode('final', ({ messages, results }) => say([...messages, new HumanMessage(results.join('\n'))]))
+        .addEdge(START, 'plan')
+        .addConditionalEdges('plan', ({ messages }) => messages.at(-1).tool_calls.map(({ args }) => new Send('research', args)), ['research'])
+        .addEdge('research', 'final')
+        .addEdge('final', END)
+        .compile()
+      const { results } = await graph.invoke({ messages: [new HumanMessage(work.prompt)] }, { recursionLimit: 50 })
+      return results.filter((result) => result === work.report).length
     },
     /** A new database for every thread: an old one would only slow it down. */
     w1(steps) {

@@ -40,6 +40,26 @@ export function adapter(work, { file, mode }) {
         return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
       }
     },
+    /** Gives how many answers came back to the parent. */
+    async w3(children) {
+      const begin = (content) => [{ role: 'system', content: work.system }, user(content)]
+      const child = async (messages) => {
+        const calls = work.childCallsAt((messages.length - 2) / 3)
+        if (calls) return { role: 'assistant', content: work.text, toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'work', args: JSON.stringify(args) })) }
+        await work.beforeReport()
+        return { role: 'assistant', content: work.report }
+      }
+      tools.research = async ({ input }) => (await loop(child, begin(input))).at(-1).content
+      let reports = 0
+      const parent = async (messages) => {
+        const items = work.itemsAt(messages.length === 2 ? 0 : 1, children)
+        if (items) return { role: 'assistant', content: work.text, toolCalls: items.map((input, index) => ({ id: `p${index}`, name: 'research', args: JSON.stringify({ input }) })) }
+        reports = messages.filter(({ role, content }) => role === 'tool' && content === work.report).length
+        return { role: 'assistant', content: 'done' }
+      }
+      await loop(parent, begin(work.prompt))
+      return reports
+    },
     w1: (steps) => loop(scripted(steps, 2), [{ role: 'system', content: work.system }, user(work.prompt)]),
     async w4prep(messages) {
       const kept = await loop(scripted(messages / 2 - 1, 1), [user(work.prompt)])

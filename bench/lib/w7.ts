@@ -1,0 +1,42 @@
+/**
+ * W7: many resumable threads at rest on one host, each with one turn behind it; what of the host's memory is theirs, and
+ * how long it takes until one of them, spoken to at random, asks its model and answers. For a store on disk also in a
+ * new process that finds them there.
+ */
+import { z } from 'zod'
+import { runJob, withFolder } from './child.js'
+import type { Contender } from './contenders.js'
+import type { Figure, Figures } from './figures.js'
+import type { Settings } from './settings.js'
+
+const latencies = z.object({ toModelMs: z.array(z.number()), toResultMs: z.array(z.number()) })
+const made = latencies.extend({ makeUs: z.number(), rssBytes: z.number(), heapBytes: z.number() })
+const opened = z.object({ rssKb: z.number() })
+const found = opened.extend(latencies.shape)
+
+const restingThreads = { full: 100_000, quick: 5_000 }
+const job = { warm: 500, wakes: 1_000, gc: true }
+
+export async function measureW7(contenders: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
+  for (const contender of contenders) await withFolder((folder) => measure(contender, settings, { figures, folder }))
+}
+
+async function measure(contender: Contender, { dist, quick }: Settings, { figures, folder }: { figures: Figures; folder: string }): Promise<void> {
+  const threads = quick ? restingThreads.quick : restingThreads.full
+  const add = (what: string, unit: Figure['unit'], values: readonly number[]): void => figures.add({ w: 'w7', contender: contender.name, kind: contender.kind, what, unit }, values)
+  const addLatencies = (where: string, { toModelMs, toResultMs }: z.infer<typeof latencies>): void => {
+    add(`send → model call, ${where}`, 'ms', toModelMs)
+    add(`send → result, ${where}`, 'ms', toResultMs)
+  }
+  console.error(`w7: ${contender.name} makes ${threads} threads`)
+  const { makeUs, rssBytes, heapBytes, ...first } = await runJob(contender, dist, { job: { ...job, work: 'w7', threads, folder }, answer: made })
+  add('making one', 'µs/thread', [makeUs])
+  add('RSS of one at rest, made here', 'bytes', [rssBytes])
+  add('heap of one at rest, made here', 'bytes', [heapBytes])
+  addLatencies('made here', first)
+  if (contender.mode === 'memory') return
+  const empty = await withFolder((other) => runJob(contender, dist, { job: { ...job, work: 'w7open', threads: 0, folder: other }, answer: opened }))
+  const { rssKb, ...second } = await runJob(contender, dist, { job: { ...job, work: 'w7open', threads, folder }, answer: found })
+  add('RSS of one at rest, found on disk', 'bytes', [((rssKb - empty.rssKb) * 1024) / threads])
+  addLatencies('found on disk', second)
+}
