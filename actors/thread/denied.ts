@@ -3,7 +3,7 @@ import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { CallDecided, TurnEnded } from '../../src/core/record.js'
 
-export function denied({ call, began }: { readonly call: { readonly tool: string }; readonly began?: true }, { comment, decidedBy }: CallDecided): Outcome {
+export function denied({ call, began }: { readonly call: { readonly tool: string }; readonly began?: true | undefined }, { comment, decidedBy }: CallDecided): Outcome {
   const who = decidedBy === undefined ? '' : ` by ${decidedBy}`
   const why = comment === undefined ? '' : `: ${comment.replace(/\.\s*$/, '')}`
   const failed = began

@@ -93,6 +93,6 @@ export function decided(state: ThreadState, record: CallDecided): boolean {
   release(slots, slot)
   if (call) edit(slots, slot, call)
   // What may have happened is done again as something new.
-  delete slot.began
+  slot.began = undefined
   return true
 }

@@ -21,7 +21,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { transcript, lastTurn } = state
   // A turn that failed is tried again from where it began.
   const from = own === -1 && state.place.work === 'failed' && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
-  state.turn = { run, startedAt: at, from, steps: 0, usage: noUsage, calls: 0, text: '', ...(deadlineAt !== undefined && { deadlineAt }), ...(limits && { limits }) }
+  state.turn = { run, startedAt: at, deadlineAt, from, steps: 0, usage: noUsage, calls: 0, limits, stop: undefined, detail: undefined, tally: undefined, attachments: undefined, text: '', output: undefined, given: undefined }
   for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
   stopAtLimit(state)
   return true
@@ -64,9 +64,8 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMa
   state.stepAt = at
   state.turn.steps++
   state.turn.calls += calls.filter(isCounted).length
-  delete state.turn.stop
-  delete state.turn.detail
-  if (stop) state.turn.stop = stop
+  state.turn.stop = stop
+  state.turn.detail = undefined
   state.queuedCalls = []
   state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) })
   state.slots = createSlots(calls, at)
@@ -94,7 +93,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   const { text, output, given, from } = state.turn
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = { run, from, reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(failure && { failure }), ...(detail !== undefined && { detail }), ...(attachments && { attachments }) }
-  delete state.turn
+  state.turn = undefined
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))
   return true

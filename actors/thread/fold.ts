@@ -151,8 +151,8 @@ function signalOf(state: ThreadState, record: ThreadRecord): Signal {
     type: record.type,
     open,
     held: why ? open : 0,
-    ...(why && { why }),
-    ...(record.type === 'turn.ended' && { reason: record.reason }),
+    why,
+    reason: record.type === 'turn.ended' ? record.reason : undefined,
   }
 }
 

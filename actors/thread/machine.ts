@@ -20,8 +20,8 @@ export interface Signal {
   /** The same number when none of them can go on before someone has decided; less otherwise. */
   readonly held: number
   /** What the first held call waits for. */
-  readonly why?: HoldReason
-  readonly reason?: StopReason
+  readonly why?: HoldReason | undefined
+  readonly reason?: StopReason | undefined
 }
 
 type Guarded = { readonly event: Signal }

@@ -57,7 +57,7 @@ function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
 }
 
 /** Files that go with the answer of this turn: those that its tools gave, and those that its output names. */
-export function answerFiles({ attachments = [], output }: Pick<Turn, 'attachments' | 'output'>): { readonly attachments?: readonly string[] } {
+export function answerFiles({ attachments = [], output }: Partial<Pick<Turn, 'attachments' | 'output'>>): { readonly attachments?: readonly string[] } {
   const named = isObject(output) && Array.isArray(output['attachments']) ? output['attachments'].filter((path) => typeof path === 'string' && path.startsWith('/')) : []
   const all = [...new Set([...attachments, ...named])]
   return all.length > 0 ? { attachments: all } : {}

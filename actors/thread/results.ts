@@ -24,7 +24,7 @@ export function takeResults(state: ThreadState, at: number): void {
   })
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
-  delete state.envOfStep // VE1
+  state.envOfStep = undefined // VE1
   stopAtLimit(state)
   takeQueued(state)
 }

@@ -13,34 +13,39 @@ import type { FrozenTree } from '../../src/core/tree.js'
 
 export interface Slot {
   call: RecordedCall
-  outcome?: Outcome
+  outcome: Outcome | undefined
   /** What came with the outcome, while it waits for its verdict. */
-  landed?: Landed
+  landed: Landed | undefined
   /** What the model reads in place of the outcome. */
-  text?: string
+  text: string | undefined
   /** What came with a child's answer. */
-  given?: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string }
-  verdict?: CallSettled['verdict']
+  given: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string } | undefined
+  verdict: CallSettled['verdict'] | undefined
   /** Its intent is recorded: the body may have run. */
-  began?: true
+  began: true | undefined
   /** Set while the call waits for someone. */
-  hold?: Held
+  hold: Held | undefined
   /** Its body waits for its turn, behind a call that waits for someone. */
-  parked?: true
+  parked: true | undefined
   /** The child that answers it was called. */
-  sent?: true
+  sent: true | undefined
   /** This thread's files when the child got its copy of them. */
-  base?: FrozenTree
+  base: FrozenTree | undefined
   /** The child has reported: its files are to be merged, at the call's turn. */
-  join?: { readonly outcome: Outcome; readonly tree: FrozenTree }
+  join: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
   /** It was held once: calls behind it may have started, and are not called back. */
-  passed?: true
+  passed: true | undefined
   /** It was approved with other args than the model gave. */
-  edited?: true
+  edited: true | undefined
   /** What the person gave; the tool makes its result of it. */
-  answer?: { readonly output: Json }
+  answer: { readonly output: Json } | undefined
   /** What it read had changed: it runs once more, at its turn. */
-  again?: true
+  again: true | undefined
+}
+
+/** All fields from the beginning: slots of one shape are fast to read. */
+function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
+  return { call, outcome, landed: undefined, text: undefined, given: undefined, verdict: undefined, began: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined }
 }
 
 /** A hold in its time. */
@@ -77,10 +82,15 @@ export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
   const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, ...(handoff !== undefined && { handoff }) }
   for (const call of calls) {
-    if (call.refused) slots.items.push({ call, outcome: { ok: false, failure: call.refused } })
-    else if (call.answered !== undefined) slots.items.push({ call, outcome: { ok: true, value: call.answered } })
+    if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
+    else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))
     else {
-      slots.items.push(call.hold ? { call, hold: heldAt(call.hold, at), passed: true } : { call })
+      const slot = createSlot(call)
+      if (call.hold) {
+        slot.hold = heldAt(call.hold, at)
+        slot.passed = true
+      }
+      slots.items.push(slot)
       slots.open++
       if (!call.child) slots.own++
       if (call.hold) slots.held++
@@ -136,7 +146,7 @@ function done(slots: Slots, { call, join }: Slot): void {
 export function unbegin(slots: Slots, index: number): boolean {
   const slot = slots.items[index]
   if (!slot?.began || slot.outcome) return false
-  delete slot.began
+  slot.began = undefined
   return true
 }
 
@@ -152,10 +162,10 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   const slot = slots.items[index]
   if (!slot || slot.verdict || index !== slots.drained) return undefined
   const { landed } = slot
-  delete slot.landed
+  slot.landed = undefined
   if (verdict === 'stale') {
-    delete slot.outcome
-    delete slot.text
+    slot.outcome = undefined
+    slot.text = undefined
     slot.again = true
     return {}
   }
@@ -164,7 +174,7 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   done(slots, slot)
   if (verdict === 'kept') return landed ? { kept: landed } : {}
   if (outcome) slot.outcome = outcome
-  delete slot.text
+  slot.text = undefined
   if (text !== undefined) slot.text = text
   return {}
 }
@@ -189,7 +199,7 @@ export function park(slots: Slots, index: number): boolean {
 export function release(slots: Slots, slot: Slot): void {
   if (!slot.hold) return
   if (slot.hold.why === 'children') slots.heldByChildren--
-  delete slot.hold
+  slot.hold = undefined
   slots.held--
 }
 
@@ -198,8 +208,8 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
   release(slots, slot)
   slot.outcome = outcome
   slot.verdict = 'kept'
-  delete slot.landed
-  delete slot.text
+  slot.landed = undefined
+  slot.text = undefined
   done(slots, slot)
 }
 

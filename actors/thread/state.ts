@@ -5,6 +5,7 @@
  * TS1 State is a function of the records alone; it holds no clock, no definition, no live object.
  * TS2 `wants` changes whenever `outstanding(state)` may have changed other than by the landing of a call, so
  *     that a runtime compares effects only then.
+ *     All fields are there from the beginning, the empty ones undefined: states of one shape are fast to read.
  * TS3 A step number is used once: a step that was asked and never answered is spent when its turn ends.
  */
 import type { Outcome } from '../../src/core/effect.js'
@@ -28,27 +29,27 @@ import type { Slots } from './slots.js'
 export interface Turn {
   readonly run: string
   readonly startedAt: number
+  readonly deadlineAt: number | undefined
   /** Messages of the thread before it. */
   readonly from: number
-  readonly deadlineAt?: number
   /** Model replies of this turn. */
   steps: number
   usage: Usage
   /** Calls that were made, those that children answer too. */
   calls: number
-  readonly limits?: Amounts
+  readonly limits: Amounts | undefined
   /** The turn ends when the calls of its step are answered; and what is to be said of that. */
-  stop?: StopReason
-  detail?: string
+  stop: StopReason | undefined
+  detail: string | undefined
   /** Of calls with a policy. */
-  tally?: Tally
+  tally: Tally | undefined
   /** Files that go with the answer. */
-  attachments?: readonly string[]
+  attachments: readonly string[] | undefined
   /** What the agent said last, and the output that it gave. */
   text: string
-  output?: Json
+  output: Json | undefined
   /** What its calls gave, where that is asked for (`Gives`). */
-  given?: Given[]
+  given: Given[] | undefined
 }
 
 /** A call that was answered. */
@@ -133,7 +134,7 @@ export interface ThreadState {
   seq: number
   wants: number
   agent: string
-  parent?: string
+  parent: string | undefined
   path: readonly string[]
   tags: readonly string[]
   createdAt: number
@@ -142,8 +143,8 @@ export interface ThreadState {
   step: number
   /** When the step's calls were asked for: the time of all that they change. */
   stepAt: number
-  turn?: Turn
-  lastTurn?: EndedTurn
+  turn: Turn | undefined
+  lastTurn: EndedTurn | undefined
   slots: Slots
   queue: Queued[]
   /** Calls to be made when those of the step are done. */
@@ -158,7 +159,7 @@ export interface ThreadState {
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
   /** Of a child: what its parent calls it, and whether it stays. */
-  child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
+  child: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives } | undefined
   owed: Owed[]
   /** What bodies have said to the parent, and what was not sent yet. */
   untold: Saying[]
@@ -170,7 +171,7 @@ export interface ThreadState {
   endedFor?: string
   env: Env
   /** What the calls of the step see, where that has changed since (T3). */
-  envOfStep?: Env
+  envOfStep: Env | undefined
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -194,12 +195,15 @@ export function createState(id: string): ThreadState {
     seq: 0,
     wants: 0,
     agent: '',
+    parent: undefined,
     path: [id],
     tags: [],
     createdAt: 0,
     updatedAt: 0,
     step: 0,
     stepAt: 0,
+    turn: undefined,
+    lastTurn: undefined,
     slots: createSlots([]),
     queue: [],
     queuedCalls: [],
@@ -208,9 +212,11 @@ export function createState(id: string): ThreadState {
     named: {},
     working: 0,
     toStop: [],
+    child: undefined,
     owed: [],
     untold: [],
     told: 0,
+    envOfStep: undefined,
     env: noEnv,
     archived: 0,
     values: {},

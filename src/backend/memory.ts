@@ -133,11 +133,16 @@ function openMemory(shared: Shared, role: Role): Backend {
       live()
       return shared.hosts > 0
     },
-    commit: async (commit) => {
-      hostOnly('commit')
-      checkCommit(commit)
-      const bodies = commit.sends.map(mailText)
-      return turn.add((arrived) => store.commit(commit, bodies, arrived))
+    // Not an async function: that would be a promise around a promise, for every commit.
+    commit: (commit) => {
+      try {
+        hostOnly('commit')
+        checkCommit(commit)
+        const bodies = commit.sends.map(mailText)
+        return turn.add((arrived) => store.commit(commit, bodies, arrived))
+      } catch (thrown) {
+        return Promise.reject(thrown)
+      }
     },
     ...readsOf(store, live),
     mailbox: {

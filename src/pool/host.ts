@@ -17,16 +17,16 @@ interface InvokeModule {
 export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerModule('invoke').href)) as InvokeModule
   const means = { find, clock, limits: 'here' } as const
-  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> | Returned => (tool ? invoke(tool, job, means) : gone(job.tool))
+  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> => (tool ? invoke(tool, job, means) : gone(job.tool))
   return {
-    async run(job) {
+    run(job) {
       const tool = find(job.tool)
-      return runFound(tool instanceof Promise ? await tool : tool, job)
+      return tool instanceof Promise ? tool.then((found) => runFound(found, job)) : runFound(tool, job)
     },
     close: async () => undefined,
   }
 }
 
-function gone(tool: string): Returned {
+async function gone(tool: string): Promise<Returned> {
   return { outcome: { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${tool} is no longer defined; use one that is offered now`) } }
 }

@@ -12,15 +12,15 @@ const longest = 64 * 1024
 /** What the model reads of it. */
 const shown = 16 * 1024
 
-interface Result {
-  readonly outcome: Outcome
-  /** Its call's id. */
-  readonly call: string
-  readonly keep: boolean
+type Success = Extract<Outcome, { readonly ok: true }>
+
+/** `keep`: the tool wants its results whole. */
+export function isLong(outcome: Outcome, keep: boolean): outcome is Success {
+  return !keep && outcome.ok && longerThan(outcome.value, longest)
 }
 
-export async function archived(blobs: Blobs, { outcome, call, keep }: Result): Promise<{ readonly outcome: Outcome; readonly text?: string }> {
-  if (keep || !outcome.ok || !longerThan(outcome.value, longest)) return { outcome }
+/** `call`: the id of the call whose result it is. */
+export async function archived(blobs: Blobs, outcome: Success, call: string): Promise<{ readonly outcome: Outcome; readonly text: string }> {
   const whole = resultText(outcome.value)
   const { hash, size } = await blobs.put(new TextEncoder().encode(whole))
   const start = beginning(whole)

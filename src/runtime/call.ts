@@ -12,9 +12,9 @@ import type { CallEffect, Outcome } from '../core/effect.js'
 import { SkeinError, failure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import { callId } from '../core/message.js'
-import type { Landed } from '../core/record.js'
+import type { Landed, RecordedCall } from '../core/record.js'
 import type { Returned } from '../pool/port.js'
-import { archived } from './archive.js'
+import { archived, isLong } from './archive.js'
 import { CallJob, createCallVoice } from './call-job.js'
 import { recordCall } from './calls.js'
 import type { Means, Wanting } from './effects.js'
@@ -55,7 +55,8 @@ async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Pr
   const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
   if (returned.held) return { kind: 'held', step, index, why: 'person' }
-  return { kind: 'returned', step, index, landed: await toLanded(means, job, { returned, slot }) }
+  const landed = toLanded(means, job, { returned, slot, index })
+  return { kind: 'returned', step, index, landed: landed instanceof Promise ? await landed : landed }
 }
 
 const lostThread: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
@@ -88,16 +89,38 @@ function unknown(message: string, cause?: Failure): Outcome {
   return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
 }
 
-async function toLanded(means: Means, job: CallJob, { returned, slot }: { returned: Returned; slot: Slot }): Promise<Landed> {
+/** A promise only where something is to be stored or asked: most calls say nothing besides their outcome. */
+function toLanded(means: Means, job: CallJob, { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number }): Landed | Promise<Landed> {
   const redactor = means.envs.redactor(job.state)
-  const { outcome, text, reads, changes, contents, queued, messages, attached, told, preliminaries } = redactor ? maskReturned(redactor, returned) : returned
+  const returned = redactor ? maskReturned(redactor, given) : given
+  const { contents, queued, outcome } = returned
+  const keep = job.definition?.retention === 'keep'
+  if (!contents && !queued && !isLong(outcome, keep)) return landedOf(means, slot, { returned })
+  return keepAll(means, job, { returned, slot, index, keep })
+}
+
+async function keepAll(means: Means, job: CallJob, { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean }): Promise<Landed> {
+  const { outcome, contents, queued } = returned
   if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
   const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
-  const kept = await archived(means.blobs, { outcome, call: callId(job.state.step, job.state.slots.items.indexOf(slot)), keep: job.definition?.retention === 'keep' })
+  const kept = isLong(outcome, keep) ? await archived(means.blobs, outcome, callId(job.state.step, index)) : undefined
+  return landedOf(means, slot, { returned, ...(kept && { kept }), ...(calls && { calls }) })
+}
+
+interface Kept {
+  readonly returned: Returned
+  /** Of a long outcome. */
+  readonly kept?: { readonly outcome: Outcome; readonly text: string }
+  readonly calls?: readonly RecordedCall[]
+}
+
+function landedOf(means: Means, slot: Slot, { returned, kept, calls }: Kept): Landed {
+  const { outcome, reads, changes, messages, attached, told, preliminaries } = returned
+  const text = returned.text ?? kept?.text
   return {
-    outcome: kept.outcome,
+    outcome: kept?.outcome ?? outcome,
     ...(slot.again && { again: true }),
-    ...((text ?? kept.text) !== undefined && { text: text ?? kept.text }),
+    ...(text !== undefined && { text }),
     // Only a call that ran before its turn can have seen what is not so any more.
     ...(reads && slot.call.ahead && !slot.again && { reads }),
     ...(changes && { changes, ...(changes.files && { quotaBytes: means.quotaBytes }) }),

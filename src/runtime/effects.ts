@@ -36,7 +36,8 @@ export interface Means {
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
   brief(agent: string): Brief
-  model(brief: Brief): Promise<Model>
+  /** A promise only the first time. */
+  model(brief: Brief): Model | Promise<Model>
 }
 
 /** What an effect needs of the thread that wants it. */
@@ -68,7 +69,8 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   const speak = async (): Promise<Landing> => {
     const brief = means.brief(state.agent)
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
-    const model = await means.model(brief)
+    const known = means.model(brief)
+    const model = known instanceof Promise ? await known : known
     const stepsBefore = state.turn?.steps ?? 0
     const given = await model.call(toRequest(brief, state, means.envs), options)
     const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given

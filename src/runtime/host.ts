@@ -128,8 +128,7 @@ export class Host {
       return resident.mailArrived()
     }
     if (this.#waking.has(thread) || this.#closing) return
-    const waking = this.#wake(thread).finally(() => this.#waking.delete(thread))
-    this.#waking.set(thread, waking)
+    this.#waking.set(thread, this.#wake(thread))
   }
 
   async #wake(thread: string): Promise<void> {
@@ -146,6 +145,8 @@ export class Host {
       resident.begin()
     } catch (thrown) {
       this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
+    } finally {
+      this.#waking.delete(thread)
     }
   }
 

@@ -10,8 +10,8 @@ import type { Model } from '../models/port.js'
 import { withRetries } from '../models/retry.js'
 import type { Brief } from './request.js'
 
-export function createModels(app: App, clock: Clock, chance: Chance): (brief: Brief) => Promise<Model> {
-  const made = new Map<string, Promise<Model>>()
+export function createModels(app: App, clock: Clock, chance: Chance): (brief: Brief) => Model | Promise<Model> {
+  const made = new Map<string, Model | Promise<Model>>()
 
   async function make(definition: ModelDefinition): Promise<Model> {
     const chain = [definition, ...(definition.fallback ?? []).flatMap((name) => app.models.get(name) ?? [])]
@@ -32,7 +32,10 @@ export function createModels(app: App, clock: Clock, chance: Chance): (brief: Br
     const model = make(definition)
     made.set(definition.name, model)
     // What could not be made is tried again with the next turn.
-    model.catch(() => made.delete(definition.name))
+    model.then(
+      (ready) => made.set(definition.name, ready),
+      () => made.delete(definition.name),
+    )
     return model
   }
 }

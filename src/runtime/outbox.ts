@@ -22,16 +22,6 @@ export interface Batch {
   readonly replies: readonly Reply[]
 }
 
-export interface Outbox {
-  record(record: ThreadRecord, sends: readonly Send[]): void
-  /** Mail that goes with no record. */
-  send(mail: readonly Send[]): void
-  answer(mail: StoredMail, answer: Answer): void
-  /** There is something to commit. */
-  readonly full: boolean
-  take(): Batch
-}
-
 /** A refusal that nobody waits for any more (it was kept without a host) is told here, or nobody would hear of it. */
 export function tellAnswer({ backend: { signals }, warn }: { readonly backend: Backend; readonly warn: (what: string, thrown: unknown) => void }, thread: string, { command, answer }: Reply): void {
   const topic = answerTopic(command)
@@ -39,33 +29,40 @@ export function tellAnswer({ backend: { signals }, warn }: { readonly backend: B
   signals.publish(topic, asSignal(answer))
 }
 
-export function createOutbox(): Outbox {
-  let records: ThreadRecord[] = []
-  let sends: Send[] = []
-  let done: number[] = []
-  let replies: Reply[] = []
-  return {
-    record(record, mail) {
-      records.push(record)
-      for (const send of mail) sends.push(send)
-    },
-    send(mail) {
-      for (const send of mail) sends.push(send)
-    },
-    answer({ id, number }, answer) {
-      done.push(number)
-      replies.push({ command: id, answer })
-    },
-    get full() {
-      return records.length > 0 || done.length > 0
-    },
-    take() {
-      const batch = { records, sends, done, replies }
-      records = []
-      sends = []
-      done = []
-      replies = []
-      return batch
-    },
+/** A class: every resident has one, and closures of its own would cost it more. */
+export class Outbox {
+  #records: ThreadRecord[] = []
+  #sends: Send[] = []
+  #done: number[] = []
+  #replies: Reply[] = []
+
+  record(record: ThreadRecord, sends: readonly Send[]): void {
+    this.#records.push(record)
+    for (const send of sends) this.#sends.push(send)
+  }
+
+  /** Mail that goes with no record. */
+  send(mail: readonly Send[]): void {
+    for (const send of mail) this.#sends.push(send)
+  }
+
+  answer({ id, number }: StoredMail, answer: Answer): void {
+    this.#done.push(number)
+    this.#replies.push({ command: id, answer })
+  }
+
+  /** There is something to commit. */
+  get full(): boolean {
+    return this.#records.length > 0 || this.#done.length > 0
+  }
+
+  /** OB1 */
+  take(): Batch {
+    const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
+    this.#records = []
+    this.#sends = []
+    this.#done = []
+    this.#replies = []
+    return batch
   }
 }

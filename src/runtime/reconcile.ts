@@ -54,9 +54,12 @@ export class Reconciler {
 
   /** `wanted` is the whole list of effects that the state waits for. */
   reconcile(wanted: readonly Effect[]): void {
-    const keys = new Set(wanted.map(({ key }) => key))
-    for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, 'no longer wanted')
-    this.#backlog = wanted.filter(({ key }) => !this.#inFlight.has(key))
+    if (this.#inFlight.size === 0) this.#backlog = wanted
+    else {
+      const keys = new Set(wanted.map(({ key }) => key))
+      for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, 'no longer wanted')
+      this.#backlog = wanted.filter(({ key }) => !this.#inFlight.has(key))
+    }
     this.#next = 0
     this.startReady()
   }

@@ -14,7 +14,6 @@
 import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
-import { turnOf } from '../../actors/thread/reports.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
@@ -33,10 +32,9 @@ import { awaitDeadline, callModel } from './effects.js'
 import type { Means, Wanting } from './effects.js'
 import { headOf } from './head.js'
 import { pack } from './journal.js'
-import { bringsKeys, openMail } from './mail.js'
-import { toOrder } from './orders.js'
+import { MailReader } from './mail-reader.js'
 import type { Ordered } from './orders.js'
-import { createOutbox, tellAnswer } from './outbox.js'
+import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
 import { asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
@@ -45,7 +43,7 @@ import { maxStepsOf } from './request.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
 import { freeze } from './snapshot.js'
-import { createTurns } from './turns.js'
+import { Turns } from './turns.js'
 import { hydrate } from './wake.js'
 import type { Woken } from './wake.js'
 
@@ -83,14 +81,8 @@ export class Resident {
   readonly #begun = new Map<string, CallBegan>()
   #sinceSnapshot: number
   #reconciled = -1
-  readonly #outbox = createOutbox()
-  #lastMail = 0
-  /** Mail of children whose turn has not come; it stays in the box. */
-  #early: StoredMail[] = []
-  #readingMail = false
-  /** Mail that a definition's function is asked about. */
-  #aside = 0
-  #moreMail = false
+  readonly #outbox = new Outbox()
+  readonly #mail
   #committing = false
   #stopped = false
   #draining = false
@@ -114,7 +106,15 @@ export class Resident {
       land: () => undefined,
       storeFailed: (thrown) => this.stop(toFailure(thrown, 'STORE_FAILED')),
     }
-    this.#turns = createTurns(state)
+    this.#mail = new MailReader(options, {
+      state,
+      open: () => !this.#stopped && !this.#draining,
+      obey: (mail, ordered) => this.#obey(mail, ordered),
+      answer: (mail, answer) => this.#answer(mail, answer),
+      done: () => this.#settle(),
+      failed: (thrown) => this.stop(toFailure(thrown, 'STORE_FAILED')),
+    })
+    this.#turns = new Turns(state)
     this.#reconciler = new Reconciler(
       { start: (effect, done) => this.#start(effect, done), ready: (effect) => this.#ready(effect) },
       options.maxParallelTools,
@@ -140,7 +140,7 @@ export class Resident {
   }
 
   get #busy(): boolean {
-    return this.#committing || this.#readingMail || this.#aside > 0 || this.#outbox.full
+    return this.#committing || this.#mail.busy || this.#outbox.full
   }
 
   get wakeAt(): number | undefined {
@@ -153,53 +153,7 @@ export class Resident {
   }
 
   mailArrived(): void {
-    this.#moreMail = true
-    if (!this.#readingMail && !this.#stopped && !this.#draining) void this.#readMail().catch((thrown: unknown) => this.stop(toFailure(thrown, 'STORE_FAILED')))
-  }
-
-  async #readMail(): Promise<void> {
-    this.#readingMail = true
-    while (this.#moreMail && !this.#stopped) {
-      this.#moreMail = false
-      for (const mail of await this.#options.backend.mailbox.read(this.id, this.#lastMail)) {
-        // In order of arrival: what is sealed is not overtaken by what comes after it.
-        if (bringsKeys(mail)) await this.#options.means.envs.secrets.admit([])
-        this.#take(mail)
-      }
-    }
-    this.#readingMail = false
-    this.#settle()
-  }
-
-  #take(mail: StoredMail): void {
-    this.#lastMail = Math.max(this.#lastMail, mail.number)
-    const known = this.state.accepted.get(mail.id)
-    if (known) return this.#answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
-    const { means } = this.#options
-    const opened = openMail(mail, means.app)
-    const turn = 'command' in opened ? turnOf(this.state, opened.command) : 'now'
-    if (turn === 'early') return void this.#early.push(mail)
-    if (turn === 'heard') return this.#answer(mail, { ok: true, seq: this.state.seq })
-    const ordered = 'refused' in opened ? opened : toOrder(means, this.state, opened.command)
-    if (!(ordered instanceof Promise)) {
-      this.#obey(mail, ordered)
-      return this.#takeEarly()
-    }
-    // A definition's own function takes its time: other mail is not kept waiting. Until then this one stays in the box.
-    this.#aside++
-    void ordered.then((given) => {
-      this.#aside--
-      if (!this.#stopped && !this.#draining) this.#obey(mail, given)
-      this.#settle()
-    })
-  }
-
-  /** RP3 */
-  #takeEarly(): void {
-    if (this.#early.length === 0) return
-    const early = this.#early
-    this.#early = []
-    for (const mail of early) this.#take(mail)
+    this.#mail.arrived()
   }
 
   #obey(mail: StoredMail, ordered: Ordered): void {
@@ -237,7 +191,11 @@ export class Resident {
   }
 
   #recordDue(): void {
-    for (let fact = due(this.state, this.#moment()); fact; fact = due(this.state, this.#moment())) this.#record(fact)
+    for (;;) {
+      const fact = due(this.state, this.#moment())
+      if (!fact) return
+      this.#record(fact)
+    }
   }
 
   #record(fact: Fact, by?: string): void {

@@ -9,6 +9,7 @@
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { placeAt } from '../../actors/thread/place.js'
+import { createState } from '../../actors/thread/state.js'
 import { freezeTree, thawTree } from '../core/tree.js'
 import type { FrozenTree } from '../core/tree.js'
 import type { Child, ThreadState } from '../../actors/thread/state.js'
@@ -48,7 +49,7 @@ export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefi
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
   const place = placeAt(frozen.place.gate, frozen.place.work)
   const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
-  return { chain, state: { ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
+  return { chain, state: { ...createState(id), ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
 }
 
 function unpackQuietly(bytes: Uint8Array): unknown {

@@ -96,12 +96,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     key: { file: join(folder, keyFile) },
     role: 'host',
     hosted: async () => (live(), true),
-    commit: async (commit) => {
-      live()
-      checkCommit(commit)
-      const bodies = commit.sends.map(mailText)
-      return writer.add((arrived) => writes.commit(commit, bodies, arrived))
-    },
+    commit: committing({ writer, writes, live }),
     journal: reader.journal,
     heads: reader.heads,
     mailbox: {
@@ -129,6 +124,26 @@ function watchedBy(watchers: Set<(thread: string) => void>, arrived: (thread: st
   const watcher = (thread: string): void => arrived(thread)
   watchers.add(watcher)
   return () => void watchers.delete(watcher)
+}
+
+interface Committing {
+  readonly writer: Writer
+  readonly writes: Writes
+  readonly live: () => void
+}
+
+/** Not an async function: that would be a promise around a promise, for every commit. */
+function committing({ writer, writes, live }: Committing): Backend['commit'] {
+  return (commit) => {
+    try {
+      live()
+      checkCommit(commit)
+      const bodies = commit.sends.map(mailText)
+      return writer.add((arrived) => writes.commit(commit, bodies, arrived))
+    } catch (thrown) {
+      return Promise.reject(thrown)
+    }
+  }
 }
 
 function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signals {

@@ -11,6 +11,7 @@ import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Message } from '../../../src/core/message.js'
 import type { ThreadRecord } from '../../../src/core/record.js'
+import { schedulesKey } from '../../../src/core/schedule.js'
 import { due } from '../../../actors/thread/commands.js'
 import { happenings, live, maxWallClockMs } from '../../helpers/life.js'
 
@@ -176,7 +177,9 @@ describe('outstanding work', () => {
 })
 
 /** A call that someone holds is not wanted now and will be again. */
+/** It waits for someone, or for a scheduled call that comes before it. */
 function heldBack(state: ThreadState, key: string): boolean {
+  if (key.startsWith('schedule/')) return JSON.stringify(state.values[schedulesKey]?.value ?? {}).includes(JSON.stringify(key.slice('schedule/'.length)))
   return state.slots.items.some(({ hold }, index) => hold !== undefined && key.replace(/\/(again|answer)$/, '') === `step/${state.step}/call/${index}`)
 }
 

@@ -138,7 +138,7 @@ onEveryStore('edges of turns', (world) => {
     const whole = await wakeWhole(backend, 't')
     expect(some.state.transcript.skipped).toBeGreaterThan(0)
     const plain = ({ transcript: _, ...rest }: typeof some.state): unknown => rest
-    expect(plain(some.state)).toStrictEqual(plain(whole.state))
+    expect(plain(some.state)).toEqual(plain(whole.state))
     expect(JSON.stringify(some.state.slots)).toBe(JSON.stringify(whole.state.slots))
     await backend.close()
   })

@@ -1,0 +1,103 @@
+/**
+ * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the box.
+ *
+ * RM1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own function: that
+ *     takes its time, and other mail is not kept waiting.
+ * RM2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
+ */
+import { turnOf } from '../../actors/thread/reports.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { Backend, StoredMail } from '../backend/port.js'
+import type { Answer } from '../core/command.js'
+import type { Means } from './effects.js'
+import { bringsKeys, openMail } from './mail.js'
+import { toOrder } from './orders.js'
+import type { Ordered } from './orders.js'
+
+/** The thread whose mail it is. */
+export interface Addressee {
+  readonly state: ThreadState
+  /** It still takes mail. */
+  open(): boolean
+  obey(mail: StoredMail, ordered: Ordered): void
+  answer(mail: StoredMail, answer: Answer): void
+  /** There is nothing more to read. */
+  done(): void
+  failed(thrown: unknown): void
+}
+
+export class MailReader {
+  readonly #backend: Backend
+  readonly #means: Means
+  readonly #to: Addressee
+  #last = 0
+  #reading = false
+  #more = false
+  /** Mail that a definition's function is asked about. */
+  #aside = 0
+  /** Mail of children whose turn has not come. */
+  #early: StoredMail[] = []
+
+  constructor({ backend, means }: { readonly backend: Backend; readonly means: Means }, to: Addressee) {
+    this.#backend = backend
+    this.#means = means
+    this.#to = to
+  }
+
+  get busy(): boolean {
+    return this.#reading || this.#aside > 0
+  }
+
+  arrived(): void {
+    this.#more = true
+    if (!this.#reading && this.#to.open()) void this.#read()
+  }
+
+  async #read(): Promise<void> {
+    this.#reading = true
+    try {
+      while (this.#more && this.#to.open()) {
+        this.#more = false
+        for (const mail of await this.#backend.mailbox.read(this.#to.state.id, this.#last)) {
+          // In order of arrival: what is sealed is not overtaken by what comes after it.
+          if (bringsKeys(mail)) await this.#means.envs.secrets.admit([])
+          this.#take(mail)
+        }
+      }
+    } catch (thrown) {
+      this.#to.failed(thrown)
+    }
+    this.#reading = false
+    this.#to.done()
+  }
+
+  #take(mail: StoredMail): void {
+    this.#last = Math.max(this.#last, mail.number)
+    const { state } = this.#to
+    const known = state.accepted.get(mail.id)
+    if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
+    const opened = openMail(mail, this.#means.app)
+    const turn = 'command' in opened ? turnOf(state, opened.command) : 'now'
+    if (turn === 'early') return void this.#early.push(mail)
+    if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })
+    const ordered = 'refused' in opened ? opened : toOrder(this.#means, state, opened.command)
+    if (!(ordered instanceof Promise)) {
+      this.#to.obey(mail, ordered)
+      return this.#takeEarly()
+    }
+    this.#aside++ // RM1
+    void ordered.then((given) => {
+      this.#aside--
+      if (this.#to.open()) this.#to.obey(mail, given) // RM2
+      this.#to.done()
+    })
+  }
+
+  /** RP3 */
+  #takeEarly(): void {
+    if (this.#early.length === 0) return
+    const early = this.#early
+    this.#early = []
+    for (const mail of early) this.#take(mail)
+  }
+}
