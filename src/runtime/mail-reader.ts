@@ -1,9 +1,9 @@
 /**
  * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the box.
  *
- * RM1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own function: that
+ * MX1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own function: that
  *     takes its time, and other mail is not kept waiting.
- * RM2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
+ * MX2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
  */
 import { turnOf } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
@@ -85,10 +85,10 @@ export class MailReader {
       this.#to.obey(mail, ordered)
       return this.#takeEarly()
     }
-    this.#aside++ // RM1
+    this.#aside++ // MX1
     void ordered.then((given) => {
       this.#aside--
-      if (this.#to.open()) this.#to.obey(mail, given) // RM2
+      if (this.#to.open()) this.#to.obey(mail, given) // MX2
       this.#to.done()
     })
   }
