@@ -19,12 +19,14 @@ import { schedulesIn, schedulesKey } from '../../src/core/schedule.js'
 import { stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
 import { dueOfChildren } from './children.js'
+import { dueOfVariables } from './env.js'
+import type { Needs } from './env.js'
 import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
 import { answerFiles, dueReport } from './reports.js'
 import { headOf } from './slots.js'
-import type { Slot } from './slots.js'
+import type { Held, Slot } from './slots.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState, Turn } from './state.js'
 
@@ -39,6 +41,8 @@ export interface Moment {
   readonly limits?: Amounts
   /** Steps of a turn, those without a model included. */
   readonly maxSteps?: number
+  /** Undefined where nothing that is defined needs a variable. */
+  readonly needs?: Needs
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
   readonly mayBegin: boolean
   /** Effects that may be under way at once: an intent is recorded only for one that can start. Default: any number. */
@@ -134,9 +138,14 @@ function heldCall(state: ThreadState, call: string, why: HoldReason): { readonly
   const place = parseCallId(call)
   const slot = place && place.step === state.step && state.turn ? state.slots.items[place.index] : undefined
   if (place && slot?.hold?.why === why && !slot.outcome) return { place, slot }
-  if (slot?.hold) return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${slot.hold.why === 'approval' ? 'an approval: approve or reject it' : 'an output: answer it'}`)
+  if (slot?.hold) return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${waitedFor(slot.hold)}`)
   const done = place !== undefined && (place.step < state.step || slot !== undefined || (place.step === state.step && place.index < state.slots.items.length))
   return failure('COMMAND_REFUSED', done ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before` : `thread ${state.id} has no call ${call}`)
+}
+
+function waitedFor({ why, missing = [] }: Held): string {
+  if (why === 'variables') return `variables: set ${missing.join(', ')}`
+  return why === 'approval' ? 'an approval: approve or reject it' : 'an output: answer it'
 }
 
 function decide(state: ThreadState, { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>): Decision {
@@ -222,6 +231,8 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (report) return report
   if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment)))
   if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
+  const variables = dueOfVariables(state, moment.needs)
+  if (variables) return variables
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
   if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
     const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)

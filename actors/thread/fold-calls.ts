@@ -14,8 +14,8 @@ import { takeResults } from './results.js'
 import { close, edit, hold, release, settle } from './slots.js'
 import type { ThreadState } from './state.js'
 
-export function held({ slots }: ThreadState, { index, why, prompt, at }: CallHeld & { readonly at: number }): boolean {
-  return hold(slots, index, { why, at, ...(prompt !== undefined && { prompt }) })
+export function held({ slots }: ThreadState, { index, why, missing, prompt, at }: CallHeld & { readonly at: number }): boolean {
+  return hold(slots, index, { why, at, ...(missing && { missing }), ...(prompt !== undefined && { prompt }) })
 }
 
 export function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {

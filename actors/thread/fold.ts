@@ -13,7 +13,7 @@ import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/cor
 import { thawTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
 import { abandonAll, childCalled } from './children.js'
-import { changeEnv } from './env.js'
+import { absorbOfVariables } from './env.js'
 import { answered, change, decided, dropSchedules, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
 import type { Signal } from './machine.js'
@@ -54,25 +54,14 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'model.replied':
       return reply(state, record)
     case 'call.began':
-      return record.step === state.step && begin(state.slots, record.index)
     case 'call.unbegun':
-      return record.step === state.step && unbegin(state.slots, record.index)
     case 'call.returned':
-      if (record.step !== state.step || !fill(state.slots, record.index, record)) return false
-      takeResults(state, record.at)
-      // What waited for its turn may be wanted now (TS2).
-      if (state.slots.ordered) state.wants++
-      return true
     case 'call.settled':
-      return record.step === state.step && settled(state, record)
     case 'call.held':
-      return record.step === state.step && held(state, record)
     case 'call.parked':
-      return record.step === state.step && park(state.slots, record.index)
     case 'call.decided':
-      return record.step === state.step && decided(state, record)
     case 'call.answered':
-      return record.step === state.step && answered(state, record)
+      return record.step === state.step && absorbOfCall(state, record)
     case 'call.queued':
       queueCall(state, record)
       return true
@@ -89,7 +78,10 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       change(state, record.changes, record.at)
       return true
     case 'env.changed':
-      return changeEnv(state, record)
+    case 'call.freed':
+    case 'turn.held':
+    case 'turn.freed':
+      return absorbOfVariables(state, record)
     case 'turn.ended':
       return endTurn(state, record)
     case 'thread.paused':
@@ -101,6 +93,34 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       abandonAll(state)
       dropSchedules(state)
       return true
+  }
+}
+
+type OfCall = Extract<ThreadRecord, { readonly type: 'call.began' | 'call.unbegun' | 'call.returned' | 'call.settled' | 'call.held' | 'call.parked' | 'call.decided' | 'call.answered' }>
+
+/** Of a call of the step. */
+function absorbOfCall(state: ThreadState, record: OfCall): boolean {
+  switch (record.type) {
+    case 'call.began':
+      return begin(state.slots, record.index)
+    case 'call.unbegun':
+      return unbegin(state.slots, record.index)
+    case 'call.returned':
+      if (!fill(state.slots, record.index, record)) return false
+      takeResults(state, record.at)
+      // What waited for its turn may be wanted now (TS2).
+      if (state.slots.ordered) state.wants++
+      return true
+    case 'call.settled':
+      return settled(state, record)
+    case 'call.held':
+      return held(state, record)
+    case 'call.parked':
+      return park(state.slots, record.index)
+    case 'call.decided':
+      return decided(state, record)
+    case 'call.answered':
+      return answered(state, record)
   }
 }
 

@@ -46,16 +46,16 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'thread.ended': 'done',
     'thread.terminated': 'terminated',
   } as const
-  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing, 'child.called': standing, 'child.reported': standing } as const
+  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.freed': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing, 'child.called': standing, 'child.reported': standing } as const
   return {
     initial: 'fresh',
     states: {
       fresh: { on: { 'thread.created': 'idle' } },
       idle: { on: { ...through('idle'), ...ends, 'turn.started': 'thinking' } },
-      thinking: { on: { ...through('thinking'), ...ends, 'model.replied': asked, 'calls.made': asked } },
+      thinking: { on: { ...through('thinking'), ...ends, 'model.replied': asked, 'calls.made': asked, 'turn.held': 'waiting.variables' } },
       acting: { on: { ...through('acting'), ...ends, ...landings } },
       waiting: {
-        on: { ...ends, ...landings },
+        on: { ...ends, ...landings, 'turn.freed': 'thinking' },
         initial: 'person',
         states: {
           approval: { on: through('waiting.approval') },

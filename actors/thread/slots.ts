@@ -72,6 +72,8 @@ export interface Slots {
   drained: number
   /** Some call starts only when the ones before it are done. */
   ordered: boolean
+  /** Calls that need variables, by index. */
+  readonly needing: readonly number[]
   /** Some call is decided by a deadline. */
   readonly deadlines: boolean
   /** The agent that takes over when all are answered. */
@@ -80,7 +82,7 @@ export interface Slots {
 
 export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
-  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, ...(handoff !== undefined && { handoff }) }
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), ...(handoff !== undefined && { handoff }) }
   for (const call of calls) {
     if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
     else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))

@@ -35,6 +35,8 @@ export interface Turn {
   /** Model replies of this turn. */
   steps: number
   usage: Usage
+  /** Variables that the agent waits for, and since when. */
+  awaits?: { readonly missing: readonly string[]; readonly at: number }
   /** Calls that were made, those that children answer too. */
   calls: number
   readonly limits: Amounts | undefined

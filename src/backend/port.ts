@@ -18,12 +18,14 @@ import type { Trees } from './trees.js'
 
 /** Something that a thread waits for someone to decide or to give. */
 export interface Pending {
-  /** The call's id in its thread. */
+  /** The call's id in its thread; `turn` where the agent itself waits for variables. */
   readonly call: string
   readonly why: HoldReason
   readonly tool: string
   readonly args: Json
   readonly requestedAt: number
+  /** Variables that have no value: `thread.env.set` gives them one. */
+  readonly missing?: readonly string[]
   readonly prompt?: string
   readonly defaults?: Json
   readonly deadlineAt?: number

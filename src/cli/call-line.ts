@@ -5,8 +5,8 @@ import type { Output } from './output.js'
 
 const needs: Readonly<Record<HoldReason, string>> = { approval: 'approval', person: 'an answer', variables: 'variables', children: 'its children' }
 
-export function waitsFor(why: HoldReason): string {
-  return `waits for ${needs[why]}`
+export function waitsFor(why: HoldReason, missing: readonly string[] = []): string {
+  return `waits for ${needs[why]}${missing.length > 0 ? ` ${missing.join(', ')}` : ''}`
 }
 
 /** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
@@ -17,7 +17,7 @@ export function callLine(paint: Output['paint'], news: CallNews, more: string): 
     case 'asked':
       return `→ ${call.tool} ${paint('dim', preview(call.args, 200))}`
     case 'held':
-      return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(news.why))}${said(news.prompt)}`
+      return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(news.why, news.missing))}${said(news.prompt)}`
     case 'freed':
       return `→ ${call.tool} ${news.how}${by}${news.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
     case 'denied':

@@ -25,9 +25,9 @@ export type ChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child'
 
 export type CallNews =
   | { readonly state: 'asked'; readonly call: ShownCall }
-  | { readonly state: 'held'; readonly call: ShownCall; readonly why: HoldReason; readonly prompt?: string }
+  | { readonly state: 'held'; readonly call: ShownCall; readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string }
   /** Someone let it go on. */
-  | { readonly state: 'freed'; readonly call: ShownCall; readonly how: 'approved' | 'answered'; readonly by?: string; readonly edited?: true }
+  | { readonly state: 'freed'; readonly call: ShownCall; readonly how: 'approved' | 'answered' | 'has its variables'; readonly by?: string; readonly edited?: true }
   | { readonly state: 'denied'; readonly call: ShownCall; readonly by?: string; readonly comment?: string }
   /** It has a result; whether that counts is said when its turn comes. */
   | { readonly state: 'returned'; readonly call: ShownCall }
@@ -62,6 +62,8 @@ export function createCalls() {
           return [decide(memory, event)]
         case 'call.answered':
           return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'answered', ...(event.answeredBy !== undefined && { by: event.answeredBy }) }]
+        case 'call.freed':
+          return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'has its variables' }]
         case 'tool.result':
           return land(memory, event)
         case 'call.settled':
@@ -127,8 +129,8 @@ function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.
   })
 }
 
-function held(call: ShownCall, { why, prompt }: { readonly why: HoldReason; readonly prompt?: string }): CallNews {
-  return { state: 'held', call, why, ...(prompt !== undefined && { prompt }) }
+function held(call: ShownCall, { why, missing, prompt }: { readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string }): CallNews {
+  return { state: 'held', call, why, ...(missing && { missing }), ...(prompt !== undefined && { prompt }) }
 }
 
 function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallNews {

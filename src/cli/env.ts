@@ -1,14 +1,93 @@
-/** Variables for tools from the command line: `NAME=value`, or `NAME` alone for the value that this process has. */
+/**
+ * `skein env`: the variables of a thread. Without values it lists their names; values are never shown.
+ *
+ * CE1 A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from stdin, a
+ *     file or the environment.
+ */
+import { readFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import type { SkeinClient } from '../index.js'
+import { exitCode } from './exit.js'
+import type { ExitCode } from './exit.js'
+import { table } from './format.js'
+import { envOf } from './given-env.js'
+import { kept, tellKept } from './kept.js'
+import { piped } from './message.js'
+import { perform } from './perform.js'
+import type { Around } from './perform.js'
+import { withClient } from './store.js'
+import { watchHere } from './watch.js'
 
-export async function envOf(given: readonly string[]): Promise<Readonly<Record<string, string>>> {
+interface Options {
+  readonly stdin?: string
+  readonly file?: readonly string[]
+  readonly unset?: readonly string[]
+  readonly wait?: boolean
+}
+
+interface Asked extends Options {
+  readonly id: string
+  readonly given: readonly string[]
+}
+
+export function register(command: Command): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .argument('[name=value...]', 'values to set; a name alone takes the value of the environment. Without any, the names are listed')
+    .option('--stdin <name>', 'read the value of this one from stdin')
+    .option('--file <name=path>', 'read the value of this one from a file; may be given several times', several)
+    .option('--unset <name>', 'take the value away; may be given several times', several)
+    .option('--wait', 'watch the turn until it ends or waits again')
+    .action((id: string, given: readonly string[], options: Options) => perform(command, (around) => withClient(around.store, (client) => env(around, client, { ...options, id, given }))))
+}
+
+function several(given: string, before: readonly string[] = []): readonly string[] {
+  return [...before, given]
+}
+
+async function env(around: Around, client: SkeinClient, asked: Asked): Promise<ExitCode> {
+  const { out } = around
+  const thread = await client.threads.get(asked.id)
+  const values = await valuesOf(asked)
+  if (Object.keys(values).length === 0) return list(around, client, asked.id)
+  // Before it is said: the turn may be over when the answer comes.
+  const run = asked.wait ? await thread.current() : undefined
+  const state = await kept(thread.env.set(values))
+  const told = { thread: asked.id, names: Object.keys(values), state }
+  if (state === 'kept') return tellKept(out, told, asked.wait)
+  if (run) return watchHere(around, { client, thread, run })
+  if (out.mode === 'json') out.json(told)
+  else out.print(`${Object.entries(values).map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`).join('\n')}\n`)
+  return exitCode.ok
+}
+
+async function list({ out }: Around, client: SkeinClient, id: string): Promise<ExitCode> {
+  const thread = await client.threads.get(id)
+  const [variables, { pending = [] }] = await Promise.all([thread.env.names(), thread.info()])
+  const missing = [...new Set(pending.flatMap((item) => item.missing ?? []))]
+  if (out.mode === 'json') out.json({ thread: id, variables, missing })
+  else if (variables.length + missing.length === 0) out.note('no variables are set')
+  else out.print(table([['NAME', 'VALUE'], ...variables.map(({ name, from }) => [name, from === 'own' ? 'set' : 'inherited']), ...missing.map((name) => [name, 'missing'])]))
+  return exitCode.ok
+}
+
+/** CE1 */
+async function valuesOf({ given, stdin, file = [], unset = [] }: Asked): Promise<Readonly<Record<string, string | null>>> {
   const { SkeinError } = await import('../index.js')
-  const env = new Map<string, string>()
-  for (const entry of given) {
-    const [, name = '', value] = /^([^=]*)(?:=(.*))?$/s.exec(entry) ?? []
-    if (name.trim() === '') throw new SkeinError('BAD_OPTION', `--env names no variable; give NAME=value, or NAME to take it from the environment`)
-    const own = value ?? process.env[name]
-    if (own === undefined) throw new SkeinError('BAD_OPTION', `--env ${name}: the environment has no ${name}; set it, or give --env ${name}=value`)
-    env.set(name, own)
-  }
-  return Object.fromEntries(env)
+  const files = file.map(async (entry): Promise<readonly [string, string]> => {
+    const [, name, path] = /^([^=]+)=(.+)$/s.exec(entry) ?? []
+    if (name === undefined || path === undefined) throw new SkeinError('BAD_OPTION', `--file takes NAME=path; this is ${JSON.stringify(entry)}`)
+    try {
+      return [name, withoutEnd(await readFile(path, 'utf8'))]
+    } catch (thrown) {
+      throw new SkeinError('BAD_OPTION', `--file ${name}: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+    }
+  })
+  const read = await Promise.all(files)
+  return { ...(await envOf(given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped() }), ...Object.fromEntries(unset.map((name) => [name, null])) }
+}
+
+/** Editors end a file with a line end; a value has none there. */
+function withoutEnd(text: string): string {
+  return text.replace(/\r?\n$/, '')
 }

@@ -90,6 +90,8 @@ function createSuspects() {
       if (type === 'thread.paused') paused.add(thread)
       if (type === 'thread.resumed') paused.delete(thread)
       if (type === 'turn.ended') held.delete(thread)
+      if (type === 'turn.held') held.set(thread, new Set(['turn']))
+      if (type === 'turn.freed') held.delete(thread)
       for (const news of own.take(event)) {
         const waiting = held.get(thread) ?? new Set()
         held.set(thread, waiting)

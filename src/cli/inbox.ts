@@ -34,8 +34,8 @@ function listing({ paint }: Output, items: readonly InboxItem[]): string {
   return [head, ...lines, ''].join('\n')
 }
 
-function row({ id, why, tool, args, requestedAt, deadlineAt }: InboxItem): readonly string[] {
-  return [id, why, tool, preview(args, 40), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
+function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxItem): readonly string[] {
+  return [id, missing ? `${why}: ${missing.join(', ')}` : why, tool, args === null ? '' : preview(args, 40), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
 }
 
 function questions({ prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {

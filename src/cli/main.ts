@@ -25,6 +25,7 @@ const commands: Readonly<Record<string, Entry>> = {
   approve: { summary: 'let a call run that waits for approval', load: () => import('./approve.js') },
   deny: { summary: 'let a call that waits for approval never run', load: () => import('./deny.js') },
   answer: { summary: 'give the output of a call that waits for a person', load: () => import('./answer.js') },
+  env: { summary: 'list or set the variables of a thread', load: () => import('./env.js') },
   files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./files/files.js') },
   cancel: { summary: 'end the running turn of a thread', load: () => import('./cancel.js') },
   pause: { summary: 'let a thread start nothing more', load: () => import('./pause.js') },

@@ -6,7 +6,7 @@
  */
 import type { Command } from 'commander'
 import type { Skein, SkeinClient, Thread } from '../index.js'
-import { envOf } from './env.js'
+import { envOf } from './given-env.js'
 import { exitCode, exitOfStatus } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { counted } from './format.js'
@@ -81,7 +81,7 @@ async function check({ message, thread }: Asked): Promise<void> {
 }
 
 async function open({ out, store }: Around, { app, env: given = [] }: Asked): Promise<Opened> {
-  const env = await envOf(given)
+  const env = await envOf(given, '--env ')
   const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {

@@ -35,6 +35,8 @@ export interface CallPolicy {
 /** What a call waits for, and what whoever decides is shown. */
 export interface Hold {
   readonly why: HoldReason
+  /** Variables that have no value. */
+  readonly missing?: readonly string[]
   readonly prompt?: string
   readonly defaults?: Json
   /** How long it waits, and what is decided then. */
@@ -57,6 +59,8 @@ export interface RecordedCall {
   /** It reads a context without waiting, so it starts at its turn. */
   readonly inTurn?: true
   readonly policy?: CallPolicy
+  /** Variables that must have a value before it runs. */
+  readonly needs?: readonly string[]
   /** It waits for someone from the beginning. */
   readonly hold?: Hold
   readonly child?: ChildCall
@@ -131,7 +135,15 @@ export interface CallHeld {
   readonly step: number
   readonly index: number
   readonly why: HoldReason
+  readonly missing?: readonly string[]
   readonly prompt?: string
+}
+
+/** The variables that the call waited for have values: it goes on. */
+export interface CallFreed {
+  readonly type: 'call.freed'
+  readonly step: number
+  readonly index: number
 }
 
 /** Its body has come to a point where it needs its turn, which can only come when someone has decided about a call before it. */

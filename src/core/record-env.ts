@@ -7,3 +7,15 @@ import type { EnvChange } from './env.js'
 export interface EnvChanged extends EnvChange {
   readonly type: 'env.changed'
 }
+
+/** The agent or its prompt needs variables that have no value: the model is not asked before they have. */
+export interface TurnHeld {
+  readonly type: 'turn.held'
+  readonly run: string
+  readonly missing: readonly string[]
+}
+
+export interface TurnFreed {
+  readonly type: 'turn.freed'
+  readonly run: string
+}

@@ -12,15 +12,15 @@ import type { Amounts } from './budget.js'
 import type { Changes } from './change.js'
 import type { Env } from './env.js'
 import type { Failure } from './failure.js'
-import type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
+import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
 import type { ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent } from './record-child.js'
-import type { EnvChanged } from './record-env.js'
+import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
-export type { CallAnswered, CallBegan, CallDecided, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
+export type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
 export type { AnswerFiles, ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, Saying, Spent, Word } from './record-child.js'
-export type { EnvChanged } from './record-env.js'
+export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
 export const recordVersion = 2
 
@@ -124,6 +124,7 @@ export type Fact =
   | CallReturned
   | CallSettled
   | CallHeld
+  | CallFreed
   | CallParked
   | CallDecided
   | CallAnswered
@@ -137,6 +138,8 @@ export type Fact =
   | ParentTold
   | ThreadChanged
   | EnvChanged
+  | TurnHeld
+  | TurnFreed
   | TurnEnded
   | ThreadPaused
   | ThreadResumed

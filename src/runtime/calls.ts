@@ -16,9 +16,11 @@ import type { Json } from '../core/json.js'
 import type { CallPolicy, Hold, RecordedCall } from '../core/record.js'
 import type { RequestedCall } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
+import type { Envs } from './env.js'
 
 export interface CallDesk {
   readonly app: App
+  readonly envs: Envs
 }
 
 export interface Asker {
@@ -30,7 +32,7 @@ export interface Asker {
 }
 
 /** A promise only where a definition's function gives one. */
-export function recordCall({ app }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
+export function recordCall({ app, envs }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
     const known = (asker.offered?.map((each) => each.name) ?? [...asker.allowed]).join(', ') || 'none'
@@ -39,7 +41,7 @@ export function recordCall({ app }: CallDesk, asker: Asker, { tool: name, args }
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
   try {
-    const call = described(app, tool, checked.args)
+    const call = described({ app, envs }, tool, checked.args)
     if (tool.execute === false) return { ...call, hold: { why: 'person' } }
     const needed = approvalNeeded(tool, checked.args, asker)
     if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool) } : call
@@ -53,16 +55,17 @@ export function recordCall({ app }: CallDesk, asker: Asker, { tool: name, args }
 }
 
 /** The same call with other args, as someone approved it: it waits for nobody any more. */
-export function recordEdited({ app }: CallDesk, name: string, args: unknown): RecordedCall {
+export function recordEdited({ app, envs }: CallDesk, name: string, args: unknown): RecordedCall {
   const tool = app.tools.get(name)
   if (!tool) return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
   const checked = checkArgs(name, tool.args, args)
-  return checked.ok ? described(app, tool, checked.args) : { tool: name, args: checked.sent, refused: checked.failure }
+  return checked.ok ? described({ app, envs }, tool, checked.args) : { tool: name, args: checked.sent, refused: checked.failure }
 }
 
-function described(app: App, tool: ToolDefinition, args: Json): RecordedCall {
+function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): RecordedCall {
   const { sideEffect, commutes } = effectOf(tool, app)
   const policy = policyOf(tool, args)
+  const needs = envs.needsOfTool(tool.name)
   const reads = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
   // Nobody is asked because of what a body saw too early.
   const ahead = sideEffect === false && !tool.onToolCalled
@@ -74,6 +77,7 @@ function described(app: App, tool: ToolDefinition, args: Json): RecordedCall {
     ...(ahead && { ahead: true as const }),
     ...(reads && !ahead && { inTurn: true as const }),
     ...(policy && { policy }),
+    ...(needs.length > 0 && { needs }),
   }
 }
 

@@ -6,12 +6,13 @@
  *     skein's options give.
  */
 import { envOfStep } from '../../actors/thread/env.js'
+import type { Needs } from '../../actors/thread/env.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { Variable } from '../agent/define.js'
 import { createDeclarations, textsOf } from '../agent/variables.js'
 import type { Declarations } from '../agent/variables.js'
-import { resolveEnv, threadEnv } from '../core/env.js'
+import { missingVariables, noEnv, resolveEnv, threadEnv } from '../core/env.js'
 import type { Env, EnvLevels, GivenEnv } from '../core/env.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { createRedactor } from '../core/redact.js'
@@ -41,6 +42,9 @@ export class Envs {
   readonly secrets: Secrets
   readonly #app: App
   readonly #instance: GivenEnv
+  /** Some definition needs a value. */
+  readonly #needy: boolean
+  readonly #needs = new Map<string, readonly string[]>()
   readonly #agents = new Map<string, readonly string[]>()
   readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
 
@@ -49,6 +53,7 @@ export class Envs {
     this.secrets = secrets
     this.#app = app
     this.#instance = instance
+    this.#needy = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) => requiredOf(variables).length > 0)
   }
 
   /** What a body sees: the variables that its tool declares, and those of the tools that it may invoke. */
@@ -73,6 +78,18 @@ export class Envs {
     const value = this.#valueOf(state, name, fallback)
     if (value === undefined && required) throw new SkeinError('ENV_MISSING', `the prompt of ${state.agent} shows the variable ${name}, which has no value; set it for the thread, its agent, its prompt or the skein`)
     return value ?? ''
+  }
+
+  /** What must have a value before a body runs. */
+  needsOfTool(name: string): readonly string[] {
+    return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
+  }
+
+  /** What must have a value before the model of an agent is asked, and who has some; undefined where the app needs nothing. */
+  needs({ agent }: Pick<ThreadState, 'agent'>): Needs | undefined {
+    if (!this.#needy) return undefined
+    const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
+    return { ofTurn, gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, env: noEnv })) !== undefined }
   }
 
   #levels({ env, agent: name }: Owner, fallback?: GivenEnv): EnvLevels {
@@ -126,4 +143,16 @@ export class Envs {
     this.#agents.set(name, all)
     return all
   }
+}
+
+/** Names that are required and have no default. */
+function requiredOf(variables: readonly Variable[]): readonly string[] {
+  const defaults = new Set(variables.flatMap(({ name, default: value }) => (value === undefined ? [] : [name])))
+  return missingVariables(variables, (name) => (defaults.has(name) ? name : undefined))
+}
+
+function remembered<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const value = known.get(key) ?? make()
+  known.set(key, value)
+  return value
 }

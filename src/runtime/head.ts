@@ -23,8 +23,16 @@ export function headOf(state: ThreadState): Head {
     ...(state.parent !== undefined && { parent: state.parent }),
     ...(state.child && nameOf(state, state.child)),
     ...(wake !== undefined && { wakeAt: wake }),
-    ...(state.turn && state.slots.held > state.slots.heldByChildren && { pending: state.slots.items.flatMap((slot, index) => pendingOf(slot, callId(state.step, index))) }),
+    ...withPending(state),
   }
+}
+
+function withPending({ turn, slots, step, agent }: ThreadState): Pick<Head, 'pending'> {
+  if (!turn) return {}
+  const waiting: Pending[] = turn.awaits ? [{ call: 'turn', why: 'variables', tool: agent, args: null, requestedAt: turn.awaits.at, missing: turn.awaits.missing }] : []
+  const calls = slots.held > slots.heldByChildren ? slots.items.flatMap((slot, index) => pendingOf(slot, callId(step, index))) : []
+  const pending = [...waiting, ...calls]
+  return pending.length > 0 ? { pending } : {}
 }
 
 /** As its parent and people know it. */
@@ -35,7 +43,7 @@ function nameOf({ tags, says }: ThreadState, { reference }: { readonly reference
 
 function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
   if (!hold || hold.why === 'children') return []
-  const { why, at, prompt, defaults, deadlineAt, atDeadline } = hold
+  const { why, at, missing, prompt, defaults, deadlineAt, atDeadline } = hold
   return [
     {
       call: id,
@@ -43,6 +51,7 @@ function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
       tool: call.tool,
       args: call.args,
       requestedAt: at,
+      ...(missing && { missing }),
       ...(prompt !== undefined && { prompt }),
       ...(defaults !== undefined && { defaults }),
       ...(deadlineAt !== undefined && { deadlineAt, ...(atDeadline && { atDeadline }) }),

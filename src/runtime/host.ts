@@ -103,8 +103,21 @@ export class Host {
       if (!head.rest) due.push(head.thread)
       else if (head.wakeAt !== undefined) this.#alarm(head.thread, head.wakeAt)
     }
-    due.push(...(await backend.mailbox.waiting()))
+    due.push(...(await backend.mailbox.waiting()), ...(await this.#awaiting()))
     void this.#wakeAll([...new Set(due)])
+  }
+
+  /** Threads that wait for variables: definitions and options may give them now. */
+  async #awaiting(): Promise<readonly string[]> {
+    const { heads } = this.#options.backend
+    const found: string[] = []
+    for (let cursor: string | undefined, more = true; more; ) {
+      const page = await heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) })
+      found.push(...page.heads.map(({ thread }) => thread))
+      cursor = page.next
+      more = cursor !== undefined
+    }
+    return found
   }
 
   async #wakeAll(threads: readonly string[]): Promise<void> {

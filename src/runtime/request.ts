@@ -22,8 +22,8 @@ import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { recordCall } from './calls.js'
-import type { Envs } from './env.js'
 import type { Asker, CallDesk } from './calls.js'
+import type { Envs } from './env.js'
 import type { ChildLimits, Family } from './child-call.js'
 import { handoffsOf, recordHandoff } from './handoff.js'
 import type { Handed, Handoffs } from './handoff.js'
@@ -128,7 +128,7 @@ export interface Answered {
   readonly state: ThreadState
 }
 
-export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits; readonly envs: Envs }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
+export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
   const asker: Asker = { threadId: state.id, ...(state.archived > 0 ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive } : { allowed: brief.allowed, offered: brief.tools }) }
   const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map() }

@@ -12,7 +12,7 @@
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
  */
 import { due, land, obey } from '../../actors/thread/commands.js'
-import type { Decision, Landing } from '../../actors/thread/commands.js'
+import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { createThreadActor } from '../../actors/thread/place.js'
@@ -39,7 +39,7 @@ import type { Batch } from './outbox.js'
 import { asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
-import { maxStepsOf } from './request.js'
+import { momentOf } from './moment.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
 import { freeze } from './snapshot.js'
@@ -176,10 +176,8 @@ export class Resident {
     return { ok: true, seq: this.state.seq, ...(run && { run }) }
   }
 
-  #moment() {
-    const { means, maxWallClockMs, turnLimits } = this.#options
-    const maxSteps = this.state.queuedCalls.length > 0 ? maxStepsOf(means.app.agents.get(this.state.agent)) : undefined
-    return { now: means.clock.now(), mayBegin: !this.#draining && !this.#stopped, maxBegun: this.#options.maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...(maxSteps !== undefined && { maxSteps }) }
+  #moment(): Moment {
+    return momentOf(this.#options, this.state, !this.#draining && !this.#stopped)
   }
 
   #apply(facts: readonly Fact[], by?: string): void {

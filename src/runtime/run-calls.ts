@@ -73,6 +73,7 @@ export class RunCalls {
       case 'call.decided':
         return this.#decide(event)
       case 'call.answered':
+      case 'call.freed':
         return this.#update(callId(event.step, event.index), {})
       case 'child.called':
         return this.#call(event)

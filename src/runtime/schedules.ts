@@ -27,7 +27,7 @@ export function awaitSchedule(means: Means, { state, land }: Wanting, { schedule
 type Changing = Extract<Command, { kind: 'change' | 'create' }>
 
 /** The command with its args checked, or why one of its calls could not be made as things are. */
-export function checkSchedules<Given extends Changing>({ app }: CallDesk, command: Given): Given | { readonly refused: Failure } {
+export function checkSchedules<Given extends Changing>({ app }: Pick<CallDesk, 'app'>, command: Given): Given | { readonly refused: Failure } {
   const { changes } = command
   if (!changes?.schedules) return command
   const schedules: ScheduleChange[] = []

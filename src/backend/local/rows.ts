@@ -66,6 +66,7 @@ const pendingSchema = z.array(
     tool: z.string(),
     args: z.json(),
     requestedAt: z.number(),
+    missing: z.array(z.string()).exactOptional(),
     prompt: z.string().exactOptional(),
     defaults: z.json().exactOptional(),
     deadlineAt: z.number().exactOptional(),

@@ -26,18 +26,16 @@ onEveryStore('variables', (world) => {
       }, { variables }),
       looseTool('returns', async (state) => ({ nested: [{ header: `Bearer ${await state.env('API_KEY')}`, base64: Buffer.from(await state.env('API_KEY')).toString('base64') }] }), { variables }),
       looseTool('nosy', (state) => state.env('API_KEY')),
-      looseTool('missing', (state) => state.env('OTHER'), { variables: [{ name: 'OTHER' }] }),
     ]
-    const skein = await world.open(tinyApp({ tools, script: ({ step }) => (step === 0 ? calls('throws', 'returns', 'nosy', 'missing') : 'done') }).app, { env: { API_KEY: secret, REGION: 'north' } })
+    const skein = await world.open(tinyApp({ tools, script: ({ step }) => (step === 0 ? calls('throws', 'returns', 'nosy') : 'done') }).app, { env: { API_KEY: secret, REGION: 'north' } })
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
     const events = await collect(run.fullStream)
     expect(seen).toEqual([secret])
-    const [thrown, returned, nosy, missing] = results(await thread.messages())
+    const [thrown, returned, nosy] = results(await thread.messages())
     expect(thrown).toBe('Error TOOL_THREW: 401 for [redacted] in north test')
     expect(returned).toBe('{"nested":[{"header":"Bearer [redacted]","base64":"[redacted]"}]}')
     expect(nosy).toMatch(/TOOL_NOT_ALLOWED/)
-    expect(missing).toMatch(/ENV_MISSING: .*OTHER/)
     const backend = await world.store.source.open('client')
     const stored = JSON.stringify(await backend.journal.read('t'))
     await backend.close()
