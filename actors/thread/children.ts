@@ -95,7 +95,7 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {
     // The model speaks to it by this name from now on.
-    const named = slot.call.child.create && slot.call.child.lasting
+    const named = slot.call.tool === 'subagent_create'
     if (attachments || note !== undefined || named) slot.given = { ...(attachments && { attachments }), ...(note !== undefined && { note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
       close(state.slots, slot, outcome)

@@ -52,6 +52,8 @@ export function* startable({ slots, turn }: ThreadState): Generator<{ readonly s
       if (head && slot.join && !slot.outcome) yield { slot, index }
       continue
     }
+    // Answered at its turn, with nothing to run.
+    if (call.asks) continue
     const free = !slot.outcome && !slot.hold && (head || (!call.inTurn && !slot.again && foresight.allows(call)))
     if (call.sideEffect && !call.commutes && !slot.outcome) {
       if (head && free) yield { slot, index }

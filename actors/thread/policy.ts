@@ -10,6 +10,7 @@ import { applyChanges, stale, usageOf } from '../../src/core/tree.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { CallSettled, Landed, RecordedCall } from '../../src/core/record.js'
+import { registry } from './registry.js'
 import { awaitsVerdict, headOf } from './slots.js'
 import type { Slot } from './slots.js'
 import type { ThreadState, Turn } from './state.js'
@@ -28,6 +29,7 @@ export function verdictOf(state: ThreadState, now: number): Verdict | undefined 
   if (!slot || slot.verdict || slot.hold) return undefined
   const landed = awaitsVerdict(slot)
   if (slot.outcome && !landed) return undefined
+  if (slot.call.asks && !slot.outcome) return { verdict: 'answered', outcome: { ok: true, value: registry(state) } }
   const prevented = slot.call.policy && state.turn && preventing(state.turn, slot.call, now)
   // Once its intent is recorded it may have happened: too late to prevent.
   if (prevented && !slot.began && !slot.answer) return prevented

@@ -104,8 +104,8 @@ export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
 }
 
 /** It starts only when the ones before it are done. */
-function needsOrder({ sideEffect, inTurn, policy, child }: RecordedCall): boolean {
-  return Boolean(sideEffect ?? inTurn ?? policy ?? child)
+function needsOrder({ sideEffect, inTurn, policy, child, asks }: RecordedCall): boolean {
+  return Boolean(sideEffect ?? inTurn ?? policy ?? child ?? asks)
 }
 
 /** The time that someone has begins when they are asked. */

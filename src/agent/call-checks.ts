@@ -13,8 +13,8 @@ export const relation = z.looseObject({ name: z.string(), files: z.string().opti
 type Relation = z.infer<typeof relation>
 
 /** Fields that speak of a child that lives on, and of an answer that is put together. */
-const ofAgents: readonly string[] = ['blocking', 'files', 'resumable']
-const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls', 'includeErrors', 'initUserMessageProperty', 'initAttachmentsProperty']
+const ofAgents: readonly string[] = ['blocking', 'files', 'resumable', 'initAgentNameProperty']
+const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls', 'includeErrors']
 
 type Told = Pick<Mistake, 'code' | 'text'>
 
@@ -75,14 +75,17 @@ function checkRelation(given: Relation, known: Known): readonly Told[] {
   if (strange.length > 0) return say(`gives ${strange.join(', ')} to "${name}", which is ${meant.kind === 'prompt' ? 'a prompt' : 'an agent'}`)
   if (meant.kind === 'prompt') return checkInput(given, meant)
   if (files === 'fork' && (resumable || blocking === false)) return say(`gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and not resumable`)
-  return []
+  const prompt = known.definitions.find((each): each is PromptDefinition => each.kind === 'prompt' && each.name === meant.sideA?.prompt)
+  return prompt ? checkInput(given, { ...prompt, name }) : []
 }
 
 /** A property that is to be the message, or to name attachments, is one of the args. */
 function checkInput(given: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
   if (requiredSchema !== undefined && !(isSchema(requiredSchema) && requiredSchema instanceof z.ZodObject)) return []
   const args = requiredSchema instanceof z.ZodObject ? Object.keys(requiredSchema.shape) : ['message', 'attachments']
-  return (['initUserMessageProperty', 'initAttachmentsProperty'] as const).flatMap((field) => {
+  // Without a schema of its own a name is one more arg.
+  const fields = ['initUserMessageProperty', 'initAttachmentsProperty', ...(requiredSchema ? ['initAgentNameProperty'] : [])]
+  return fields.flatMap((field) => {
     const property = given[field]
     if (typeof property !== 'string' || args.includes(property)) return []
     return [{ code: 'BAD_OPTION', text: `has the ${field} "${property}" of "${name}", which takes: ${listed(args)}` }]

@@ -25,6 +25,12 @@ export interface SubagentTool {
   readonly blocking?: boolean
   /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
   readonly files?: 'fork'
+  /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where the agent's prompt has a `requiredSchema`. */
+  readonly initUserMessageProperty?: string
+  /** The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a `requiredSchema`. */
+  readonly initAttachmentsProperty?: string
+  /** The arg that is its name, for people. */
+  readonly initAgentNameProperty?: string
   /** Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create` and `subagent_message`. */
   readonly resumable?:
     | false

@@ -45,6 +45,7 @@ const callable = z.strictObject({
   includeErrors: z.boolean().optional(),
   initUserMessageProperty: z.string().optional(),
   initAttachmentsProperty: z.string().optional(),
+  initAgentNameProperty: z.string().optional(),
   blocking: z.boolean().optional(),
   files: z.literal('fork').optional(),
   resumable: z

@@ -64,6 +64,8 @@ export interface RecordedCall {
   /** It waits for someone from the beginning. */
   readonly hold?: Hold
   readonly child?: ChildCall
+  /** Nothing is run: it is answered out of the thread's own state, at its turn. */
+  readonly asks?: 'children'
   /** The agent that has the thread when the calls of this step are answered. */
   readonly handoff?: string
 }
@@ -124,7 +126,7 @@ export interface CallSettled {
   readonly type: 'call.settled'
   readonly step: number
   readonly index: number
-  readonly verdict: 'kept' | 'stale' | 'cached' | 'skipped' | 'broken' | 'full'
+  readonly verdict: 'kept' | 'stale' | 'answered' | 'cached' | 'skipped' | 'broken' | 'full'
   readonly outcome?: Outcome
   readonly text?: string
 }

@@ -38,8 +38,8 @@ function answerFor(slots: Slots, { call, outcome, tree, reference, note }: Child
   const slot = call === undefined || tree ? undefined : slots.items[parseCallId(call)?.index ?? -1]
   if (!slot || slot.outcome) return false
   close(slots, slot, outcome)
-  const { create, lasting } = slot.call.child ?? {}
-  if (note !== undefined || (create && lasting)) slot.given = { ...(note !== undefined && { note }), ...(create && lasting && { reference }) }
+  const named = slot.call.tool === 'subagent_create'
+  if (note !== undefined || named) slot.given = { ...(note !== undefined && { note }), ...(named && { reference }) }
   return true
 }
 

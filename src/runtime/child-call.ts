@@ -26,6 +26,8 @@ export interface Family {
   readonly envs: Envs
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
+  /** Those of them that have a call of their own. */
+  readonly born: Map<string, readonly Pick<ChildCall, 'thread' | 'agent' | 'reference'>[]>
 }
 
 export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true }

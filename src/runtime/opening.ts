@@ -20,6 +20,7 @@ export const messageArgs = z.object({ message: z.string().min(1).describe('What 
 export interface Mapping {
   readonly initUserMessageProperty?: string
   readonly initAttachmentsProperty?: string
+  readonly initAgentNameProperty?: string
 }
 
 export interface Opening {
@@ -27,6 +28,8 @@ export interface Opening {
   readonly args: Json
   readonly text: string
   readonly attachments?: readonly string[]
+  /** For people. It stays among what the child is told, where a schema asks for it. */
+  readonly name?: string
 }
 
 /** `required`: the `requiredSchema` of the prompt that will answer. */
@@ -40,10 +43,11 @@ export function openingOf({ tool, args }: RequestedCall, required: z.ZodType | u
   const paths = pathsIn(files === undefined ? undefined : rest.get(files))
   if (!paths) return { args: checked.args, refused: failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${files}: must be absolute paths of your own files. Send them again, corrected.`) }
   if (files !== undefined) rest.delete(files)
+  const name = mapping.initAgentNameProperty === undefined ? undefined : rest.get(mapping.initAgentNameProperty)
   const said = message === undefined ? undefined : rest.get(message)
   if (message !== undefined) rest.delete(message)
   const more = rest.size > 0 || said === undefined ? [JSON.stringify(Object.fromEntries(rest))] : []
-  return { args: checked.args, text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'), ...(paths.length > 0 && { attachments: paths }) } // OG1
+  return { args: checked.args, text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'), ...(paths.length > 0 && { attachments: paths }), ...(typeof name === 'string' && name.trim() !== '' && { name: name.trim() }) } // OG1
 }
 
 /** One path or some; undefined where it is anything else. */

@@ -3,116 +3,161 @@
  * about a child is decided here, once.
  */
 import { z } from 'zod'
-import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import type { SubagentTool } from '../agent/define.js'
 import { failure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { ChildCall, RecordedCall } from '../core/record.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { newChild } from './child-call.js'
 import type { ChildLimits, Family } from './child-call.js'
-import { attachments, messageArgs } from './opening.js'
+import { attachments, messageArgs, openingOf } from './opening.js'
+import type { Mapping, Opening } from './opening.js'
 import { toolSpec as spec } from './tool-spec.js'
 
+/** An agent that may be called, with what it must be given. */
+interface Relation extends SubagentTool {
+  readonly required?: z.ZodType
+}
+
 export interface Relations {
-  readonly byName: ReadonlyMap<string, SubagentTool>
+  readonly byName: ReadonlyMap<string, Relation>
   /** Tools that the model is offered for them. */
   readonly tools: readonly ToolSpec[]
 }
 
+const displayName = z.string().trim().min(1).describe('A name for it, for people.')
 const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments })
 const listArgs = z.object({})
 
 export function relationsOf(app: App, subagents: readonly SubagentTool[]): Relations {
-  const lasting = subagents.filter(({ resumable }) => resumable)
-  const direct = subagents.filter(({ resumable }) => !resumable)
+  const all = subagents.map((subagent): Relation => {
+    const required = app.prompts.get(app.agents.get(subagent.name)?.sideA.prompt ?? '')?.requiredSchema
+    return { ...subagent, ...(required && { required }) }
+  })
+  const lasting = all.filter(({ resumable }) => resumable)
+  const direct = all.filter(({ resumable }) => !resumable)
   const described = (name: string): string => app.agents.get(name)?.toolDescription ?? `The agent ${name}.`
-  const tools = direct.map(({ name }) => spec(name, described(name), messageArgs))
+  const tools = direct.map((relation) => spec(relation.name, described(relation.name), argsOf(relation)))
   if (lasting.length > 0) {
-    const which = lasting.map(({ name }) => `${name}: ${described(name)}`).join('\n')
+    const which = lasting.map(({ name, required }) => `${name}: ${described(name)}${required ? ` Its arguments: ${JSON.stringify(spec(name, '', required).parameters)}` : ''}`).join('\n')
     tools.push(
       spec('subagent_create', `Starts an agent of its own that stays for further messages, and gives its reference. Agents:\n${which}`, createArgs(lasting)),
       spec('subagent_message', 'Says something to an agent that was created before.', sendArgs),
       spec('subagent_list', 'The agents that were created here, with what they do now.', listArgs),
     )
   }
-  return { byName: new Map(subagents.map((subagent) => [subagent.name, subagent])), tools }
+  return { byName: new Map(all.map((relation) => [relation.name, relation])), tools }
 }
 
-function createArgs(lasting: readonly SubagentTool[]) {
+/** What the tool of an agent takes: what its prompt asks for, or a message. */
+function argsOf({ required, initAgentNameProperty: name }: Relation): z.ZodType {
+  return required ?? (name === undefined ? messageArgs : messageArgs.extend({ [name]: displayName }))
+}
+
+function createArgs(lasting: readonly Relation[]) {
   return z.object({
     agent: z.enum(lasting.map(({ name }) => name)),
-    name: z.string().trim().min(1).describe('A name for it, for people.'),
-    message: messageArgs.shape.message,
+    name: displayName,
+    message: lasting.some(({ required }) => required) ? messageArgs.shape.message.optional() : messageArgs.shape.message,
     attachments,
+    arguments: z.record(z.string(), z.json()).optional().describe('What the agent asks for besides, if anything.'),
   })
 }
 
+type Asked = RequestedCall & { readonly index: number }
+
 /** Undefined: the tool is none of these. */
-export function recordChildCall({ byName }: Relations, family: Family, { index, tool, args }: RequestedCall & { readonly index: number }): RecordedCall | undefined {
+export function recordChildCall({ byName }: Relations, family: Family, asked: Asked): RecordedCall | undefined {
+  const { tool } = asked
   if (tool === 'subagent_list' || tool === 'subagent_message' || tool === 'subagent_create') {
     const lasting = [...byName.values()].filter(({ resumable }) => resumable)
-    return lasting.length > 0 ? recordLasting(lasting, family, { index, tool, args }) : undefined
+    return lasting.length > 0 ? recordLasting(lasting, family, asked) : undefined
   }
   const relation = byName.get(tool)
   if (!relation || relation.resumable) return undefined
-  const checked = checkArgs(tool, messageArgs, args)
-  if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
-  const { message, attachments: given } = messageArgs.parse(checked.args)
-  return create(family, { index, tool, args: checked.args, relation, text: message, ...(given && { given }) })
+  const { args, ...opening } = openingOf(asked, argsOf(relation), mappingOf(relation))
+  return 'refused' in opening ? { tool, args, refused: opening.refused } : create(family, { ...asked, args, relation, ...opening })
 }
 
-function recordLasting(lasting: readonly SubagentTool[], family: Family, { index, tool, args }: RequestedCall & { readonly index: number }): RecordedCall {
+/** Without a schema of its own its args are those of a message. */
+function mappingOf({ required, ...mapping }: Relation): Mapping {
+  return required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
+}
+
+function recordLasting(lasting: readonly Relation[], family: Family, { index, tool, args: sent }: Asked): RecordedCall {
   const schema = tool === 'subagent_create' ? createArgs(lasting) : tool === 'subagent_message' ? sendArgs : listArgs
-  const checked = checkArgs(tool, schema, args)
+  const checked = checkArgs(tool, schema, sent)
   if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
-  if (tool === 'subagent_list') return { tool, args: checked.args, answered: listed(family.state) }
-  if (tool === 'subagent_message') return send(lasting, family, { tool, args: checked.args, ...sendArgs.parse(checked.args) })
-  const { agent, name, message, attachments: given } = createArgs(lasting).parse(checked.args)
-  const relation = lasting.find((each) => each.name === agent)
-  return relation ? create(family, { index, tool, args: checked.args, relation, text: message, name, ...(given && { given }) }) : { tool, args: checked.args, refused: failure('UNKNOWN_AGENT', `there is no agent ${agent} here`) }
+  const { args } = checked
+  if (tool === 'subagent_list') return { tool, args, asks: 'children' }
+  if (tool === 'subagent_message') return send(lasting, family, { tool, args, ...sendArgs.parse(args) })
+  const asked = createArgs(lasting).parse(args)
+  const relation = lasting.find((each) => each.name === asked.agent)
+  if (!relation) return { tool, args, refused: failure('UNKNOWN_AGENT', `there is no agent ${asked.agent} here`) }
+  const opening = openingFor(relation, { tool, ...asked })
+  return 'code' in opening ? { tool, args, refused: opening } : create(family, { index, tool, args, relation, name: asked.name, ...opening })
 }
 
-function listed({ children }: ThreadState): Json {
-  return [...children].filter(([, { lasting: stays }]) => stays).map(([reference, { agent, name = '', busy, over, says }]) => ({ reference, agent, name, status: over ? 'done' : busy > 0 ? 'working' : 'waiting for a message', ...(says !== undefined && { says }) }))
+interface CreateAsked {
+  readonly tool: string
+  readonly message?: string | undefined
+  readonly attachments?: readonly string[] | undefined
+  readonly arguments?: Readonly<Record<string, Json>> | undefined
 }
 
-interface Creation {
+/** The message may be one of the agent's arguments; else it stands before them. */
+function openingFor({ required, ...relation }: Relation, { tool, message, attachments: files = [], arguments: given = {} }: CreateAsked): Pick<Opening, 'text' | 'attachments'> | Failure {
+  const { initUserMessageProperty: property } = relation
+  if (!required) {
+    if (message === undefined) return failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: message: ${relation.name} needs one. Send them again, corrected.`)
+    const more = Object.keys(given).length > 0 ? [JSON.stringify(given)] : []
+    return { text: [message, ...more].join('\n\n'), ...(files.length > 0 && { attachments: files }) }
+  }
+  const within = property !== undefined && message !== undefined && given[property] === undefined
+  const opening = openingOf({ tool, args: within ? { ...given, [property]: message } : given }, required, relation)
+  if ('refused' in opening) return failure(opening.refused.code, `arguments: ${opening.refused.message}`)
+  const paths = [...files, ...(opening.attachments ?? [])]
+  return { text: message === undefined || within ? opening.text : `${message}\n\n${opening.text}`, ...(paths.length > 0 && { attachments: paths }) }
+}
+
+interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
   readonly index: number
   readonly tool: string
   readonly args: Json
-  readonly relation: SubagentTool
-  readonly text: string
-  readonly name?: string
-  /** Attachments. */
-  readonly given?: readonly string[]
+  readonly relation: Relation
 }
 
-function create(family: Family, { index, tool, args, relation, text, name, given }: Creation): RecordedCall {
-  const { state, limits, asked } = family
-  const { maxInstances } = relation.resumable || {}
-  if (maxInstances !== undefined) {
-    const live = [...state.children].filter(([, { agent, over }]) => agent === relation.name && !over).map(([reference]) => reference)
-    if (live.length + (asked.get(relation.name) ?? 0) >= maxInstances) {
-      return { tool, args, refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${relation.name} at once, and there are: ${live.join(', ')}; speak to one of them with subagent_message`) }
-    }
-  }
-  const born = newChild(family, index, relation.name)
-  if ('code' in born) return { tool, args, refused: born }
-  const child: ChildCall = {
-    ...born,
-    text,
-    ...(given && { attachments: given }),
-    ...(relation.files && { files: relation.files }),
-    ...how(relation, limits),
-    ...(name !== undefined && { name }),
-  }
-  return { tool, args, child }
+function create(family: Family, { index, tool, args, relation, text, name, attachments: given }: Creation): RecordedCall {
+  const { limits, born } = family
+  const full = atCap(family, relation)
+  const said = { text, ...(given && { attachments: given }), ...how(relation, limits) }
+  // S3: where there is one, and it is waited for, it goes on with that one.
+  if (full && 'only' in full) return { tool, args, child: { ...full.only, ...said } }
+  if (full) return { tool, args, refused: full.refused }
+  const child = newChild(family, index, relation.name)
+  if ('code' in child) return { tool, args, refused: child }
+  const { thread, agent, reference } = child
+  born.set(agent, [...(born.get(agent) ?? []), { thread, agent, reference }])
+  return { tool, args, child: { ...child, ...said, ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) } }
 }
 
-function send(lasting: readonly SubagentTool[], { state, limits }: Family, { tool, args, reference, message, attachments: given }: { tool: string; args: Json; reference: string; message: string; attachments?: readonly string[] | undefined }): RecordedCall {
+type Living = Pick<ChildCall, 'thread' | 'agent' | 'reference'>
+
+function atCap({ state, born }: Family, { name, resumable, blocking = true }: Relation): { readonly only: Living } | { readonly refused: Failure } | undefined {
+  const { maxInstances } = resumable || {}
+  if (maxInstances === undefined) return undefined
+  const live = [...state.children].flatMap(([reference, { id, agent, over }]): Living[] => (agent === name && !over ? [{ thread: id, agent, reference }] : []))
+  const all = [...live, ...(born.get(name) ?? [])]
+  const [only] = all
+  if (all.length < maxInstances) return undefined
+  if (maxInstances === 1 && blocking && only) return { only }
+  return { refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${name} at once, and there are: ${all.map(({ reference }) => reference).join(', ')}; speak to one of them with subagent_message`) }
+}
+
+function send(lasting: readonly Relation[], { state, limits }: Family, { tool, args, reference, message, attachments: given }: { tool: string; args: Json; reference: string; message: string; attachments?: readonly string[] | undefined }): RecordedCall {
   const child = state.children.get(reference)
   const relation = child && lasting.find(({ name }) => name === child.agent)
   if (!child || !relation || child.over) {

@@ -131,7 +131,7 @@ export interface Answered {
 export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
   const asker: Asker = { threadId: state.id, ...(state.archived > 0 ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive } : { allowed: brief.allowed, offered: brief.tools }) }
-  const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map() }
+  const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map(), born: new Map() }
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call, state)

@@ -51,6 +51,7 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'same', args: {}, policy: { cacheKey: 'k', cacheTtlMs: 5_000 } },
   { tool: 'mine', args: {}, inTurn: true },
   { tool: 'ask', args: {}, hold: { why: 'person' } },
+  { tool: 'subagent_list', args: {}, asks: 'children' },
   { tool: 'writer', args: {}, child: { thread: 'kid-a', create: true, agent: 'writer', reference: 'writer-1', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2 } },
   { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
   { tool: 'expert', args: {}, answered: 'Handoff complete', handoff: 'expert' },
@@ -192,7 +193,7 @@ function planning(state: ThreadState, { op, delayMs }: Extract<Happening, { kind
 }
 
 function openCalls(state: ThreadState): readonly number[] {
-  return state.slots.items.flatMap((slot, index) => (slot.outcome || slot.call.child ? [] : [index]))
+  return state.slots.items.flatMap((slot, index) => (slot.outcome || slot.call.child || slot.call.asks ? [] : [index]))
 }
 
 /** Calls that a body runs for. */

@@ -236,7 +236,7 @@ function transcriptOf(landing: readonly number[]): readonly Message[] {
 /** The rule in other words: what may run beside each other, given what is open before it. */
 function allowed({ items, drained }: Slots, { tally }: Turn): number[] {
   return items.flatMap(({ outcome, hold, began, call, again, answer }, index) => {
-    if (outcome || hold || call.child) return []
+    if (outcome || hold || call.child || call.asks) return []
     const unsettled = items.slice(drained, index)
     const itsTurn = unsettled.length === 0
     if (unsettled.some((earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed)) return []

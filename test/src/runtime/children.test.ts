@@ -146,10 +146,10 @@ onEveryStore('children that stay', (world) => {
   it('RL2: created by name, spoken to by reference, listed; a cap names the live ones', async () => {
     const replies = [
       calls({ tool: 'subagent_create', args: { agent: 'writer', name: 'Ann', message: 'hello' } }, { tool: 'subagent_create', args: { agent: 'writer', name: '', message: 'x' } }),
-      calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'more' } }, { tool: 'subagent_create', args: { agent: 'writer', name: 'Bob', message: 'too many' } }, { tool: 'subagent_message', args: { reference: 'writer-9', message: 'x' } }),
+      calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'more' } }, { tool: 'subagent_create', args: { agent: 'writer', name: 'Bob', message: 'hi' } }, { tool: 'subagent_create', args: { agent: 'writer', name: 'Cid', message: 'too many' } }, { tool: 'subagent_message', args: { reference: 'writer-9', message: 'x' } }),
       calls({ tool: 'subagent_list', args: {} }),
     ]
-    const app = family({ relation: { resumable: { ...resumable, maxInstances: 1 } }, lead: ({ step }) => replies[step] ?? 'done', writer: ({ messages }) => `heard ${messages.filter(({ role }) => role === 'user').map(({ text }) => text).join('+')}` })
+    const app = family({ relation: { resumable: { ...resumable, maxInstances: 2 } }, lead: ({ step }) => replies[step] ?? 'done', writer: ({ messages }) => `heard ${messages.filter(({ role }) => role === 'user').map(({ text }) => text).join('+')}` })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()
@@ -157,11 +157,12 @@ onEveryStore('children that stay', (world) => {
     expect(texts[0]).toBe('heard hello\n\n[reference: writer-1]')
     expect(texts[1]).toMatch(/TOOL_INPUT_INVALID.*name/)
     expect(texts[2]).toBe('heard hello+more')
-    expect(texts[3]).toMatch(/there may be 1 of writer at once, and there are: writer-1/)
-    expect(texts[4]).toMatch(/no agent "writer-9".*there are: writer-1/)
-    expect(JSON.parse(texts[5] ?? '')).toEqual([{ reference: 'writer-1', agent: 'writer', name: 'Ann', status: 'waiting for a message' }])
+    expect(texts[3]).toBe('heard hi\n\n[reference: writer-2]')
+    expect(texts[4]).toMatch(/there may be 2 of writer at once, and there are: writer-1, writer-2/)
+    expect(texts[5]).toMatch(/no agent "writer-9".*there are: writer-1/)
+    expect(JSON.parse(texts[6] ?? '')).toEqual(['Ann', 'Bob'].map((name, index) => ({ reference: `writer-${index + 1}`, agent: 'writer', name, status: 'waiting for a message' })))
     const { threads } = await skein.threads.list({ parent: 'lead' })
-    expect(threads.map(({ tags, status }) => [tags, status])).toEqual([[['name:Ann'], 'idle']])
+    expect(threads.map(({ tags, status }) => [tags, status])).toEqual([[['name:Ann'], 'idle'], [['name:Bob'], 'idle']])
   })
 
   it('KI3: a child that nobody waits for reports as a silent message, which wakes the parent', async () => {
