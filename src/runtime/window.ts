@@ -2,8 +2,8 @@
  * What a prompt reads of the turns before this one (D5): all of it, or not what was said (`includeChat`), or not the calls and their
  * results (`includePastTools`). This turn it reads whole.
  *
- * WN1 A window grows as its transcript does: a step costs what was said since the last one. A new turn makes another window,
- *     out of what the last one left of the turns before it.
+ * WN1 A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said since the
+ *     last one. Where a new turn leaves out something of the last one the list is copied once, and the copy grows on.
  * WN2 A window is derived: it is made again when the transcript was read again from the journal, and is stored nowhere.
  */
 import type { ThreadState, Transcript } from '../../actors/thread/state.js'
@@ -18,9 +18,9 @@ interface Window {
   /** Where this turn begins in it. */
   from: number
   read: number
-  /** Of the turns before it. */
-  readonly past: Message[]
   messages: Message[]
+  /** How many of them are of the turns before it. */
+  past: number
 }
 
 type Wanted = Pick<PromptDefinition, 'includeChat' | 'includePastTools'>
@@ -44,18 +44,27 @@ export function windowOf(state: ThreadState, { includeChat: chat = true, include
   const from = turnBegins(state) - transcript.skipped
   const known = windows.get(transcript)
   const same = known?.of === transcript.items && known.chat === chat && known.tools === tools && known.from <= from
-  const window: Window = same ? known : { of: transcript.items, chat, tools, from: 0, read: 0, past: [], messages: [] }
+  const window: Window = same ? known : { of: transcript.items, chat, tools, from: 0, read: 0, messages: [], past: 0 }
   windows.set(transcript, window)
   if (window.from < from) turnOver(window, from)
-  for (; window.read < window.of.length; window.read++) take(window.messages, window.of[window.read])
+  readUpTo(window, window.of.length)
   return window.messages
+}
+
+function readUpTo(window: Window, end: number): void {
+  for (; window.read < end; window.read++) take(window.messages, window.of[window.read])
 }
 
 /** The turns up to there are past. */
 function turnOver(window: Window, from: number): void {
-  // A list that a model was given stays as it was.
-  if (window.chat || window.tools) for (let at = window.from; at < from; at++) take(window.past, left(window, window.of[at]))
-  window.messages = [...window.past]
+  const turn = window.of.slice(window.from, from)
+  const rest = turn.map((message) => left(window, message))
+  if (rest.every((message, index) => message === turn[index])) readUpTo(window, from)
+  else {
+    window.messages = window.messages.slice(0, window.past)
+    for (const message of rest) take(window.messages, message)
+  }
+  window.past = window.messages.length
   window.from = from
   window.read = from
 }
@@ -65,10 +74,11 @@ function take(messages: Message[], message: Message | undefined): void {
 }
 
 /** What is left of a message of an earlier turn. */
-function left({ chat, tools }: Window, message: Message | undefined): Message | undefined {
-  if (!message || message.role === 'tool') return tools ? message : undefined
-  if (!message.calls) return chat ? message : undefined
-  if (tools) return { ...message, text: '' }
+function left({ chat, tools }: Window, message: Message): Message | undefined {
+  const { calls, text, role } = message
+  if (!calls) return (role === 'tool' ? tools : chat) ? message : undefined
+  if (tools) return text === '' ? message : { ...message, text: '' }
+  if (!chat || text === '') return undefined
   const { calls: _, ...said } = message
-  return said.text === '' ? undefined : said
+  return said
 }

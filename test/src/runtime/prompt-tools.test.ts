@@ -155,4 +155,28 @@ onEveryStore('a prompt as a tool', (world) => {
     gates.toReversed().forEach(({ resolve }) => resolve())
     expect(await run.text()).toMatch(/^got 0 \| Error UNKNOWN_TOOL: .*the tools are: sum_up \| 1$/)
   })
+
+  it('S10, P3: one that is gone when its turn comes is an error result, and the caller goes on', async () => {
+    const gate = deferred()
+    const make = (gone: boolean): readonly Definition[] => {
+      const { app: definitions } = app({ asks: [{ tool: 'writer', args: { message: 'x' } }, say('y')], sums: () => 'never' })
+      const tools = gone ? [{ name: 'writer' }] : [{ name: 'writer' }, 'sum_up']
+      return [
+        ...definitions.filter(({ name }) => name !== 'lead_p' && !(gone && name === 'sum_up')),
+        definePrompt({ name: 'lead_p', prompt: 'You lead.', model: 'lead_m', tools }),
+        defineModel({ name: 'writer_m', model: scriptedModel(async () => (await gate.promise, 'wrote')) }),
+        definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m' }),
+        defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true }),
+      ]
+    }
+    const skein = await world.open(make(false), { limits: { maxParallelChildren: 1 } })
+    await (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go', { id: 'm' }).accepted()
+    await until('the first', async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1)
+    const closed = world.close(skein)
+    world.clock.advance(60_000)
+    await closed
+    gate.resolve()
+    const later = await world.open(make(true), { limits: { maxParallelChildren: 1 } })
+    expect(await (await later.threads.get('lead')).run('m').text()).toBe('got wrote | Error CHILD_FAILED: it did not take this: the app has no agent "prompt:sum_up"; it has: lead, writer')
+  })
 })

@@ -71,6 +71,16 @@ onEveryStore('the window of a prompt', (world) => {
     for (const text of ['one', 'two', 'three']) await thread.send(text).text()
     expect(lists[0]).toBe(lists[1])
     expect(lists[2]).toBe(lists[3])
-    expect(short(lists[1]?.slice(0, 3) ?? [])).toBe('u:one a:hm→look t:seen')
+    expect(short(lists[1] ?? [])).toBe('u:one a:hm→look t:seen')
+    expect(short(lists[3] ?? [])).toBe('u:one a:hm a:done u:two a:hm→look t:seen')
+  })
+
+  it('WN1: nothing is copied where nothing of the last turn is left out', async () => {
+    const lists: (readonly Message[])[] = []
+    const skein = await world.open(app({ includePastTools: false }, [], ({ messages }) => (lists.push(messages), 'done')))
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    for (const text of ['one', 'two', 'three']) await thread.send(text).text()
+    expect(new Set(lists).size).toBe(1)
+    expect(short(lists[0] ?? [])).toBe('u:one a:done u:two a:done u:three')
   })
 })
