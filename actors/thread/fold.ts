@@ -187,7 +187,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
-  if (replyTo) state.owed.push({ ...replyTo, message: id })
+  if (replyTo) state.owed.push({ message: id, ...replyTo })
   const { text: said, attachments } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }) })
   const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }) }
   if (delivery === 'store' && !state.turn) read(state, message)

@@ -51,6 +51,7 @@ export function withinLimit({ turn }: ThreadState, calls: readonly RecordedCall[
 
 /** LM2: a model's reply as it is recorded. */
 export function limited(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
+  if (state.turn?.limits?.toolCalls === undefined) return reply
   const calls = withinLimit(state, reply.calls)
   const none = state.turn !== undefined && state.turn.calls >= (state.turn.limits?.toolCalls ?? Infinity) && reply.calls.some(isCounted)
   return { ...reply, calls, ...(none && !reply.stop && { stop: 'max_tool_calls' }) }

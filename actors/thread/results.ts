@@ -39,6 +39,8 @@ function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pic
   return { outcome: { ...outcome, value }, below, attachments: paths }
 }
 
+const nothing: readonly string[] = []
+
 interface Result {
   readonly step: number
   readonly index: number
@@ -48,12 +50,16 @@ interface Result {
   readonly attachments?: readonly string[]
 }
 
-export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { below = given?.note === undefined ? [] : [given.note], attachments, ...of }: Result): Message {
-  const about = { id: `result_${of.step}_${of.index}`, role: 'tool', call: callId(of.step, of.index), tool: call.tool, at: of.at } as const
-  const named = given?.reference !== undefined && outcome.ok ? [`[reference: ${given.reference}]`] : []
-  const said = [outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure), ...below, ...named].join('\n\n')
+export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, below = given?.note === undefined ? nothing : [given.note], attachments }: Result): Message {
+  const named = given?.reference !== undefined && outcome.ok ? [`[reference: ${given.reference}]`] : nothing
+  const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
+  const said = below.length + named.length === 0 ? result : [result, ...below, ...named].join('\n\n')
   return {
-    ...about,
+    id: `result_${step}_${index}`,
+    role: 'tool',
+    call: callId(step, index),
+    tool: call.tool,
+    at,
     text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
     ...(attachments && { attachments }),
     ...(!outcome.ok && { failed: outcome.failure }),

@@ -13,7 +13,7 @@ import type { Clock } from '../core/clock.js'
 import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
-import type { Model, ModelCallOptions } from '../models/port.js'
+import type { Model } from '../models/port.js'
 import type { Blobs } from '../backend/port.js'
 import type { Pool } from '../pool/port.js'
 import type { ChildLimits } from './child-call.js'
@@ -22,7 +22,7 @@ import { maskFailure, maskReply } from './mask.js'
 import type { Started } from './reconcile.js'
 import { checkReply, toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
-import { createVoice } from './voice.js'
+import { Voice } from './voice.js'
 import { reachesBack } from './window.js'
 
 /** What effects need of the skein they run in. */
@@ -58,21 +58,14 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   const cancel = createCancel()
   const { state } = wanting
   const redactor = means.envs.redactor(state)
-  const voice = createVoice(wanting, effect.step, redactor)
-  const options: ModelCallOptions = {
-    get signal() {
-      return cancel.signal
-    },
-    emit: voice.emit,
-    restarted: voice.restart,
-  }
+  const voice = new Voice(wanting, effect.step, { cancel, redactor })
   const speak = async (): Promise<Landing> => {
     const brief = means.brief(state.agent)
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const known = means.model(brief)
     const model = known instanceof Promise ? await known : known
     const stepsBefore = state.turn?.steps ?? 0
-    const given = await model.call(toRequest(brief, state, means.envs), options)
+    const given = await model.call(toRequest(brief, state, means.envs), voice)
     const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given
     voice.end()
     return toLanding(means, brief, { step: effect.step, reply, stepsBefore, state })

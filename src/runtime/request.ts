@@ -135,8 +135,10 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call, state)
-    const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { ...call, index }) : undefined
-    return child ?? recordPromptCall(brief.promptTools, family, { ...call, index }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
+    // Most calls are of tools, and no name is given twice.
+    if (asker.allowed.has(call.tool)) return recordCall(means, asker, call)
+    const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { index, ...call }) : undefined
+    return child ?? recordPromptCall(brief.promptTools, family, { index, ...call }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
   }
   const calls = reply.calls.map(record)
   const landing = (recorded: readonly RecordedCall[]): Landing => {

@@ -229,8 +229,10 @@ export class Resident {
       this.#settle()
     }
     const turn = (index: number): Promise<void> => this.#turn(effect.key, index)
-    const wanting: Wanting = { ...this.#wanting, turn, land: landed }
-    if (effect.kind === 'call') return runCall(means, wanting, { ...effect, recovered: !this.#begun.delete(effect.key) })
+    const { state, hydrated, speak, storeFailed } = this.#wanting
+    // Not a spread: an object that begins with one has a shape of its own, and thousands are made.
+    const wanting: Wanting = { state, hydrated, speak, turn, land: landed, storeFailed }
+    if (effect.kind === 'call') return runCall(means, wanting, { recovered: !this.#begun.delete(effect.key), ...effect })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
     if (effect.kind === 'schedule') return awaitSchedule(means, wanting, effect)
     return callModel(means, wanting, effect)
@@ -286,7 +288,7 @@ export class Resident {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
       if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
-      this.#committed({ ...batch, position: result.position, ...(commit.entry && { chain: commit.entry.hash }) })
+      this.#committed(batch, result.position, commit.entry?.hash)
     } catch (thrown) {
       this.#committing = false
       this.stop(toFailure(thrown, 'STORE_FAILED'))
@@ -305,14 +307,14 @@ export class Resident {
     }
   }
 
-  #committed(what: Batch & { position: number; chain?: string }): void {
+  #committed(what: Batch, position: number, chain: string | undefined): void {
     const { signals } = this.#options.backend
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
-    if (what.chain !== undefined) this.#chain = what.chain
+    if (chain !== undefined) this.#chain = chain
     const topic = treeTopic(this.state.path[0] ?? this.id)
     if (last && signals.heard(topic)) {
-      signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position: what.position, records: what.records }))
+      signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position, records: what.records }))
     }
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
     this.#sinceSnapshot += what.records.length

@@ -4,71 +4,115 @@
  * VZ1 Text is told as it comes, with the attempt and the offset it belongs to (EV2).
  * VZ2 Secrets are masked: what could be the start of one is held back until it is known (RX5).
  */
+import type { Cancel } from '../core/cancel.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError } from '../core/failure.js'
 import type { Redactor, TextStream } from '../core/redact.js'
-import type { ModelDelta } from '../models/port.js'
+import type { ModelCallOptions, ModelDelta } from '../models/port.js'
 import type { Wanting } from './effects.js'
 
 const asItIs: TextStream = { push: (piece) => piece, end: () => '' }
 
-export function createVoice({ state, speak }: Wanting, step: number, redactor: Redactor | undefined) {
-  const place = () => ({ thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt })
-  const clean = (): TextStream => redactor?.stream() ?? asItIs
-  const lines = () => ({ text: clean(), reasoning: clean(), calls: new Map<number, { readonly tool: string; readonly line: TextStream }>() })
-  let attempt = 1
-  let heard = lines()
-  let text = ''
-  let reasoned = 0
-  let muted = false
-  const say = (piece: string): void => {
+interface Line {
+  readonly tool: string
+  readonly line: TextStream
+}
+
+/** A class: a swarm asks its models thousands of times a second. */
+export class Voice implements ModelCallOptions {
+  readonly #wanting: Wanting
+  readonly #step: number
+  readonly #cancel: Cancel
+  readonly #redactor: Redactor | undefined
+  #attempt = 1
+  #said: TextStream
+  #reasoned: TextStream
+  /** Args of calls, by index. */
+  #asked: Map<number, Line> | undefined
+  #text = ''
+  #reasonedLength = 0
+  /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
+  #muted = false
+
+  constructor(wanting: Wanting, step: number, { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined }) {
+    this.#wanting = wanting
+    this.#step = step
+    this.#cancel = cancel
+    this.#redactor = redactor
+    this.#said = this.#clean()
+    this.#reasoned = this.#clean()
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancel.signal
+  }
+
+  mute(): void {
+    this.#muted = true
+  }
+
+  readonly emit = (delta: ModelDelta): void => {
+    // An adapter's mistake ends its step here, not the process of whoever listens.
+    if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
+    if (this.#muted) return
+    if (delta.type === 'text') this.#say(this.#said.push(delta.text))
+    else if (delta.type === 'reasoning') this.#reason(this.#reasoned.push(delta.text))
+    else {
+      const { index, tool } = delta
+      this.#asked ??= new Map()
+      const { line } = this.#asked.get(index) ?? { line: this.#clean() }
+      this.#asked.set(index, { tool, line })
+      this.#ask(index, tool, line.push(delta.text))
+    }
+  }
+
+  readonly restarted = (): void => {
+    if (this.#muted) return
+    this.#attempt++
+    this.#said = this.#clean()
+    this.#reasoned = this.#clean()
+    this.#asked = undefined
+    this.#text = ''
+    this.#reasonedLength = 0
+    this.#wanting.speak(() => this.soFar())
+  }
+
+  /** The reply is there: what was held back is told. */
+  end(): void {
+    if (this.#muted) return
+    this.#reason(this.#reasoned.end())
+    this.#say(this.#said.end())
+    if (this.#asked) for (const [index, { tool, line }] of this.#asked) this.#ask(index, tool, line.end())
+  }
+
+  soFar(): DeltaEvent {
+    return { type: 'stream.reset', ...this.#place(), text: this.#text }
+  }
+
+  #clean(): TextStream {
+    return this.#redactor?.stream() ?? asItIs
+  }
+
+  #place() {
+    const { state } = this.#wanting
+    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt }
+  }
+
+  #say(piece: string): void {
     if (piece === '') return
-    const offset = text.length
-    text += piece
-    speak(() => ({ type: 'text.delta', ...place(), offset, text: piece }))
+    const offset = this.#text.length
+    this.#text += piece
+    this.#wanting.speak(() => ({ type: 'text.delta', ...this.#place(), offset, text: piece }))
   }
-  const reason = (piece: string): void => {
+
+  #reason(piece: string): void {
     if (piece === '') return
-    const offset = reasoned
-    reasoned += piece.length
-    speak(() => ({ type: 'reasoning.delta', ...place(), offset, text: piece }))
+    const offset = this.#reasonedLength
+    this.#reasonedLength += piece.length
+    this.#wanting.speak(() => ({ type: 'reasoning.delta', ...this.#place(), offset, text: piece }))
   }
-  const ask = (index: number, tool: string, piece: string): void => {
-    if (piece !== '') speak(() => ({ ...place(), type: 'call.delta', index, tool, text: piece }))
-  }
-  return {
-    /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
-    mute(): void {
-      muted = true
-    },
-    emit(delta: ModelDelta): void {
-      // An adapter's mistake ends its step here, not the process of whoever listens.
-      if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
-      if (muted) return
-      if (delta.type === 'text') say(heard.text.push(delta.text))
-      else if (delta.type === 'reasoning') reason(heard.reasoning.push(delta.text))
-      else {
-        const { index, tool } = delta
-        const { line } = heard.calls.get(index) ?? { line: clean() }
-        heard.calls.set(index, { tool, line })
-        ask(index, tool, line.push(delta.text))
-      }
-    },
-    /** The reply is there: what was held back is told. */
-    end(): void {
-      if (muted) return
-      reason(heard.reasoning.end())
-      say(heard.text.end())
-      for (const [index, { tool, line }] of heard.calls) ask(index, tool, line.end())
-    },
-    restart(): void {
-      if (muted) return
-      attempt++
-      heard = lines()
-      text = ''
-      reasoned = 0
-      speak(() => ({ type: 'stream.reset', ...place(), text }))
-    },
-    soFar: (): DeltaEvent => ({ type: 'stream.reset', ...place(), text }),
+
+  #ask(index: number, tool: string, piece: string): void {
+    if (piece !== '') this.#wanting.speak(() => ({ type: 'call.delta', ...this.#place(), index, tool, text: piece }))
   }
 }
