@@ -127,6 +127,18 @@ onEveryStore('an agent that takes over', (world) => {
     expect((await skein.threads.list({ parent: 'lead' })).threads.map(({ agent, status }) => [agent, status])).toEqual([['expert', 'done']])
   })
 
+  it('S9, F2: it waits for the variables that the one who takes over needs', async () => {
+    const { app, heard } = desk({ front: () => calls('expert'), expertPrompt: { variables: [{ name: 'CASE', type: 'text' }], prompt: [{ type: 'env', property: 'CASE' }] } })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'front', id: 't' })
+    const run = thread.send('go')
+    await until('it to wait', async () => (await thread.status()) === 'awaiting_variables')
+    expect((await thread.info()).agent).toBe('expert')
+    await thread.env.set({ CASE: 'number 9' })
+    expect(await run.text()).toBe('The expert speaks.')
+    expect(heard.requests.map(({ system }) => system)).toEqual(['number 9'])
+  })
+
   it('S9, P3: the journal knows who has the thread; one who is gone is told, and nothing is lost', async () => {
     const gate = deferred()
     const slow = looseTool('slow', () => gate.promise)

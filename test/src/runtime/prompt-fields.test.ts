@@ -6,6 +6,7 @@ import type { Definition, Prompt } from '../../../src/agent/define.js'
 import type { ModelRequest } from '../../../src/models/port.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { looseTool } from '../../helpers/app.js'
+import { until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 function app(prompt: Partial<Prompt>, heard: ModelRequest[]): readonly Definition[] {
@@ -46,6 +47,22 @@ onEveryStore('a prompt', (world) => {
     const given = await world.open(definitions.map((each) => (each.name === 'manner' ? { ...each, env: { TONE: 'stern' } } : each)), { env: { WHO: 'Bob' } })
     await (await given.threads.create({ agent: 'helper', id: 'u' })).send('three').text()
     expect(heard.map(({ system }) => system)).toEqual(['For : plain', 'For Ada: kind', 'For Bob: stern'])
+  })
+
+  it('D5, F2: the model is not asked before a variable that it is shown has a value, also in a prompt that is included', async () => {
+    const heard: ModelRequest[] = []
+    const definitions = [
+      ...app({ prompt: [{ type: 'include', prompt: 'manner' }] }, heard),
+      definePrompt({ name: 'manner', model: 'second', variables: [{ name: 'TONE', type: 'text' }], prompt: [{ type: 'text', content: 'Be ' }, { type: 'env', property: 'TONE' }] }),
+    ]
+    const skein = await world.open(definitions)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    const run = thread.send('hello')
+    await until('it to wait', async () => (await thread.status()) === 'awaiting_variables')
+    expect(heard).toHaveLength(0)
+    await thread.env.set({ TONE: 'kind' })
+    await run.text()
+    expect(heard.map(({ system }) => system)).toEqual(['Be kind'])
   })
 
   it('D5: what it does not say is left to the model; a model that fails has its chain', async () => {
