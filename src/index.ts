@@ -31,6 +31,7 @@ export type { ForeignOptions, ForeignTools, McpDefinition, McpEndpoint, McpOptio
 export type { HostToolsOptions } from './tools/host-tools.js'
 export type { NatsCredentials, NatsOptions } from './backend/nats/nats.js'
 export type { BackendSource, HeadFilter, StoredHead } from './backend/port.js'
+export type { Budget } from './core/budget.js'
 export type { Chance, Clock } from './core/clock.js'
 export type { DeltaEvent, DurableEvent, SkeinEvent } from './core/event.js'
 export type { Outcome } from './core/effect.js'

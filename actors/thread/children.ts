@@ -17,6 +17,7 @@ import { freezeTree } from '../../src/core/tree.js'
 import { answerHere } from './attach.js'
 import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
+import { grantFor, reserve } from './purse.js'
 import { spentBelow } from './spending.js'
 import type { Child, ThreadState } from './state.js'
 
@@ -35,14 +36,26 @@ function nextCall({ slots, working }: ThreadState): number | undefined {
 
 /** What is to be done about children and whoever waits for this thread. */
 export function dueOfChildren(state: ThreadState): Fact | undefined {
-  const { toStop, turn, step, slots } = state
+  const { toStop, turn, slots } = state
   const [first] = toStop
   if (first) {
     const children = toStop.filter(({ how }) => how === first.how).map(({ child }) => child)
     return { type: 'children.stopped', children, how: first.how, reason: 'nobody waits for it any more' }
   }
   const index = turn && slots.ordered ? nextCall(state) : undefined
-  return index === undefined ? undefined : { type: 'child.called', step, index, ...withAttachments(state, index) }
+  return index === undefined ? undefined : calling(state, index)
+}
+
+/** PS3 */
+function calling(state: ThreadState, index: number): Fact | undefined {
+  const { step, slots } = state
+  const call = slots.items[index]?.call.child
+  const grant = call && grantFor(state, call)
+  if (grant === 'wait') return undefined
+  const called = { type: 'child.called', step, index } as const
+  if (grant === 'spent') return { ...called, refused: failure('BUDGET_SPENT', `${call?.reference ?? 'it'} was not called: nothing is left in the budget for it; go on without it`) }
+  const attached = withAttachments(state, index)
+  return { ...called, ...attached, ...(grant && !attached.refused && { grant }) }
 }
 
 /** AH2 */
@@ -55,7 +68,7 @@ function withAttachments({ slots, files }: ThreadState, index: number): Pick<Chi
 }
 
 /** The record says that the child was called. */
-export function childCalled(state: ThreadState, { index, refused, at }: ChildCalled & { readonly at: number }): boolean {
+export function childCalled(state: ThreadState, { index, refused, grant, at }: ChildCalled & { readonly at: number }): boolean {
   const { slots, children } = state
   const slot = slots.items[index]
   const call = slot?.call.child
@@ -66,6 +79,7 @@ export function childCalled(state: ThreadState, { index, refused, at }: ChildCal
     close(slots, slot, { ok: false, failure: refused })
     return true
   }
+  if (grant) reserve(state, grant)
   const known = children.get(call.reference)
   const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
   if (!known) children.set(call.reference, child)
@@ -83,14 +97,15 @@ export function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent, attachments, note }: ChildReported): 'answered' | 'noted' | 'unknown' {
+export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent, attachments, note, unasked }: ChildReported): 'answered' | 'noted' | 'unknown' {
   const child = state.children.get(reference)
   if (!child || child.id !== id) return 'unknown'
-  if (child.busy > 0) child.busy--
-  if (child.busy === 0) state.working--
   if (over) child.over = true
   spentBelow(state, spent)
   if (number !== undefined) child.heard = number
+  if (unasked) return 'noted'
+  if (child.busy > 0) child.busy--
+  if (child.busy === 0) state.working--
   const place = call === undefined ? undefined : parseCallId(call)
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {

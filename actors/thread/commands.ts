@@ -27,6 +27,7 @@ import { verdictOf } from './policy.js'
 import { answerFiles, dueReport } from './reports.js'
 import { headOf } from './slots.js'
 import type { Held, Slot } from './slots.js'
+import { dueAccount } from './spending.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState, Turn } from './state.js'
 
@@ -229,7 +230,7 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (state.seq === 0) return undefined
   const report = dueReport(state)
   if (report) return report
-  if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment)))
+  if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ?? dueAccount(state)
   if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
@@ -283,8 +284,8 @@ function create(state: ThreadState, { id, command }: { id: string; command: Extr
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent, changes, child, tree, env, message } = command
-  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }), ...(env && { env }) }
+  const { agent, tags, path, parent, changes, child, tree, env, message, budget } = command
+  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }), ...(env && { env }), ...(budget && { budget }) }
   return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 
@@ -293,9 +294,9 @@ function receive(state: ThreadState, { id, command }: { id: string; command: Ext
   return { facts: [received(state, { id, said: command })] }
 }
 
-function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments } }: { id: string; said: Said }): Fact {
+function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments, grant } }: { id: string; said: Said }): Fact {
   const run = delivery === 'store' ? undefined : delivery === 'steer' && turn ? turn.run : id
-  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }) }
+  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }), ...(grant && { grant }) }
 }
 
 function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {

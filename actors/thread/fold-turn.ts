@@ -6,7 +6,8 @@ import type { CallsMade, ModelReplied, StopReason, TurnEnded, TurnStarted } from
 import { addUsage, noUsage } from '../../src/core/usage.js'
 import { abandon } from './children.js'
 import { cutOff } from './denied.js'
-import { callsSpent, isCounted, stopAtLimit } from './limits.js'
+import { detailOf, stopAtLimit } from './limits.js'
+import { isCounted, pay } from './purse.js'
 import { read, takeResults } from './results.js'
 import { closeRest, createSlots } from './slots.js'
 import { spend } from './spending.js'
@@ -42,7 +43,8 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
   const ends = stop ?? endOf(record, state)
   if (ends) turn.stop = ends
-  if (ends === 'max_tool_calls') turn.detail = callsSpent(turn)
+  const detail = ends && detailOf(turn, ends)
+  if (detail !== undefined) turn.detail = detail
   spend(state, record)
   state.transcript.items.push({
     id: `step_${step}`,
@@ -64,6 +66,7 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMa
   state.stepAt = at
   state.turn.steps++
   state.turn.calls += calls.filter(isCounted).length
+  pay(state, calls)
   state.turn.stop = stop
   state.turn.detail = undefined
   state.queuedCalls = []

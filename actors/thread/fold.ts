@@ -20,9 +20,11 @@ import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
 import { isStuck } from './outstanding.js'
+import { granted, openPurse } from './purse.js'
 import { childTold, parentTold } from './reports.js'
 import { read, takeResults } from './results.js'
 import { begin, fill, firstHeld, park, unbegin } from './slots.js'
+import { reportSent } from './spending.js'
 import type { ThreadState } from './state.js'
 
 /** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
@@ -142,9 +144,9 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
     case 'child.told':
       return childTold(state, record)
     case 'report.sent':
-      state.owed = state.owed.filter(({ run = record.run }) => run !== record.run)
-      state.told += record.to.length
-      state.unreported = []
+      // Those whose message was read in this turn; or, when it is over, those whose message never was.
+      state.owed = state.owed.some(({ run }) => run === record.run) ? state.owed.filter(({ run }) => run !== record.run) : []
+      reportSent(state, record)
       return true
     case 'parent.told':
       return parentTold(state, record)
@@ -161,6 +163,7 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   if (record.child) state.child = record.child
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
+  if (record.budget) state.purse = openPurse(record.budget)
   return true
 }
 
@@ -188,6 +191,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
   if (replyTo) state.owed.push({ message: id, ...replyTo })
+  if (record.grant) granted(state, record.grant)
   const { text: said, attachments } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }) })
   const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }) }
   if (delivery === 'store' && !state.turn) read(state, message)

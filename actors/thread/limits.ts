@@ -8,7 +8,9 @@
  */
 import { nanoUsdOf, tokensOf } from '../../src/core/budget.js'
 import { failure } from '../../src/core/failure.js'
+import type { Failure } from '../../src/core/failure.js'
 import type { ModelReplied, RecordedCall, StopReason } from '../../src/core/record.js'
+import { isCounted, usedUp } from './purse.js'
 import type { ThreadState, Turn } from './state.js'
 
 interface Stop {
@@ -17,8 +19,9 @@ interface Stop {
 }
 
 /** LM1. Asked when a step is done, so that nothing that comes while the model speaks can end what it says. */
-export function stopAtLimit({ turn }: ThreadState): void {
-  const stop = turn && !turn.stop && spent(turn)
+export function stopAtLimit(state: ThreadState): void {
+  const { turn } = state
+  const stop = turn && !turn.stop && (spent(turn) ?? budgetSpent(state))
   if (!stop) return
   turn.stop = stop.reason
   turn.detail = stop.detail
@@ -32,31 +35,51 @@ function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
   return undefined
 }
 
-export function callsSpent({ calls, limits }: Turn): string {
-  return `${calls} calls of ${limits?.toolCalls ?? calls}`
+function budgetSpent(state: ThreadState): Stop | undefined {
+  const what = usedUp(state)
+  return what === undefined ? undefined : { reason: 'budget_spent', detail: `nothing is left of ${what}` }
 }
 
-/** Whether it counts: not one that cannot be made, and not the turn's last word. */
-export function isCounted({ tool, refused }: RecordedCall): boolean {
-  return !refused && tool !== 'response'
+interface Room {
+  /** Calls that may still be made. */
+  readonly calls: number
+  readonly reason: 'max_tool_calls' | 'budget_spent'
+  readonly why: Failure
+}
+
+/** What of the turn's limit and the thread's budget is nearer. */
+function roomOf({ turn, purse }: ThreadState): Room | undefined {
+  const limit = turn?.limits?.toolCalls
+  const left = purse?.left.toolCalls
+  const ofTurn = limit === undefined ? Infinity : Math.max(0, limit - (turn?.calls ?? 0))
+  const ofBudget = left === undefined ? Infinity : Math.max(0, left)
+  if (ofTurn === Infinity && ofBudget === Infinity) return undefined
+  if (ofBudget < ofTurn) return { calls: ofBudget, reason: 'budget_spent', why: failure('BUDGET_SPENT', 'no call is left in the budget; answer with what you have') }
+  return { calls: ofTurn, reason: 'max_tool_calls', why: failure('TOOL_SKIPPED', `${limit === 1 ? 'one call is' : `${limit ?? 0} calls are`} allowed in one turn; answer with what you have`) }
 }
 
 /** LM2: the calls as they are recorded. */
-export function withinLimit({ turn }: ThreadState, calls: readonly RecordedCall[]): readonly RecordedCall[] {
-  const { toolCalls } = turn?.limits ?? {}
-  if (!turn || toolCalls === undefined) return calls
-  let counted = turn.calls
-  return calls.map((call) => (isCounted(call) && ++counted > toolCalls ? skipped(call, toolCalls) : call))
+export function withinLimit(state: ThreadState, calls: readonly RecordedCall[]): readonly RecordedCall[] {
+  const room = roomOf(state)
+  if (!room) return calls
+  let counted = 0
+  return calls.map((call) => (isCounted(call) && ++counted > room.calls ? skipped(call, room.why) : call))
+}
+
+function skipped({ tool, args }: RecordedCall, { code, message }: Failure): RecordedCall {
+  return { tool, args, refused: failure(code, `${tool} was not run: ${message}`) }
 }
 
 /** LM2: a model's reply as it is recorded. */
 export function limited(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
-  if (state.turn?.limits?.toolCalls === undefined) return reply
-  const calls = withinLimit(state, reply.calls)
-  const none = state.turn !== undefined && state.turn.calls >= (state.turn.limits?.toolCalls ?? Infinity) && reply.calls.some(isCounted)
-  return { ...reply, calls, ...(none && !reply.stop && { stop: 'max_tool_calls' }) }
+  const room = roomOf(state)
+  if (!room) return reply
+  const none = room.calls === 0 && !reply.stop && reply.calls.some(isCounted)
+  return { ...reply, calls: withinLimit(state, reply.calls), ...(none && { stop: room.reason }) }
 }
 
-function skipped({ tool, args }: RecordedCall, most: number): RecordedCall {
-  return { tool, args, refused: failure('TOOL_SKIPPED', `${tool} was not run: ${most === 1 ? 'one call is' : `${most} calls are`} allowed in one turn; answer with what you have`) }
+/** What is to be said of a stop that the reply itself brought. */
+export function detailOf({ calls, limits }: Turn, stop: StopReason): string | undefined {
+  if (stop === 'budget_spent') return 'nothing is left of toolCalls'
+  return stop === 'max_tool_calls' ? `${calls} calls of ${limits?.toolCalls ?? calls}` : undefined
 }

@@ -14,6 +14,7 @@ import type { Scheduled } from '../../src/core/schedule.js'
 import { createForesight } from './policy.js'
 import { awaitsVerdict, headOf } from './slots.js'
 import type { Slot } from './slots.js'
+import { owesAccount } from './spending.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
 
@@ -104,7 +105,7 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
-  if (state.toStop.length > 0 || state.untold.length > 0 || (!turn && state.owed.length > 0)) return false
+  if (state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

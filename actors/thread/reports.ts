@@ -34,11 +34,11 @@ function report(state: ThreadState): Fact | undefined {
   const over = isOver(state)
   const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
   const last = over || child?.lasting === false
-  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state) }
+  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state, ofLast.length === owed.length) }
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined
-  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `it did not read this: it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state) }
+  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `it did not read this: it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
 }
 
 function addressOf({ thread, call, quiet }: Owed) {

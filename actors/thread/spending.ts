@@ -5,15 +5,18 @@
  * SPD1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then in the report's
  *     record, then with the parent. Nothing is counted twice, nothing is lost.
  */
-import type { ModelReplied, Spent } from '../../src/core/record.js'
+import type { Fact, ModelReplied, ReportSent, Spent } from '../../src/core/record.js'
 import { addByModel, addUsage, sumUsage } from '../../src/core/usage.js'
 import type { ModelUsage } from '../../src/core/usage.js'
+import { accountOf, accounted, isOwing, pay, takeBack } from './purse.js'
+import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
 
 /** A reply was paid for. */
-export function spend(state: ThreadState, { model, usage }: Pick<ModelReplied, 'model' | 'usage'>): void {
+export function spend(state: ThreadState, { model, usage, calls }: Pick<ModelReplied, 'model' | 'usage' | 'calls'>): void {
   state.usage = addUsage(state.usage, usage)
   note(state, [{ model, ...usage }])
+  pay(state, calls, usage)
 }
 
 /** A child has told what it and all below it have spent. */
@@ -21,6 +24,7 @@ export function spentBelow(state: ThreadState, spent: Spent | undefined): void {
   if (!spent) return
   state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
   note(state, spent.byModel)
+  takeBack(state, spent)
 }
 
 function note(state: ThreadState, usage: readonly ModelUsage[]): void {
@@ -32,7 +36,28 @@ function note(state: ThreadState, usage: readonly ModelUsage[]): void {
   }
 }
 
-/** What goes with the next report. */
-export function unreported({ unreported: byModel }: ThreadState): { readonly spent?: Spent } {
-  return byModel.length === 0 ? {} : { spent: { byModel: [...byModel] } }
+/** What goes with a report; `all`: nothing is expected of it any more. */
+export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
+  const { unreported: byModel, purse } = state
+  return byModel.length === 0 && !purse ? {} : { spent: { byModel: [...byModel], ...accountOf(state, all) } }
+}
+
+export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
+  state.told += to.length
+  state.unreported = []
+  if (over) state.gone = true
+  accounted(state, spent ?? { byModel: [] })
+}
+
+/** It rests, and has something that its parent was not told: what came late from below, what others had it do, that it is over. */
+export function owesAccount(state: ThreadState): boolean {
+  const { parent, child, turn, owed } = state
+  if (!child || parent === undefined || turn || owed.length > 0) return false
+  return state.unreported.length > 0 || isOwing(state) || (isOver(state) && !state.gone)
+}
+
+export function dueAccount(state: ThreadState): Fact | undefined {
+  if (!owesAccount(state)) return undefined
+  const to = [{ thread: state.parent ?? '', quiet: true as const, unasked: true as const }]
+  return { type: 'report.sent', run: '', to, outcome: { ok: true, value: null }, ...(isOver(state) && { over: true }), ...unreported(state, true) }
 }

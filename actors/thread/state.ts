@@ -22,6 +22,7 @@ import { noUsage } from '../../src/core/usage.js'
 import type { ModelUsage, Usage } from '../../src/core/usage.js'
 import { placeAt } from './place.js'
 import type { Place } from './place.js'
+import type { Purse } from './purse.js'
 import type { Tally } from './policy.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
@@ -187,6 +188,10 @@ export interface ThreadState {
   byModel: ModelUsage[]
   /** Of a child: what its parent was not told yet. */
   unreported: ModelUsage[]
+  /** Where it may not spend what it likes. */
+  purse: Purse | undefined
+  /** Its parent knows that it is over. */
+  gone: boolean
   transcript: Transcript
 }
 
@@ -227,6 +232,8 @@ export function createState(id: string): ThreadState {
     usageBelow: noUsage,
     byModel: [],
     unreported: [],
+    purse: undefined,
+    gone: false,
     transcript: { skipped: 0, items: [] },
   }
 }

@@ -2,6 +2,7 @@
  * What prompts, models and agents are told: who speaks, with which model and tools, and how agents call agents.
  */
 import type { z } from 'zod'
+import type { Budget } from '../core/budget.js'
 import type { Model } from '../models/port.js'
 
 /** A variable that a definition needs from outside. */
@@ -23,6 +24,8 @@ export interface SubagentTool {
   readonly name: string
   /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
   readonly blocking?: boolean
+  /** What the child may spend for each message, with all below it. Default: its agent's, else a share of what its parent has left. */
+  readonly budget?: Budget
   /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
   readonly files?: 'fork'
   /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where the agent's prompt has a `requiredSchema`. */
@@ -140,6 +143,8 @@ export interface Agent {
   readonly env?: Readonly<Record<string, string>>
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
+  /** What a thread of it may spend, with all below it. Of a child: for each message. */
+  readonly budget?: Budget
   /** What it is good for, as the model of a parent reads it. */
   readonly toolDescription?: string
 }

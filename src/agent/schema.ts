@@ -6,6 +6,7 @@
  */
 import { z } from 'zod'
 import { isVariableName } from '../core/env.js'
+import { budgetSchema } from '../core/budget.js'
 import { isObject } from '../core/json.js'
 import type { Definition } from './define.js'
 import { nearest } from './nearest.js'
@@ -48,6 +49,7 @@ const callable = z.strictObject({
   initAgentNameProperty: z.string().optional(),
   blocking: z.boolean().optional(),
   files: z.literal('fork').optional(),
+  budget: budgetSchema.optional(),
   resumable: z
     .union([
       z.literal(false),
@@ -128,6 +130,7 @@ const forms = {
     env,
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
+    budget: budgetSchema.optional(),
   }),
   // Its own module knows the rest of it.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),

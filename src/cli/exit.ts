@@ -15,6 +15,7 @@ const byStop: Readonly<Record<StopReason, ExitCode>> = {
   max_tool_calls: exitCode.failed,
   max_tokens: exitCode.failed,
   max_cost: exitCode.failed,
+  budget_spent: exitCode.failed,
   deadline: exitCode.failed,
   failed: exitCode.failed,
   cancelled: exitCode.cancelled,

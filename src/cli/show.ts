@@ -50,10 +50,16 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   return exitCode.ok
 }
 
+function amounts({ left, reserved }: NonNullable<ThreadUsage['budget']>): string {
+  const names = { tokens: 'tokens', costUsd: 'USD', toolCalls: 'tool calls', steps: 'steps' } as const
+  const each = (Object.keys(names) as (keyof typeof names)[]).filter((kind) => left[kind] !== undefined)
+  return each.map((kind) => `${left[kind] ?? 0} ${names[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`).join(' · ')
+}
+
 /** Only where it says more: there are children, or several models. */
-function spentBelow({ own, subtree, byModel }: ThreadUsage): readonly (readonly string[])[] {
+function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (readonly string[])[] {
   const below = subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
-  return [...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${harmless(model)}: ${spent(usage)}`]) : [])]
+  return [...(budget ? [['budget', amounts(budget)]] : []), ...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${harmless(model)}: ${spent(usage)}`]) : [])]
 }
 
 function written({ paint }: Output, { role, text, at, calls = [], tool, failed, fromCache }: Message): string {

@@ -41,6 +41,9 @@ const changes = z.strictObject({
     .exactOptional(),
 })
 
+const whole = z.number().int().exactOptional()
+const amounts = z.strictObject({ tokens: whole, nanoUsd: whole, toolCalls: whole, steps: whole })
+
 const said = {
   text: z.string(),
   role: z.enum(['user', 'system', 'assistant']),
@@ -48,6 +51,7 @@ const said = {
   silent: z.literal(true).optional(),
   replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() }).optional(),
   attachments: tree.optional(),
+  grant: amounts.optional(),
 }
 
 const yes = z.literal(true).exactOptional()
@@ -64,6 +68,7 @@ const create = z.strictObject({
   parent: z.string().optional(),
   path: z.array(z.string()).min(1),
   changes: changes.optional(),
+  budget: amounts.optional(),
   child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional() }).optional(),
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
@@ -83,7 +88,7 @@ const outcome = z.discriminatedUnion('ok', [
 ])
 
 const amount = z.number().min(0)
-const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly() })
+const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional() })
 const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
 
 export const commandSchema = z.discriminatedUnion('kind', [
@@ -112,6 +117,7 @@ export const commandSchema = z.discriminatedUnion('kind', [
     quiet: z.literal(true).exactOptional(),
     attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
     note: z.string().exactOptional(),
+    unasked: z.literal(true).exactOptional(),
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),
   }),

@@ -14,6 +14,7 @@ export type StopReason =
   | 'max_tool_calls'
   | 'max_tokens'
   | 'max_cost'
+  | 'budget_spent'
   | 'deadline'
   | 'cancelled'
   | 'failed'

@@ -1,6 +1,7 @@
 /**
  * Records about children: threads that answer calls of this one, and what they say to each other.
  */
+import type { Amounts } from './budget.js'
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { FrozenTree } from './tree.js'
@@ -41,6 +42,8 @@ export interface ChildCall {
   readonly scoped?: readonly string[]
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
+  /** What it may spend. */
+  readonly budget?: Amounts
 }
 
 export interface ReplyTo {
@@ -48,11 +51,16 @@ export interface ReplyTo {
   readonly call?: string
   /** The child speaks for itself: how its turn ended is noted there, and told to nobody. */
   readonly quiet?: true
+  /** Nobody waits for it: it is for the account alone. */
+  readonly unasked?: true
 }
 
-/** What a child and all below it have spent since its last report. */
+/** What a child and all below it have spent since its last report, and what it gives back of its budget. */
 export interface Spent {
   readonly byModel: readonly ModelUsage[]
+  /** In kinds of its budget. */
+  readonly amounts?: Amounts
+  readonly returned?: Amounts
 }
 
 /** Files that go with an answer: a directory of them, and what they are called where they come from, in order. */
@@ -74,6 +82,8 @@ export interface ChildCalled {
   readonly index: number
   /** What goes with the message: a directory of it. */
   readonly attachments?: FrozenTree
+  /** What is reserved for it. */
+  readonly grant?: Amounts
   /** It was not called after all. */
   readonly refused?: Failure
 }
@@ -95,6 +105,7 @@ export interface ChildReported {
   readonly attachments?: AnswerFiles
   /** What the model reads below the answer. */
   readonly note?: string
+  readonly unasked?: true
   /** Mail from one child is numbered from 1. */
   readonly number?: number
 }

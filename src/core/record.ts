@@ -36,6 +36,8 @@ export interface ThreadCreated {
   readonly path: readonly string[]
   /** What it begins with. */
   readonly changes?: Changes
+  /** What it and all below it may spend. */
+  readonly budget?: Amounts
   /** Of a child: what its parent calls it, and whether it stays after its first answer. */
   readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
   /** The files that it begins with: a copy of its parent's. */
@@ -54,6 +56,8 @@ export interface MessageReceived {
   readonly silent?: true
   /** Files that came with it: a directory of them, put into `/attachments`. */
   readonly attachments?: FrozenTree
+  /** What the answer may cost. */
+  readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
 }

@@ -4,6 +4,8 @@
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { Backend, BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
+import { budgetSchema, toAmounts } from '../core/budget.js'
+import type { Budget } from '../core/budget.js'
 import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
@@ -27,6 +29,8 @@ export interface CreateThread {
   readonly tags?: readonly string[]
   /** What it begins with, by path. */
   readonly files?: Readonly<Record<string, string | Uint8Array>>
+  /** What it and all below it may spend. Default: what its agent says. */
+  readonly budget?: Budget
   /** Values for the variables that its tools declare; sealed before they are stored. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -52,6 +56,7 @@ const createSchema = z.strictObject({
   tags: z.array(z.string().min(1)).optional(),
   files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
   env: z.record(z.string(), z.string()).optional(),
+  budget: budgetSchema.optional(),
 })
 
 export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
@@ -84,8 +89,8 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   return {
     threads: {
       async create(options) {
-        const { agent, id = chance.id(), tags = [], files = {}, env = {} } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env })
+        const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files, env, ...(budget && { budget }) })
         return get(id)
       },
       get,
@@ -111,13 +116,13 @@ export function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values }: Required<CreateThread>): Promise<void> {
+async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values, budget }: Required<Omit<CreateThread, 'budget'>> & Pick<CreateThread, 'budget'>): Promise<void> {
   const existing = await backend.heads.get(id)
   try {
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
       const env = await firstEnv(secrets, id, values)
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }) } })
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }), ...(budget && { budget: toAmounts(budget) }) } })
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.

@@ -4,6 +4,7 @@
  */
 import type { Order } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
+import { toAmounts } from '../core/budget.js'
 import type { Command } from '../core/command.js'
 import { noEnv } from '../core/env.js'
 import { failure, toFailure } from '../core/failure.js'
@@ -46,7 +47,7 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
   }
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
-    return 'refused' in checked ? checked : fitting(means, state, checked)
+    return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
   }
   if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell') return { order: withinQuota(means, state, command) }
   if (command.kind !== 'call') return { order: command }
@@ -54,6 +55,13 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
   const ordered = (call: Awaited<typeof recorded>): Ordered => (call.refused ? { refused: call.refused } : { order: { kind: 'call', call } })
   return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
+}
+
+/** Of a thread that nobody has given one, its agent says it; a child's comes with its messages. */
+function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>({ app }: Means, command: Given): Given {
+  if (command.kind !== 'create' || command.parent !== undefined || command.budget) return command
+  const budget = app.agents.get(command.agent)?.budget
+  return budget ? { ...command, budget: toAmounts(budget) } : command
 }
 
 /** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */

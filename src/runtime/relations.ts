@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import type { SubagentTool } from '../agent/define.js'
+import { toAmounts } from '../core/budget.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
@@ -34,8 +35,10 @@ const listArgs = z.object({})
 
 export function relationsOf(app: App, subagents: readonly SubagentTool[]): Relations {
   const all = subagents.map((subagent): Relation => {
-    const required = app.prompts.get(app.agents.get(subagent.name)?.sideA.prompt ?? '')?.requiredSchema
-    return { ...subagent, ...(required && { required }) }
+    const agent = app.agents.get(subagent.name)
+    const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
+    const budget = subagent.budget ?? agent?.budget
+    return { ...subagent, ...(required && { required }), ...(budget && { budget }) }
   })
   const lasting = all.filter(({ resumable }) => resumable)
   const direct = all.filter(({ resumable }) => !resumable)
@@ -167,6 +170,6 @@ function send(lasting: readonly Relation[], { state, limits }: Family, { tool, a
   return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...how(relation, limits) } }
 }
 
-function how({ blocking = true, resumable }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'maxParallel'> {
-  return { blocking, lasting: Boolean(resumable), reports: (resumable || undefined)?.parentCommunication ?? 'implicit', maxParallel: maxParallelChildren }
+function how({ blocking = true, resumable, budget }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'maxParallel' | 'budget'> {
+  return { blocking, lasting: Boolean(resumable), reports: (resumable || undefined)?.parentCommunication ?? 'implicit', maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }) }
 }

@@ -30,8 +30,8 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'report.sent': {
       const { outcome, over, to, spent, attachments, note } = record
       const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
-      return to.map(({ thread, call, quiet }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
+      return to.map(({ thread, call, quiet, unasked }, index) =>
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(unasked && { unasked }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
       )
     }
     case 'parent.told':
@@ -53,7 +53,8 @@ export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Fa
     const { thread, call, quiet } = said.replyTo
     const name = command?.kind === 'create' && command.child ? { child: state.id, reference: command.child.reference } : nameOf(state)
     const outcome: Outcome = { ok: false, failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why } }
-    return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...((state.seq === 0 || isOver(state)) && { over: true }) })]
+    const spent = said.grant && { byModel: [], returned: said.grant } // PS2
+    return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...(spent && { spent }), ...(call !== undefined && { call }), ...(quiet && { quiet }), ...((state.seq === 0 || isOver(state)) && { over: true }) })]
   }
   if ((command?.kind === 'report' || command?.kind === 'tell') && state.seq === 0) return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]
   return []
@@ -64,11 +65,11 @@ function nameOf({ id, child }: ThreadState): { readonly child: string; readonly 
   return { child: id, reference: child?.reference ?? id }
 }
 
-function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall; readonly base: FrozenTree | undefined }, { step, index, attachments }: ChildCalled): readonly Send[] {
+function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall; readonly base: FrozenTree | undefined }, { step, index, attachments, grant }: ChildCalled): readonly Send[] {
   const key = `${state.id}/${callKey(step, index)}`
   const { thread, agent, text, name, reference, lasting, blocking, gives } = call
   const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : { thread: state.id, ...(call.reports === 'explicit' && { quiet: true as const }) }
-  const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }) }
+  const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
   if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
   return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), ...envOf(state, call), message })]

@@ -3,6 +3,8 @@
  * held for ever, in any process.
  */
 import type { Backend, StoredHead } from '../backend/port.js'
+import { toBudget } from '../core/budget.js'
+import type { Budget } from '../core/budget.js'
 import type { Chance, Clock } from '../core/clock.js'
 import type { Answer, Command } from '../core/command.js'
 import type { SkeinEvent } from '../core/event.js'
@@ -51,6 +53,8 @@ export interface ThreadUsage {
   readonly subtree: Usage
   /** The same, by model. */
   readonly byModel: readonly ModelUsage[]
+  /** Where it has one: what is left, and what is reserved for children that are at work. */
+  readonly budget?: { readonly left: Budget; readonly reserved: Budget }
 }
 
 export interface Thread extends ThreadSchedules {
@@ -172,8 +176,8 @@ export function missing(id: string): never {
 }
 
 async function readUsage(backend: Backend, id: string): Promise<ThreadUsage> {
-  const { usage: own, usageBelow, byModel } = (await wake(backend, id)).state
-  return { own, subtree: addUsage(own, usageBelow), byModel: byModel.toSorted((a, b) => (a.model < b.model ? -1 : 1)) }
+  const { usage: own, usageBelow, byModel, purse } = (await wake(backend, id)).state
+  return { own, subtree: addUsage(own, usageBelow), byModel: byModel.toSorted((a, b) => (a.model < b.model ? -1 : 1)), ...(purse && { budget: { left: toBudget(purse.left), reserved: toBudget(purse.reserved) } }) }
 }
 
 async function readMessages(backend: Backend, id: string, page: Parameters<Thread['messages']>[0] = {}): Promise<readonly Message[]> {
