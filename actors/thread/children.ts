@@ -46,7 +46,7 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
   return index === undefined ? undefined : calling(state, index)
 }
 
-/** PS3 */
+/** PUR3 */
 function calling(state: ThreadState, index: number): Fact | undefined {
   const { step, slots } = state
   const call = slots.items[index]?.call.child
