@@ -18,7 +18,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '09-front-desk'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '10-front-desk'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -172,8 +172,8 @@ test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a termin
   expect(stdout).toContain('swarm: 25 done, 0 in line')
 })
 
-test('09-front-desk: a prompt sorts, agents take over with the whole history', async () => {
-  expect(await printed(join(examples, '09-front-desk/main.ts'))).toMatch(new RegExp(`^${frontDesk.replaceAll(/[.*+?^$(){}|[\]\\]/g, '\\$&').replace('<key>', '[\\w-]{6}')}$`))
+test('10-front-desk: a prompt sorts, agents take over with the whole history', async () => {
+  expect(await printed(join(examples, '10-front-desk/main.ts'))).toMatch(new RegExp(`^${frontDesk.replaceAll(/[.*+?^$(){}|[\]\\]/g, '\\$&').replace('<key>', '[\\w-]{6}')}$`))
 })
 
 const frontDesk = `customer: The lamp of order 17 is broken.

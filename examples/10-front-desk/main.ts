@@ -1,7 +1,7 @@
 /**
  * One customer, one thread, three agents: each takes over from the one before, with all that was said.
  *
- *   npx tsx examples/09-front-desk/main.ts
+ *   npx tsx examples/10-front-desk/main.ts
  */
 import { createSkein, memory } from 'skein'
 import type { Run } from 'skein'
