@@ -11,7 +11,7 @@ export { nats } from './backend/nats/nats.js'
 export { SkeinError, failureGroup, isSkeinError } from './core/failure.js'
 export { fromAiSdk } from './models/ai-sdk.js'
 
-export type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, PromptPart, SubagentTool, SubpromptTool, ToolDefinition, ToolState, Variable } from './agent/define.js'
+export type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, PromptPart, Side, SubagentTool, SubpromptTool, ToolDefinition, ToolState, Variable } from './agent/define.js'
 export type { ToolMetadata } from './agent/effect.js'
 export type { InferPromptInput, InferPromptOutput, InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from './agent/infer.js'
 export type { ToolKind } from './agent/tool-kind.js'

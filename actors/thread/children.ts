@@ -83,6 +83,7 @@ export function childCalled(state: ThreadState, { index, refused, grant, at }: C
   const known = children.get(call.reference)
   const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
   if (!known) children.set(call.reference, child)
+  if (slots.side) child.side = slots.side
   if (call.files === 'fork') slot.base = freezeTree(state.files)
   if (child.busy === 0) state.working++
   child.busy++
@@ -126,7 +127,7 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
     const here = outcome.ok ? answerHere(state, { value: outcome.value, ...(attachments && { attachments }), ...(note !== undefined && { note }) }, state.updatedAt) : undefined
     const said = outcome.ok ? [resultText(here?.value ?? outcome.value), ...(here?.below ?? [])].join('\n\n') : failureText(outcome.failure)
     const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
-    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${reference}] ${said}`, at: state.updatedAt, silent: true, ...files }, delivery: 'steer' })
+    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${reference}] ${said}`, at: state.updatedAt, silent: true, ...files, ...(child.side && { to: child.side }) }, delivery: 'steer' })
   }
   return 'noted'
 }

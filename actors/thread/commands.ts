@@ -25,6 +25,7 @@ import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
 import { answerFiles, dueReport } from './reports.js'
+import { firstSide, isFinal, stepsOf } from './session.js'
 import { headOf } from './slots.js'
 import type { Held, Slot } from './slots.js'
 import { dueAccount } from './spending.js'
@@ -44,6 +45,8 @@ export interface Moment {
   readonly maxSteps?: number
   /** Undefined where nothing that is defined needs a variable. */
   readonly needs?: Needs
+  /** The thread's agent has two sides: a session begins with the turn. */
+  readonly session?: { readonly maxTurns: number }
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
   readonly mayBegin: boolean
   /** Effects that may be under way at once: an intent is recorded only for one that can start. Default: any number. */
@@ -86,7 +89,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'resume':
       if (!isOver(state) && state.place.gate === 'paused') return { facts: [{ type: 'thread.resumed' }] }
       // A failed turn is tried again from where it stood.
-      if (state.place.work === 'failed') return { facts: [turnStarted(id, moment)] }
+      if (state.place.work === 'failed') return { facts: [turnStarted(state, id, moment)] }
       return unchanged(state)
     case 'terminate':
       if (state.place.work === 'terminated') return unchanged(state)
@@ -235,11 +238,12 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
-  if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && turn.stop !== 'max_steps') {
-    const last = turn.steps + 1 >= (moment.maxSteps ?? Infinity)
-    return { type: 'calls.made', step: state.step + 1, calls: withinLimit(state, state.queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }) }
+  if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && !isFinal(turn)) {
+    const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
+    const side = turn.session && (state.queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)
+    return { type: 'calls.made', step: state.step + 1, calls: withinLimit(state, state.queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...(side && { side }) }
   }
-  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...answerFiles(turn) })
+  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...turn.cameTo, ...answerFiles(turn) })
 }
 
 /** A child that does not stay ends with its answer. */
@@ -247,11 +251,12 @@ function leave({ child, lastTurn, owed }: ThreadState): Fact | undefined {
   return child && !child.lasting && lastTurn && owed.length === 0 ? { type: 'thread.ended' } : undefined
 }
 
-function nextTurn({ queue, queuedCalls }: ThreadState, moment: Moment): Fact | undefined {
+function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
+  const { queue, queuedCalls } = state
   const next = queue.find(({ delivery }) => delivery !== 'store')
-  if (next) return turnStarted(next.message.id, moment)
+  if (next) return turnStarted(state, next.message.id, moment)
   const [queued] = queuedCalls
-  return queued && turnStarted(queued.run, moment)
+  return queued && turnStarted(state, queued.run, moment)
 }
 
 /** What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first (T10). */
@@ -303,6 +308,6 @@ function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
   return { type: 'turn.ended', run, ...end }
 }
 
-function turnStarted(run: string, { now, maxWallClockMs, limits }: Moment): Fact {
-  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...(limits && { limits }) }
+function turnStarted(state: ThreadState, run: string, { now, maxWallClockMs, limits, session }: Moment): Fact {
+  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...(limits && { limits }), ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }) }
 }

@@ -31,11 +31,12 @@ export function settled(state: ThreadState, record: CallSettled & { readonly at:
 
 function keep(state: ThreadState, { changes, queued, messages, attached, told }: Landed, { step, index }: CallSettled): void {
   if (changes) change(state, changes, state.stepAt)
-  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0 })
+  const { side } = state.slots
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...(side && { side }) })
   if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
   for (const saying of told ?? []) state.untold.push(saying)
   messages?.forEach(({ text, silent }, number) => {
-    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }) }
+    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }), ...(side && { to: side }) }
     state.queue.push({ message, delivery: 'steer' })
   })
 }

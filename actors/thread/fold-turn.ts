@@ -9,20 +9,21 @@ import { cutOff } from './denied.js'
 import { detailOf, stopAtLimit } from './limits.js'
 import { isCounted, pay } from './purse.js'
 import { read, takeResults } from './results.js'
+import { createSession, endSide, isFor } from './session.js'
 import { closeRest, createSlots } from './slots.js'
 import { spend } from './spending.js'
-import type { QueuedCall, ThreadState } from './state.js'
+import type { QueuedCall, ThreadState, Turn } from './state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
 const interrupted: ReadonlySet<StopReason> = new Set(['cancelled', 'failed', 'deadline', 'terminated'])
 
 export function startTurn(state: ThreadState, record: TurnStarted & { readonly at: number }): boolean {
-  const { run, at, deadlineAt, limits } = record
+  const { run, at, deadlineAt, limits, session } = record
   const own = state.queue.findIndex(({ message }) => message.id === run)
   const { transcript, lastTurn } = state
   // A turn that failed is tried again from where it began.
   const from = own === -1 && state.place.work === 'failed' && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
-  state.turn = { run, startedAt: at, deadlineAt, from, steps: 0, usage: noUsage, calls: 0, limits, stop: undefined, detail: undefined, tally: undefined, attachments: undefined, text: '', output: undefined, given: undefined }
+  state.turn = { run, startedAt: at, deadlineAt, from, steps: 0, usage: noUsage, calls: 0, limits, stop: undefined, detail: undefined, tally: undefined, attachments: undefined, session: session && createSession(session), text: '', cameTo: undefined, output: undefined, given: undefined }
   for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
   stopAtLimit(state)
   return true
@@ -31,20 +32,20 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
 export function reply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
-  const { step, text, reasoning, calls, usage, at, stop } = record
+  const { step, text, reasoning, calls, usage, at, side, label } = record
   state.step = step
   state.stepAt = at
   turn.steps++
+  if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
   turn.calls += calls.filter(isCounted).length
-  if (text !== '') turn.text = text
+  if (text !== '') {
+    turn.text = text
+    turn.cameTo = undefined
+  }
   const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
   if (given !== undefined) turn.output = given
   for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
-  const ends = stop ?? endOf(record, state)
-  if (ends) turn.stop = ends
-  const detail = ends && detailOf(turn, ends)
-  if (detail !== undefined) turn.detail = detail
   spend(state, record)
   state.transcript.items.push({
     id: `step_${step}`,
@@ -53,33 +54,41 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
     at,
     ...(reasoning !== undefined && { reasoning }),
     ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
+    ...(side && { side }),
+    ...(label !== undefined && { label }),
   })
-  state.slots = createSlots(calls, at)
+  end(turn, record, state)
+  state.slots = createSlots(calls, at, record)
   takeResults(state, at)
   return true
 }
 
 /** A step that no model asked for. */
-export function makeCalls(state: ThreadState, { step, calls, at, stop }: CallsMade & { readonly at: number }): boolean {
+export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: CallsMade & { readonly at: number }): boolean {
   if (!state.turn || step !== state.step + 1) return false
   state.step = step
   state.stepAt = at
   state.turn.steps++
   state.turn.calls += calls.filter(isCounted).length
   pay(state, calls)
+  if (state.turn.session && state.turn.session.side === side) state.turn.session.steps++
   state.turn.stop = stop
   state.turn.detail = undefined
   state.queuedCalls = []
-  state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) })
-  state.slots = createSlots(calls, at)
+  state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })), ...(side && { side }) })
+  state.slots = createSlots(calls, at, { ...(side && { side }) })
   takeResults(state, at)
   return true
 }
 
-/** A reply without calls is the last of its turn, unless someone has said something meanwhile. */
-function endOf({ calls, text }: ModelReplied, { queue }: ThreadState): StopReason | undefined {
-  if (calls.length > 0 || queue.some(({ delivery }) => delivery === 'steer')) return undefined
-  return text === '' ? 'empty_reply' : 'completed'
+/** A reply without calls is the last of its side's turn, unless someone has said something to it meanwhile. */
+function end(turn: Turn, { calls, text, stop, goesOn }: ModelReplied, { queue }: ThreadState): void {
+  if (stop) {
+    turn.stop = stop
+    turn.detail = detailOf(turn, stop)
+  } else if (calls.length > 0 || queue.some(({ delivery, message }) => delivery === 'steer' && isFor(message, turn.session))) return
+  else if (text === '') turn.stop = 'empty_reply'
+  else if (!goesOn) endSide(turn)
 }
 
 /** An agent may be called `constructor`. */
@@ -91,11 +100,11 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   if (state.turn?.run !== record.run) return false
   abandon(state, state.slots)
   closeRest(state.slots, cutOff(record))
-  takeResults(state, record.at)
+  takeResults(state, record.at, true)
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
-  const { text, output, given, from } = state.turn
+  const { text, output, given, from, session } = state.turn
   const { run, reason, failure, detail, attachments } = record
-  state.lastTurn = { run, from, reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(failure && { failure }), ...(detail !== undefined && { detail }), ...(attachments && { attachments }) }
+  state.lastTurn = { run, from, reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(failure && { failure }), ...(detail !== undefined && { detail }), ...(attachments && { attachments }), ...(session && { side: session.side }) }
   state.turn = undefined
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
   state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))

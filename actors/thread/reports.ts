@@ -51,7 +51,7 @@ function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
   const { reason, text, output, failure: failed, detail } = ended
   // What tools queued is the last that it does.
   if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps')) return promptResult(ended, gives)
-  if (reason === 'completed' || reason === 'empty_reply') return { ok: true, value: output ?? text }
+  if (reason === 'completed' || reason === 'empty_reply' || reason === 'session_stopped') return { ok: true, value: output ?? text }
   const why = failure('CHILD_FAILED', `it did not finish: ${reason}${because(failed?.message ?? detail)}${text === '' ? '' : `. It last said: ${text}`}`)
   return { ok: false, failure: failed ? { ...why, cause: failed } : why }
 }
@@ -102,7 +102,7 @@ export function childTold(state: ThreadState, { reference, child: id, words, num
     if ('status' in word) child.says = word.status
     else {
       const { text, attachments } = attached(state, { text: `[${reference}] ${word.text}`, at: state.updatedAt, ...(word.attachments && { files: word.attachments }) })
-      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...(attachments && { attachments }) }, delivery: 'steer' })
+      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...(attachments && { attachments }), ...(child.side && { to: child.side }) }, delivery: 'steer' })
     }
   })
   return true

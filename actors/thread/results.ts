@@ -3,15 +3,16 @@
  */
 import type { Outcome } from '../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message, SideName } from '../../src/core/message.js'
 import { answerHere } from './attach.js'
 import { stopAtLimit } from './limits.js'
+import { conclude, isFor } from './session.js'
 import { drain } from './slots.js'
 import type { Slot } from './slots.js'
 import type { ThreadState } from './state.js'
 
-/** Moves finished results into the transcript; between two steps also what arrived meanwhile. */
-export function takeResults(state: ThreadState, at: number): void {
+/** Moves finished results into the transcript; between two steps also what arrived meanwhile. `cutOff`: the turn has ended before its calls. */
+export function takeResults(state: ThreadState, at: number, cutOff = false): void {
   const { slots, step } = state
   drain(slots, (slot, index, landed) => {
     const { outcome, ...here } = broughtHere(state, slot, landed)
@@ -20,11 +21,12 @@ export function takeResults(state: ThreadState, at: number): void {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
       state.archived++
     }
-    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at, ...here }))
+    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at, ...here, ...(slots.side && { side: slots.side }) }))
   })
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
   state.envOfStep = undefined // VE1
+  if (!cutOff) conclude(state, at)
   stopAtLimit(state)
   takeQueued(state)
 }
@@ -45,12 +47,13 @@ interface Result {
   readonly step: number
   readonly index: number
   readonly at: number
+  readonly side?: SideName
   /** What the model reads below it. */
   readonly below?: readonly string[]
   readonly attachments?: readonly string[]
 }
 
-export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, below = given?.note === undefined ? nothing : [given.note], attachments }: Result): Message {
+export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, side, below = given?.note === undefined ? nothing : [given.note], attachments }: Result): Message {
   const named = given?.reference !== undefined && outcome.ok ? [`[reference: ${given.reference}]`] : nothing
   const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
   const said = below.length + named.length === 0 ? result : [result, ...below, ...named].join('\n\n')
@@ -60,6 +63,7 @@ export function resultMessage({ call, text, verdict, edited, given }: Slot, outc
     call: callId(step, index),
     tool: call.tool,
     at,
+    ...(side && { side }),
     text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
     ...(attachments && { attachments }),
     ...(!outcome.ok && { failed: outcome.failure }),
@@ -78,8 +82,8 @@ function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {
-    // Nobody would answer in a turn that is about to end.
-    if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && state.turn?.stop)) rest.push(queued)
+    // Nobody would answer in a turn that is about to end; and each side is spoken to in its turn (DU3).
+    if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))) rest.push(queued)
     else read(state, queued.message)
   }
   state.queue = rest

@@ -9,6 +9,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
 import type { Json } from '../../src/core/json.js'
+import type { SideName } from '../../src/core/message.js'
 import type { FrozenTree } from '../../src/core/tree.js'
 
 export interface Slot {
@@ -78,12 +79,29 @@ export interface Slots {
   readonly deadlines: boolean
   /** The agent that takes over when all are answered. */
   readonly handoff?: string
+  /** Some call may decide about the turn, and has not yet. */
+  decides: boolean
+  /** Of the reply that asked for the calls: its text where one decides, and who speaks. */
+  readonly said: string
+  readonly side?: SideName
+  readonly label?: string
 }
 
-export function createSlots(calls: readonly RecordedCall[], at = 0): Slots {
+/** Where the calls come from. */
+export interface AskedBy {
+  readonly text?: string
+  readonly side?: SideName
+  readonly label?: string
+}
+
+export function createSlots(calls: readonly RecordedCall[], at = 0, { text = '', side, label }: AskedBy = {}): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
-  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), ...(handoff !== undefined && { handoff }) }
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), decides: false, said: '', ...(handoff !== undefined && { handoff }), ...(side && { side }), ...(label !== undefined && { label }) }
   for (const call of calls) {
+    if (call.session) {
+      slots.decides = true
+      slots.said = text
+    }
     if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
     else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))
     else {
@@ -115,7 +133,8 @@ function heldAt(why: Hold, at: number): Held {
 
 /** The same call with other args. */
 export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
-  slot.call = call
+  const { session } = slot.call
+  slot.call = session ? { ...call, session } : call
   slot.edited = true
   if (needsOrder(call)) slots.ordered = true
 }

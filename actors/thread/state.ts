@@ -10,7 +10,7 @@
  */
 import type { Outcome } from '../../src/core/effect.js'
 import type { Amounts } from '../../src/core/budget.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message, SideName } from '../../src/core/message.js'
 import type { Delivery, Gives, RecordedCall, ReplyTo, Saying, StopReason } from '../../src/core/record.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
@@ -24,6 +24,7 @@ import { placeAt } from './place.js'
 import type { Place } from './place.js'
 import type { Purse } from './purse.js'
 import type { Tally } from './policy.js'
+import type { CameTo, Session } from './session.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
 
@@ -48,8 +49,12 @@ export interface Turn {
   tally: Tally | undefined
   /** Files that go with the answer. */
   attachments: readonly string[] | undefined
+  /** Where two sides speak by turns. */
+  session: Session | undefined
   /** What the agent said last, and the output that it gave. */
   text: string
+  /** Where the last of it was not a reply's text. */
+  cameTo: CameTo | undefined
   output: Json | undefined
   /** What its calls gave, where that is asked for (`Gives`). */
   given: Given[] | undefined
@@ -73,6 +78,8 @@ export interface EndedTurn {
   /** Why someone ended it. */
   readonly detail?: string
   readonly attachments?: readonly string[]
+  /** The side that was to speak next. */
+  readonly side?: SideName
 }
 
 /** A child as its parent knows it. */
@@ -83,6 +90,8 @@ export interface Child {
   readonly lasting: boolean
   /** Names that it does not inherit. */
   readonly scoped?: readonly string[]
+  /** The side that called it last, where there are two. */
+  side?: SideName
   /** Messages that it has not reported on. */
   busy: number
   over?: true
@@ -112,6 +121,8 @@ export interface QueuedCall {
   readonly run: string
   /** Not before this step: the model is speaking. */
   readonly notBefore: number
+  /** Whose call it is, where there are two sides. */
+  readonly side?: SideName
   /** The command that asked for it, or the schedule: it is made in a turn of its own if this one ends first. */
   readonly by?: string
   /** Its time had come: no cancel of the turn that it happens to join takes it away. */

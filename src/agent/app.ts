@@ -12,6 +12,7 @@ import { SkeinError, toFailure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
+import { checkAgent, checkSides } from './agent-checks.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
 import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
@@ -93,6 +94,7 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
   mistakes.push(...checkShown(app, (name) => keeperOf(app, name)))
   for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
+  for (const agent of app.agents.values()) mistakes.push(...checkSides(agent, app).map((text): Mistake => ({ code: 'UNKNOWN_TOOL', definition: agent, text: `${titleOf(agent)} ${text}` })))
   if (mistakes.length > 0) throw refusal(mistakes, { source, files })
   return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...(module !== undefined && { module }) }
 }
@@ -120,8 +122,8 @@ function stand(app: Filling, definition: Definition): readonly Mistake[] {
   const shelf: Map<string, Definition> = app[`${definition.kind}s`]
   shelf.set(definition.name, definition)
   if (definition.kind === 'prompt' && definition.exposeAsTool) app.agents.set(agentOfPrompt(definition.name).name, agentOfPrompt(definition.name))
-  const shape = definition.kind === 'tool' ? checkShape(definition).map((text) => mistake(definition, text)) : []
-  return [...shape, ...describe(app, definition)]
+  const shape = definition.kind === 'tool' ? checkShape(definition) : definition.kind === 'agent' ? checkAgent(definition) : []
+  return [...shape.map((text) => mistake(definition, text)), ...describe(app, definition)]
 }
 
 function titleOf({ kind, name }: Definition): string {

@@ -46,6 +46,12 @@ export function checkCalled({ named, relations }: Called, known: Known): readonl
 
 type Callable = AgentDefinition | PromptDefinition
 
+const sideB = z.object({ receives_messages: z.literal('side_b') })
+
+function isDual(each: Callable): boolean {
+  return each.kind === 'agent' && each.type === 'dual_ai'
+}
+
 function callable({ definitions }: Known, name: string): readonly Callable[] {
   return definitions.filter((each): each is Callable => (each.kind === 'agent' || each.kind === 'prompt') && each.name === name)
 }
@@ -57,6 +63,7 @@ function exposed({ definitions }: Known): readonly string[] {
 function checkName(name: string, known: Known): readonly Told[] {
   if (known.tools.includes(name) || known.claimed.has(name)) return []
   const found = callable(known, name)
+  if (found.some(isDual)) return [{ code: 'BAD_OPTION', text: `names the agent "${name}" alone, which would hand the thread over to it, and two sides cannot take it; call it as { name: '${name}' }` }]
   if (found.some(({ exposeAsTool }) => exposeAsTool)) return []
   const [first] = found
   if (first) return [{ code: 'UNKNOWN_TOOL', text: `names the ${first.kind} "${name}" among its tools, which does not say exposeAsTool: true` }]
@@ -74,6 +81,7 @@ function checkRelation(given: Relation, known: Known): readonly Told[] {
   const strange = (meant.kind === 'prompt' ? ofAgents : ofPrompts).filter((field) => given[field] !== undefined)
   if (strange.length > 0) return say(`gives ${strange.join(', ')} to "${name}", which is ${meant.kind === 'prompt' ? 'a prompt' : 'an agent'}`)
   if (meant.kind === 'prompt') return checkInput(given, meant)
+  if (!isDual(meant) && sideB.safeParse(resumable).success) return say(`speaks to side B of the agent "${name}" (receives_messages: 'side_b'), and that is a person: it must be of type 'dual_ai'`)
   if (files === 'fork' && (resumable || blocking === false)) return say(`gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and not resumable`)
   const prompt = known.definitions.find((each): each is PromptDefinition => each.kind === 'prompt' && each.name === meant.sideA?.prompt)
   return prompt ? checkInput(given, { ...prompt, name }) : []

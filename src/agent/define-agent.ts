@@ -124,18 +124,38 @@ export interface ModelDefinition extends ModelChoice {
   readonly name: string
 }
 
-export interface Side {
-  readonly prompt: string
-  readonly label?: string
-  /** Model replies in one turn before it is stopped with `max_steps`. Default 100. */
-  readonly maxSteps?: number
+/** A tool whose success means something for the session; properties are looked for in its result, then in its args. */
+export interface SessionTool {
+  readonly name: string
+  /** What is said with it. Default: the text of the reply that called it, or else its whole result. */
+  readonly messageProperty?: string
+  /** Paths of files that go with it. */
+  readonly attachmentsProperty?: string
 }
 
-export interface Agent {
+export interface Side {
+  readonly prompt: string
+  /** What people call it. */
+  readonly label?: string
+  /** Default true: a reply without calls ends its turn. Else only one of the tools below does. */
+  readonly stopOnResponse?: boolean
+  /** A tool whose success ends its turn. */
+  readonly stopTool?: string
+  /** The property of that tool's result (or args) that the other side reads. Default: as of `messageProperty`. */
+  readonly stopToolResponseProperty?: string
+  /** Model replies in one turn before it is stopped with `max_steps`. Default 100. */
+  readonly maxSteps?: number
+  /** A tool whose success ends the session. */
+  readonly sessionStop?: string | SessionTool
+  /** A tool whose success ends the session as a failure. */
+  readonly sessionFail?: string | SessionTool
+  /** A tool whose success tells the parent how far it is. */
+  readonly sessionStatus?: string | SessionTool
+}
+
+interface AgentFields {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
-  /** Side A is the model, side B a person. */
-  readonly type: 'ai_human'
   readonly sideA: Side
   /** What must have a value before its model is asked. */
   readonly variables?: readonly Variable[]
@@ -149,7 +169,15 @@ export interface Agent {
   readonly toolDescription?: string
 }
 
-export interface AgentDefinition extends Agent {
-  readonly kind: 'agent'
-  readonly name: string
-}
+export type Agent =
+  /** Side A is a model, side B a person. */
+  | (AgentFields & { readonly type: 'ai_human' })
+  /** Both are models, and speak by turns. */
+  | (AgentFields & {
+      readonly type: 'dual_ai'
+      readonly sideB: Side
+      /** Turns of each side before the session is stopped with `max_session_turns`. Default 100. */
+      readonly maxSessionTurns?: number
+    })
+
+export type AgentDefinition = Agent & { readonly kind: 'agent'; readonly name: string }

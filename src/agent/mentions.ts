@@ -24,6 +24,7 @@ const included = z.array(z.unknown()).transform((list) => list.flatMap((item) =>
 /** NM1 */
 const readable = z.object({
   sideA: z.object({ prompt: z.string() }).optional().catch(undefined),
+  sideB: z.object({ prompt: z.string() }).optional().catch(undefined),
   model: z.string().optional().catch(undefined),
   tools: names,
   agents: relations,
@@ -71,8 +72,8 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
     claimed: new Set(claimed.filter(({ kind }) => kind === 'agent' || kind === 'prompt').map(({ name }) => name)),
     meant: new Map(lookalikes.map(({ name, says }) => [name, says])),
   }
-  for (const { definition, sideA } of of('agent')) {
-    if (sideA && !prompts.has(sideA.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', sideA.prompt, prompts)}`)
+  for (const { definition, sideA, sideB } of of('agent')) {
+    for (const side of [sideA, sideB]) if (side && !prompts.has(side.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', side.prompt, prompts)}`)
   }
   for (const { definition, model, tools: named = [], agents = [], toolChoice, includes = [] } of of('prompt')) {
     for (const name of includes) if (!prompts.has(name)) say('UNKNOWN_PROMPT', definition, `includes the prompt ${missing('prompt', name, prompts)}`)

@@ -59,6 +59,19 @@ const callable = z.strictObject({
 })
 
 const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('text'), content: z.string() }), z.strictObject({ type: z.literal('include'), prompt: z.string() }), z.strictObject({ type: z.literal('env'), property: variableName })])
+const property = z.string().min(1)
+const sessionTool = z.union([z.string(), z.strictObject({ name: z.string(), messageProperty: property.optional(), attachmentsProperty: property.optional() })], 'must be the name of a tool or { name, messageProperty?, attachmentsProperty? }')
+const side = z.strictObject({
+  prompt: z.string(),
+  label: z.string().min(1).optional(),
+  stopOnResponse: z.boolean().optional(),
+  stopTool: z.string().optional(),
+  stopToolResponseProperty: property.optional(),
+  maxSteps: z.number().int().positive().optional(),
+  sessionStop: sessionTool.optional(),
+  sessionFail: sessionTool.optional(),
+  sessionStatus: sessionTool.optional(),
+})
 
 const forms = {
   tool: z.strictObject({
@@ -124,8 +137,10 @@ const forms = {
   agent: z.strictObject({
     kind: z.literal('agent'),
     name,
-    type: z.literal('ai_human'),
-    sideA: z.strictObject({ prompt: z.string(), label: z.string().optional(), maxSteps: z.number().int().positive().optional() }),
+    type: z.enum(['ai_human', 'dual_ai']),
+    sideA: side,
+    sideB: side.optional(),
+    maxSessionTurns: z.number().int().positive().optional(),
     variables,
     env,
     exposeAsTool: z.boolean().optional(),

@@ -10,6 +10,7 @@ import type { Shelves } from './app.js'
 import type { AgentDefinition, PromptDefinition, ToolDefinition, Variable } from './define.js'
 import { agentOfPrompt, callablesOf } from './callable.js'
 import { withIncluded } from './prompt-parts.js'
+import { sidesOf } from './sides.js'
 
 type Defined = Pick<Shelves, 'agents' | 'prompts' | 'tools'>
 
@@ -49,8 +50,8 @@ export function textsOf(app: Pick<Shelves, 'prompts'>, agent: AgentDefinition): 
 }
 
 /** Prompts that speak in threads of the agent. */
-function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, { sideA }: AgentDefinition): readonly PromptDefinition[] {
-  return [sideA].flatMap(({ prompt }) => prompts.get(prompt) ?? [])
+function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
+  return sidesOf(agent).flatMap(({ prompt }) => prompts.get(prompt) ?? [])
 }
 
 function toolVariables({ tools }: Pick<Shelves, 'tools'>, name: string, seen = new Set<string>()): readonly Variable[] {

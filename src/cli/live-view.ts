@@ -15,6 +15,7 @@ import { createChildRows } from './child-rows.js'
 import { exitCode } from './exit.js'
 import { counted, harmless, oneLine, preview } from './format.js'
 import type { Output } from './output.js'
+import { speakerOf } from './speaker.js'
 import { exitOfTally, tallyLine } from './tally.js'
 import type { Tally } from './tally.js'
 import type { View } from './view.js'
@@ -148,6 +149,7 @@ function thinks(event: SkeinEvent, before: boolean): boolean {
 
 /** The text of the step that is being spoken, and how much of it is on the screen. */
 function createWords(out: Output) {
+  let speaker: string | undefined
   let said = ''
   let open = false
   const print = (text: string): void => {
@@ -160,6 +162,13 @@ function createWords(out: Output) {
     if (open) out.print('\n')
     open = false
     out.print(`${text}\n`)
+  }
+  /** Of two sides it is said who speaks, when that is another one. */
+  const introduce = (event: Pick<SkeinEvent & { readonly type: 'text.delta' }, 'side' | 'label'>): void => {
+    const who = speakerOf(event)
+    if (who === undefined || who === speaker) return
+    speaker = who
+    line(out.paint('bold', `${who}:`))
   }
   /** The text is now this much: the rest of it, or all of it anew (LV1). */
   const become = (text: string): void => {
@@ -177,6 +186,9 @@ function createWords(out: Output) {
     /** The last line of it may go on. */
     open: () => open,
     take(event: SkeinEvent): void {
+      if (event.type === 'turn.started') speaker = undefined
+      if (event.type === 'turn.ended' && event.text) line(harmless(event.text))
+      if ((event.type === 'text.delta' || event.type === 'model.replied') && event.side && event.text !== '') introduce(event)
       if (event.type === 'text.delta') become(said.slice(0, event.offset) + event.text)
       if (event.type === 'stream.reset') become(event.text)
       if (event.type !== 'model.replied') return

@@ -9,6 +9,7 @@ import type { Output } from './output.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { atLeastOne } from './ps.js'
+import { speakerOf } from './speaker.js'
 import { withClient } from './store.js'
 
 interface Options {
@@ -62,8 +63,9 @@ function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (r
   return [...(budget ? [['budget', amounts(budget)]] : []), ...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${harmless(model)}: ${spent(usage)}`]) : [])]
 }
 
-function written({ paint }: Output, { role, text, at, calls = [], tool, failed, fromCache }: Message): string {
-  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${tool ?? 'tool'}` : role
+function written({ paint }: Output, message: Message): string {
+  const { role, text, at, calls = [], tool, failed, fromCache } = message
+  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${tool ?? 'tool'}` : (speakerOf(message) ?? role)
   const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
   const body = role === 'tool' ? preview(text, 2_000) : harmless(text).trimEnd()
   const asked = calls.map((call) => `${paint('dim', '→')} ${call.tool} ${paint('dim', preview(call.args, 500))}\n`).join('')

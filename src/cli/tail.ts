@@ -10,6 +10,7 @@ import { clockTime, failureLine, preview } from './format.js'
 import type { Output } from './output.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
+import { speakerOf } from './speaker.js'
 import { withClient } from './store.js'
 
 interface Options {
@@ -66,7 +67,7 @@ function details(event: SkeinEvent): string {
     case 'message.received':
       return `${event.role}: ${preview(event.text, 2_000)}`
     case 'model.replied':
-      return `step ${event.step}: ${preview(event.text, 2_000)}`
+      return `step ${event.step}${speakerOf(event) === undefined ? '' : `, ${speakerOf(event)}`}: ${preview(event.text, 2_000)}`
     case 'calls.made':
       return `step ${event.step}, without the model`
     case 'call.queued':
@@ -78,7 +79,7 @@ function details(event: SkeinEvent): string {
     case 'thread.changed':
       return changed(event.changes)
     case 'turn.ended':
-      return [event.reason, event.detail, event.failure && failureLine(event.failure)].filter(Boolean).join(' · ')
+      return [event.reason, event.detail, event.failure && failureLine(event.failure), event.text !== undefined && preview(event.text, 2_000)].filter(Boolean).join(' · ')
     case 'thread.paused':
     case 'thread.terminated':
       return event.reason ?? ''

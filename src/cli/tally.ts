@@ -49,8 +49,8 @@ function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> 
     return { text: event.text || text, steps: steps + 1, usage: sum }
   }
   if (event.type === 'turn.ended') {
-    const { run, reason, detail, failure } = event
-    return { run, stopReason: reason, ...(detail && { detail }), ...(failure && { failure }) }
+    const { run, reason, detail, failure, text: told = text } = event
+    return { run, text: told, stopReason: reason, ...(detail && { detail }), ...(failure && { failure }) }
   }
   if (event.type === 'calls.made') return { steps: steps + 1 }
   if (event.type === 'turn.started') return { run: event.run }

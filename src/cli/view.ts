@@ -2,7 +2,8 @@
  * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events for programs, whole lines for
  * pipes and logs, and a live view for a terminal (live-view.ts).
  *
- * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr.
+ * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two sides it
+ *     says whose words they are.
  * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it is noise.
  * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are for its
  *     parent.
@@ -16,6 +17,7 @@ import { createFamily } from './family.js'
 import { harmless, oneLine } from './format.js'
 import { createLiveView } from './live-view.js'
 import type { Output } from './output.js'
+import { speakerOf } from './speaker.js'
 import { exitOfTally, tallyLine } from './tally.js'
 import type { Tally } from './tally.js'
 
@@ -45,13 +47,19 @@ function createPlainView(out: Output, thread: string): View {
   const family = createFamily()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
   const whose = ({ path }: SkeinEvent): string => path.slice(path.indexOf(thread) + 1).map((id) => `${family.label(id)} › `).join('')
+  const say = (event: SkeinEvent): void => {
+    // What a turn came to by a call stands in no reply.
+    if ((event.type !== 'model.replied' && event.type !== 'turn.ended') || !event.text) return
+    const who = event.type === 'model.replied' && event.side ? `${speakerOf(event)}: ` : ''
+    out.print(`${who}${harmless(event.text).replace(/\n*$/, '')}\n`)
+  }
   return {
     take(event) {
       const own = event.thread === thread
       const known = calls.get(event.thread) ?? createCalls()
       calls.set(event.thread, known)
       family.take(event)
-      if (own && event.type === 'model.replied' && event.text !== '') out.print(`${harmless(event.text).replace(/\n*$/, '')}\n`)
+      if (own) say(event)
       if (event.type === 'tool.log') out.note(`· ${whose(event)}${event.tool}: ${oneLine(event.text, 2_000)}`)
       for (const news of known.take(event)) {
         if (!own && !news.call.child && !people.has(news.state)) continue

@@ -8,6 +8,7 @@
 import type { Changes } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Json } from './json.js'
+import type { SideName } from './message.js'
 import type { Fact, ModelReplied } from './record.js'
 
 interface Place {
@@ -52,6 +53,9 @@ interface DeltaPlace {
   readonly run: string
   readonly step: number
   readonly attempt: number
+  /** Of a model's words: who speaks, where there are two sides or a label. */
+  readonly side?: SideName
+  readonly label?: string
 }
 
 /** Which call says it, and the how-manieth thing it says. */

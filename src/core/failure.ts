@@ -60,7 +60,7 @@ const codes = {
   /** Skein has tried, and it may go well later. */
   later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED'],
   /** Ends the turn; the parent or the user decides. */
-  turn: ['CANCELLED', 'MODEL_REJECTED', 'CHILD_FAILED', 'BUDGET_SPENT'],
+  turn: ['CANCELLED', 'MODEL_REJECTED', 'CHILD_FAILED', 'SESSION_FAILED', 'BUDGET_SPENT'],
   /** The operator must look at the store. */
   operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'SECRET_UNREADABLE', 'THREAD_PARKED'],
   /** A bug in Skein. */

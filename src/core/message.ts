@@ -8,6 +8,9 @@
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
 
+/** One of the two that speak in a thread of a `dual_ai` agent. */
+export type SideName = 'a' | 'b'
+
 export type Role = 'user' | 'assistant' | 'tool' | 'system'
 
 export interface Call {
@@ -31,6 +34,12 @@ export interface Message {
   readonly failed?: Failure
   /** The result of an equal call of the same run. */
   readonly fromCache?: true
+  /** Of a thread with two sides: whose words, call or result it is. Without: it came from outside. */
+  readonly side?: SideName
+  /** What people call the side that said it. */
+  readonly label?: string
+  /** Only this side reads it. */
+  readonly to?: SideName
   /** Paths of files that came with it. */
   readonly attachments?: readonly string[]
   /** The model sees it, lists hide it. */

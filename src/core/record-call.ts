@@ -5,7 +5,9 @@ import type { Changes, Reads } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { SideName } from './message.js'
 import type { ChildCall, Saying } from './record-child.js'
+import type { SessionRole } from './session.js'
 
 export type StopReason =
   | 'completed'
@@ -15,6 +17,9 @@ export type StopReason =
   | 'max_tokens'
   | 'max_cost'
   | 'budget_spent'
+  | 'max_session_turns'
+  | 'session_stopped'
+  | 'session_failed'
   | 'deadline'
   | 'cancelled'
   | 'failed'
@@ -69,6 +74,8 @@ export interface RecordedCall {
   readonly asks?: 'children'
   /** The agent that has the thread when the calls of this step are answered. */
   readonly handoff?: string
+  /** What its success means for the turn. */
+  readonly session?: SessionRole
 }
 
 /** The intent of a call with a side effect: durable before its body starts. Its receipt is `call.returned`. */
@@ -193,4 +200,6 @@ export interface CallsMade {
   readonly step: number
   readonly calls: readonly RecordedCall[]
   readonly stop?: StopReason
+  /** Whose calls they are, where there are two sides. */
+  readonly side?: SideName
 }

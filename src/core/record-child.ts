@@ -40,6 +40,8 @@ export interface ChildCall {
   readonly gives?: Gives
   /** Names that it does not inherit. */
   readonly scoped?: readonly string[]
+  /** The side of the child that answers it. Default `a`. */
+  readonly side?: 'b'
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
   /** What it may spend. */

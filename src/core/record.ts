@@ -12,6 +12,7 @@ import type { Amounts } from './budget.js'
 import type { Changes } from './change.js'
 import type { Env } from './env.js'
 import type { Failure } from './failure.js'
+import type { SideName } from './message.js'
 import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
 import type { ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent } from './record-child.js'
 import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
@@ -68,6 +69,8 @@ export interface TurnStarted {
   readonly deadlineAt?: number
   /** What it may spend. */
   readonly limits?: Amounts
+  /** Two sides speak by turns: which is first, and after how many turns of each the session ends. */
+  readonly session?: { readonly side: SideName; readonly maxTurns: number }
 }
 
 export interface ModelReplied {
@@ -81,6 +84,12 @@ export interface ModelReplied {
   readonly finish: string
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
+  /** Decided by the agent's rules: a reply without calls does not end the turn. */
+  readonly goesOn?: true
+  /** Whose reply it is, where there are two sides. */
+  readonly side?: SideName
+  /** What people call whoever speaks. */
+  readonly label?: string
 }
 
 /** Files or values were changed from outside. */
@@ -95,6 +104,8 @@ export interface TurnEnded {
   readonly reason: StopReason
   readonly detail?: string
   readonly failure?: Failure
+  /** What the turn came to, where that is not the last text of a reply. */
+  readonly text?: string
   /** Files of this thread that go with the answer. */
   readonly attachments?: readonly string[]
 }

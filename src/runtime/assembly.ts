@@ -3,11 +3,12 @@
  * journal.
  */
 import { resultMessage } from '../../actors/thread/results.js'
+import { passedOn } from '../../actors/thread/session.js'
 import { begin, close, closeRest, createSlots, drain, edit, fill, release, settle, unbegin } from '../../actors/thread/slots.js'
 import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'
 import { callId, parseCallId } from '../core/message.js'
-import type { Message } from '../core/message.js'
+import type { Message, SideName } from '../core/message.js'
 import type { CallDecided, ChildCalled, ChildReported, RecordedCall } from '../core/record.js'
 import { started } from '../../actors/thread/children.js'
 import { cutOff, denied } from '../../actors/thread/denied.js'
@@ -43,18 +44,27 @@ function answerFor(slots: Slots, { call, outcome, tree, reference, note }: Child
   return true
 }
 
+/** When all calls are settled, once. */
+function* handedOver(slots: Slots, when: { readonly step: number; readonly at: number }): Generator<Message> {
+  if (slots.open > 0 || !slots.decides) return
+  slots.decides = false
+  const passed = passedOn(slots, when)
+  if (passed) yield passed
+}
+
 export function createAssembly() {
   let slots: Slots = createSlots([])
   let step = 0
   function* results(at: number): Generator<Message> {
     const ready: Message[] = []
-    drain(slots, (slot, index, outcome) => ready.push(resultMessage(slot, outcome, { step, index, at })))
+    drain(slots, (slot, index, outcome) => ready.push(resultMessage(slot, outcome, { step, index, at, ...(slots.side && { side: slots.side }) })))
     yield* ready
+    yield* handedOver(slots, { step, at })
   }
-  function* open(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string }): Generator<Message> {
-    const { calls, at, text, reasoning } = asked
+  function* open(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string; readonly side?: SideName; readonly label?: string }): Generator<Message> {
+    const { calls, at, text, reasoning, side, label } = asked
     step = asked.step
-    slots = createSlots(calls, at)
+    slots = createSlots(calls, at, asked)
     yield {
       id: `step_${step}`,
       role: 'assistant',
@@ -62,6 +72,8 @@ export function createAssembly() {
       at,
       ...(reasoning !== undefined && { reasoning }),
       ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
+      ...(side && { side }),
+      ...(label !== undefined && { label }),
     }
     yield* results(at)
   }
@@ -83,6 +95,7 @@ export function createAssembly() {
       case 'child.reported':
         return answerFor(slots, event)
       case 'turn.ended':
+        slots.decides = false
         closeRest(slots, cutOff(event))
         return true
       default:

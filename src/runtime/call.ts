@@ -94,7 +94,7 @@ function toLanded(means: Means, job: CallJob, { returned: given, slot, index }: 
   const redactor = means.envs.redactor(job.state)
   const returned = redactor ? maskReturned(redactor, given) : given
   const { contents, queued, outcome } = returned
-  const keep = job.definition?.retention === 'keep'
+  const keep = job.definition?.retention === 'keep' || slot.call.session?.message !== undefined
   if (!contents && !queued && !isLong(outcome, keep)) return landedOf(means, slot, { returned })
   return keepAll(means, job, { returned, slot, index, keep })
 }

@@ -6,6 +6,7 @@
  * EX2 Nothing that a model says is recorded or told with a secret in it (VZ2).
  */
 import type { Landing } from '../../actors/thread/commands.js'
+import { stepsOf } from '../../actors/thread/session.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { createCancel } from '../core/cancel.js'
@@ -13,6 +14,7 @@ import type { Clock } from '../core/clock.js'
 import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
+import type { SideName } from '../core/message.js'
 import type { Model } from '../models/port.js'
 import type { Blobs } from '../backend/port.js'
 import type { Pool } from '../pool/port.js'
@@ -35,7 +37,7 @@ export interface Means {
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
-  brief(agent: string): Brief
+  brief(agent: string, side?: SideName): Brief
   /** A promise only the first time. */
   model(brief: Brief): Model | Promise<Model>
 }
@@ -60,11 +62,12 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   const redactor = means.envs.redactor(state)
   const voice = new Voice(wanting, effect.step, { cancel, redactor })
   const speak = async (): Promise<Landing> => {
-    const brief = means.brief(state.agent)
+    const brief = means.brief(state.agent, state.turn?.session?.side)
+    voice.label = brief.side.label
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const known = means.model(brief)
     const model = known instanceof Promise ? await known : known
-    const stepsBefore = state.turn?.steps ?? 0
+    const stepsBefore = state.turn ? stepsOf(state.turn) : 0
     const given = await model.call(toRequest(brief, state, means.envs), voice)
     const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given
     voice.end()

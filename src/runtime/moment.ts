@@ -2,7 +2,7 @@
 import type { Moment } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Means } from './effects.js'
-import { maxStepsOf } from './request.js'
+import { rulesOf } from './request.js'
 
 export interface MomentOptions {
   readonly means: Means
@@ -12,7 +12,6 @@ export interface MomentOptions {
 }
 
 export function momentOf({ means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions, state: ThreadState, mayBegin: boolean): Moment {
-  const maxSteps = state.queuedCalls.length > 0 ? maxStepsOf(means.app.agents.get(state.agent)) : undefined
   const needs = means.envs.needs(state)
-  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...(maxSteps !== undefined && { maxSteps }), ...(needs && { needs }) }
+  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...rulesOf(means.app, state), ...(needs && { needs }) }
 }

@@ -170,6 +170,7 @@ function send(lasting: readonly Relation[], { state, limits }: Family, { tool, a
   return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...how(relation, limits) } }
 }
 
-function how({ blocking = true, resumable, budget }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'maxParallel' | 'budget'> {
-  return { blocking, lasting: Boolean(resumable), reports: (resumable || undefined)?.parentCommunication ?? 'implicit', maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }) }
+function how({ blocking = true, resumable, budget }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget'> {
+  const stays = resumable || undefined
+  return { blocking, lasting: Boolean(resumable), reports: stays?.parentCommunication ?? 'implicit', ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }), maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }) }
 }

@@ -6,18 +6,22 @@
  * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import { z } from 'zod'
-import type { Landing } from '../../actors/thread/commands.js'
+import type { Landing, Moment } from '../../actors/thread/commands.js'
 import { answerFiles } from '../../actors/thread/reports.js'
+import { stepsOf } from '../../actors/thread/session.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { App } from '../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
-import type { AgentDefinition, ModelDefinition, PromptDefinition, Variable } from '../agent/define.js'
+import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../agent/define.js'
 import { piecesOf } from '../agent/prompt-parts.js'
+import { sessionToolsOf, sideOf } from '../agent/sides.js'
 import { collect } from '../core/attachments.js'
 import { SkeinError, failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
+import type { SideName } from '../core/message.js'
 import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
+import type { SessionRole } from '../core/session.js'
 import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
@@ -34,12 +38,16 @@ import type { Relations } from './relations.js'
 import { windowOf } from './window.js'
 
 const defaultMaxSteps = 100
+const defaultSessionTurns = 100
 /** Reads what was cut. */
 const archiveTool = 'get_tool_response'
 
 /** All that an agent's definitions say about one step; made once per agent. */
 export interface Brief {
   readonly agent: AgentDefinition
+  readonly side: Side
+  /** Tools that mean something for the session, by name. */
+  readonly roles: ReadonlyMap<string, SessionRole>
   readonly prompt: PromptDefinition
   /** Of the prompt; where a variable stands, its value. */
   readonly text: readonly (string | Variable)[]
@@ -67,10 +75,12 @@ interface Response {
   readonly wrapped: boolean
 }
 
-export function createBrief(app: App, agentName: string): Brief {
+export function createBrief(app: App, agentName: string, sideName: SideName = 'a'): Brief {
   const agent = app.agents.get(agentName)
   if (!agent) throw new SkeinError('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`)
-  const prompt = app.prompts.get(agent.sideA.prompt)
+  const side = sideOf(agent, sideName)
+  if (!side) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} had a side B when this turn began, and has none any more; start another turn`)
+  const prompt = app.prompts.get(side.prompt)
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
@@ -84,6 +94,8 @@ export function createBrief(app: App, agentName: string): Brief {
   const tools = [...names.map(spec), ...relations.tools, ...promptTools.tools, ...handoffs.tools, ...(response ? [response.spec] : [])]
   return {
     agent,
+    side,
+    roles: new Map(sessionToolsOf(side).map(({ name, role }) => [name, role])),
     prompt,
     text: piecesOf(app, prompt),
     model,
@@ -113,7 +125,7 @@ export function toRequest(brief: Brief, state: ThreadState, envs: Envs): ModelRe
     messages: windowOf(state, brief.prompt),
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,
-    step: state.turn?.steps ?? 0,
+    step: state.turn ? stepsOf(state.turn) : 0,
     ...(toolChoice !== undefined ? { toolChoice } : brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}),
     ...(parallelToolCalls !== undefined && { parallelToolCalls }),
     ...(reasoning !== undefined && { reasoning }),
@@ -140,16 +152,29 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
     const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { index, ...call }) : undefined
     return child ?? recordPromptCall(brief.promptTools, family, { index, ...call }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
   }
-  const calls = reply.calls.map(record)
+  const calls = reply.calls.map((call, index) => withRole(brief, record(call, index), state.turn?.session !== undefined))
   const landing = (recorded: readonly RecordedCall[]): Landing => {
-    const answered = recorded.some((call) => call.tool === 'response' && call.answered !== undefined)
-    // The next step would be of the agent that takes over.
-    const last = recorded.length > 0 && stepsBefore + 1 >= maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to))
+    const answered = recorded.some((call) => call.tool === 'response' && call.answered !== undefined && !call.session)
     const empty = recorded.length === 0 && reply.text === ''
+    const goesOn = recorded.length === 0 && !empty && brief.side.stopOnResponse === false
+    const side = state.turn?.session?.side
+    // The next step would be of the agent that takes over.
+    const last = (recorded.length > 0 || goesOn) && stepsBefore + 1 >= maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
     const stop: StopReason | undefined = answered || (brief.once && !empty) ? 'completed' : brief.once ? 'empty_reply' : last ? 'max_steps' : undefined
-    return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }) }) }
+    return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }), ...(goesOn && { goesOn }), ...(side && { side }) }) }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
+}
+
+/** The final answer of a side is the end of its turn, not of the session. */
+const answeredBySide: SessionRole = { does: 'pass' }
+
+function withRole(brief: Pick<Brief, 'roles' | 'response'>, call: RecordedCall | Promise<RecordedCall>, dual: boolean): RecordedCall | Promise<RecordedCall> {
+  const { roles, response } = brief
+  if (roles.size === 0 && !(dual && response)) return call
+  if (call instanceof Promise) return call.then((recorded) => withRole(brief, recorded, dual))
+  const session = dual && call.tool === 'response' ? answeredBySide : roles.get(call.tool)
+  return session ? { ...call, session } : call
 }
 
 function isRecorded(call: RecordedCall | Promise<RecordedCall>): call is RecordedCall {
@@ -157,8 +182,17 @@ function isRecorded(call: RecordedCall | Promise<RecordedCall>): call is Recorde
 }
 
 /** An agent that took over may be gone with another version of the app. */
-export function maxStepsOf(agent: AgentDefinition | undefined): number {
-  return agent?.sideA.maxSteps ?? defaultMaxSteps
+function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 'a'): number {
+  return (agent && sideOf(agent, side)?.maxSteps) ?? defaultMaxSteps
+}
+
+/** What the agent's definition says of the step that begins now, or of the turn. */
+export function rulesOf({ agents }: App, { agent: name, queuedCalls, turn }: ThreadState): Pick<Moment, 'maxSteps' | 'session'> {
+  const agent = agents.get(name)
+  return {
+    ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),
+    ...(!turn && agent?.type === 'dual_ai' && { session: { maxTurns: agent.maxSessionTurns ?? defaultSessionTurns } }),
+  }
 }
 
 /** The last word of a turn in the form that its prompt asks for; what does not fit is told field by field (T12). */
@@ -178,9 +212,11 @@ interface Recorded {
   readonly reply: ModelReply
   readonly calls: readonly RecordedCall[]
   readonly stop?: StopReason
+  readonly goesOn?: boolean
+  readonly side?: SideName
 }
 
-function recordReply(app: App, brief: Brief, { step, reply, calls, stop }: Recorded): Omit<ModelReplied, 'type'> {
+function recordReply(app: App, brief: Brief, { step, reply, calls, stop, goesOn, side }: Recorded): Omit<ModelReplied, 'type'> {
   return {
     step,
     model: reply.model ?? brief.model.name,
@@ -190,6 +226,9 @@ function recordReply(app: App, brief: Brief, { step, reply, calls, stop }: Recor
     finish: reply.finish,
     ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
     ...(stop && { stop }),
+    ...(goesOn && { goesOn: true as const }),
+    ...(side && { side }),
+    ...(brief.side.label !== undefined && { label: brief.side.label }),
   }
 }
 

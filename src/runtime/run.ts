@@ -139,9 +139,10 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
     let steps = 0
     let active = false
     let output: Json | undefined
-    const end = (stopReason: StopReason, { failure: failed, detail, attachments }: Pick<TurnEnded, 'failure' | 'detail' | 'attachments'> = {}): void => {
+    const end = (stopReason: StopReason, told: Pick<TurnEnded, 'text' | 'failure' | 'detail' | 'attachments'> = {}): void => {
       stop()
-      resolve({ text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }), ...(attachments && { attachments }) })
+      const { failure: failed, detail, attachments } = told
+      resolve({ text: told.text ?? text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }), ...(attachments && { attachments }) })
     }
     const take = (record: ThreadRecord): void => {
       if (record.type === 'turn.started') active = record.run === run

@@ -193,9 +193,10 @@ type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'c
 
 function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()
-  const brief = (agent: string): Brief => {
-    const known = briefs.get(agent) ?? createBrief(app, agent)
-    briefs.set(agent, known)
+  const brief: Means['brief'] = (agent, side = 'a') => {
+    const key = `${side} ${agent}`
+    const known = briefs.get(key) ?? createBrief(app, agent, side)
+    briefs.set(key, known)
     return known
   }
   return { ...given, app, brief, model: createModels(app, given.clock, chance) }

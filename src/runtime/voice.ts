@@ -24,6 +24,8 @@ export class Voice implements ModelCallOptions {
   readonly #step: number
   readonly #cancel: Cancel
   readonly #redactor: Redactor | undefined
+  /** What people call whoever speaks. */
+  label: string | undefined
   #attempt = 1
   #said: TextStream
   #reasoned: TextStream
@@ -95,7 +97,8 @@ export class Voice implements ModelCallOptions {
 
   #place() {
     const { state } = this.#wanting
-    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt }
+    const side = state.turn?.session?.side
+    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt, ...(side && { side }), ...(this.label !== undefined && { label: this.label }) }
   }
 
   #say(piece: string): void {

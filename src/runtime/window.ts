@@ -1,6 +1,6 @@
 /**
  * What a prompt reads of the turns before this one (D5): all of it, or not what was said (`includeChat`), or not the calls and their
- * results (`includePastTools`). This turn it reads whole.
+ * results (`includePastTools`). This turn it reads whole. Of two sides each reads what is for it (perspective.ts).
  *
  * WN1 A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said since the
  *     last one. Where a new turn leaves out something of the last one the list is copied once, and the copy grows on.
@@ -8,11 +8,13 @@
  */
 import type { ThreadState, Transcript } from '../../actors/thread/state.js'
 import type { PromptDefinition } from '../agent/define.js'
-import type { Message } from '../core/message.js'
+import type { Message, SideName } from '../core/message.js'
+import { seenBy } from './perspective.js'
 
 interface Window {
   /** The list that was read, and how much of it. */
   readonly of: readonly Message[]
+  readonly side: SideName | undefined
   readonly chat: boolean
   readonly tools: boolean
   /** Where this turn begins in it. */
@@ -25,7 +27,7 @@ interface Window {
 
 type Wanted = Pick<PromptDefinition, 'includeChat' | 'includePastTools'>
 
-const windows = new WeakMap<Transcript, Window>()
+const windows = new WeakMap<Transcript, Partial<Record<SideName, Window>>>()
 
 /** Where the running turn begins, counted from the first message of the thread. */
 function turnBegins({ turn, transcript }: ThreadState): number {
@@ -40,24 +42,27 @@ export function reachesBack(state: ThreadState, { includeChat = true, includePas
 
 export function windowOf(state: ThreadState, { includeChat: chat = true, includePastTools: tools = true }: Wanted): readonly Message[] {
   const { transcript } = state
-  if (chat && tools) return transcript.items
-  const from = turnBegins(state) - transcript.skipped
-  const known = windows.get(transcript)
-  const same = known?.of === transcript.items && known.chat === chat && known.tools === tools && known.from <= from
-  const window: Window = same ? known : { of: transcript.items, chat, tools, from: 0, read: 0, messages: [], past: 0 }
-  windows.set(transcript, window)
+  const side = state.turn?.session?.side
+  if (chat && tools && !side) return transcript.items
+  const from = chat && tools ? 0 : turnBegins(state) - transcript.skipped
+  const all = windows.get(transcript) ?? {}
+  windows.set(transcript, all)
+  const known = all[side ?? 'a']
+  const same = known?.of === transcript.items && known.side === side && known.chat === chat && known.tools === tools && known.from <= from
+  const window: Window = same ? known : { of: transcript.items, side, chat, tools, from: 0, read: 0, messages: [], past: 0 }
+  all[side ?? 'a'] = window
   if (window.from < from) turnOver(window, from)
   readUpTo(window, window.of.length)
   return window.messages
 }
 
 function readUpTo(window: Window, end: number): void {
-  for (; window.read < end; window.read++) take(window.messages, window.of[window.read])
+  for (; window.read < end; window.read++) take(window.messages, seen(window, window.of[window.read]))
 }
 
 /** The turns up to there are past. */
 function turnOver(window: Window, from: number): void {
-  const turn = window.of.slice(window.from, from)
+  const turn = window.of.slice(window.from, from).flatMap((message) => seen(window, message) ?? [])
   const rest = turn.map((message) => left(window, message))
   if (rest.every((message, index) => message === turn[index])) readUpTo(window, from)
   else {
@@ -67,6 +72,10 @@ function turnOver(window: Window, from: number): void {
   window.past = window.messages.length
   window.from = from
   window.read = from
+}
+
+function seen({ side }: Window, message: Message | undefined): Message | undefined {
+  return message && side ? seenBy(side, message) : message
 }
 
 function take(messages: Message[], message: Message | undefined): void {

@@ -2,8 +2,9 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { launch, place } from '../src/cli/binary.js'
+import { binary, launch, place } from '../src/cli/binary.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const tsx = join(root, 'node_modules/.bin/tsx')
@@ -18,7 +19,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '10-front-desk'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '07-dual-ai', '10-front-desk'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -194,6 +195,36 @@ agent: We have a red lamp. (I read 6 messages.)
 
 prompt:sort is done; it read "The lamp of order 17 is broken."
 `
+
+const poem = '# The Elbe\nIt comes from the hills,\nit goes to the sea,\nit is never the same,\nand is always the Elbe.'
+
+test('07-dual-ai: a writer and a critic come to an end, alone and as a subagent', async () => {
+  const [first = '', ...rest] = (await printed(join(examples, '07-dual-ai/main.ts'))).split('session_stopped after 5 steps, with /draft.md\n\n')
+  expect(first).toBe(`You: A poem about the Elbe.\n\nWriter: ${poem.split('\n').slice(0, 3).join('\n')}\n\nCritic: 2 lines. It wants a second half.\n\nWriter: I see.\n\nWriter: ${poem}\n\n`)
+  expect(rest.join()).toBe(`session_failed: there is nothing to read\n\n${poem}\n\nError CHILD_FAILED: it did not finish: session_failed (there is nothing to read). It last said: # The Elbe\n`)
+})
+
+test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async () => {
+  const { skein } = place()
+  const app = join(examples, '07-dual-ai/app.ts')
+  const run = await skein(['run', app, '--agent', 'poets', '--thread', 't', 'A poem about the Elbe.'])
+  expect(run).toMatchObject({ code: 0, stdout: `Critic: 2 lines. It wants a second half.\nWriter: I see.\n${poem}\n` })
+  expect(run.stderr).toContain('✓ session_stopped · 5 steps')
+  expect((await skein(['run', app, '--thread', 't', 'Now one about nothing.'])).code).toBe(1)
+  expect((await skein(['show', 't'])).stdout).toMatch(/\nCritic \S+\n2 lines\. It wants a second half\.\n\nWriter \S+\nI see\.\n→ read /)
+  expect((await skein(['tail', 't', '--no-follow'])).stdout).toMatch(/ model\.replied step 2, Critic: 2 lines\..*\n[^]*turn\.ended session_stopped · # The Elbe/)
+})
+
+// As for 06-swarm: without `script` there is no terminal here.
+test.skipIf(!existsSync('/usr/bin/script'))('07-dual-ai: on a terminal each side is introduced when it begins to speak', { timeout: 60_000 }, async () => {
+  const { folder } = place()
+  const command = `'${process.execPath}' '${binary}' run '${join(examples, '07-dual-ai/app.ts')}' --agent poets --store '${join(folder, 'store')}' 'A poem about the Elbe.'`
+  const { code, stdout } = await launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { TERM: 'xterm', NO_COLOR: '1' } }).ended
+  expect(code).toBe(0)
+  const shown = stripVTControlCharacters(stdout).replaceAll('\r', '')
+  expect(shown.match(/^(Writer|Critic):$/gm)).toEqual(['Critic:', 'Writer:'])
+  expect(shown).toContain(poem)
+})
 
 test('the code in README.md runs', async () => {
   const [, code] = /```ts\n([\s\S]*?)```/.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []

@@ -56,6 +56,9 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
   { tool: 'expert', args: {}, answered: 'Handoff complete', handoff: 'expert' },
   { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
+  { tool: 'done', args: { say: 'yes' }, session: { does: 'pass', message: 'say' } },
+  { tool: 'stop', args: {}, session: { does: 'stop' } },
+  { tool: 'fail', args: {}, sideEffect: true, session: { does: 'fail' } },
   { tool: 'gone', args: {}, refused: failure('UNKNOWN_TOOL', 'there is no tool "gone"') },
 )
 
@@ -79,7 +82,7 @@ const landed: fc.Arbitrary<Landed> = fc.oneof(
 const message: fc.Arbitrary<Order> = fc.record({
   kind: fc.constant('message' as const),
   text,
-  role: fc.constantFrom('user' as const, 'system' as const),
+  role: fc.constantFrom('user' as const, 'system' as const, 'assistant' as const),
   delivery: fc.constantFrom('steer' as const, 'new_turn' as const, 'store' as const),
 })
 const ender: fc.Arbitrary<Order> = fc.oneof(
@@ -124,7 +127,12 @@ export interface Watcher {
 }
 
 /** How long a turn may take in these lives. */
-export const maxWallClockMs = 10_000
+const maxWallClockMs = 10_000
+
+/** Half of the lives have two sides. */
+export function momentOf(all: readonly Happening[], now: number): Moment {
+  return { now, maxWallClockMs, mayBegin: true, ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }) }
+}
 
 const createCommand: Order = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
 
@@ -134,7 +142,7 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
   const records: ThreadRecord[] = []
   const before: Landing[] = []
   let now = 1_000
-  const moment = (): Moment => ({ now, maxWallClockMs, mayBegin: true })
+  const moment = (): Moment => momentOf(all, now)
   const record = (fact: Fact, by?: string): void => {
     const next: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
     fold(state, next, move)
@@ -227,7 +235,7 @@ function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'comm
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0
-      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop', ...(stop && { stop: 'max_steps' as const }) }
+      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop', ...(stop && { stop: 'max_steps' as const }), ...(state.turn?.session && { side: state.turn.session.side }) }
       return state.place.work === 'thinking' ? { kind: 'reply', reply } : undefined
     }
     case 'model_failed':

@@ -23,7 +23,8 @@ describe('define…', () => {
   })
 
   it('D8: wrong words do not compile', () => {
-    expectTypeOf<'dual_ai'>().not.toExtend<AgentDefinition['type']>()
+    expectTypeOf<'human_human'>().not.toExtend<AgentDefinition['type']>()
+    expectTypeOf<{ kind: 'agent'; name: 'a'; type: 'dual_ai'; sideA: { prompt: 'p' } }>().not.toExtend<AgentDefinition>()
     expectTypeOf<{ depth: number }>().not.toExtend<PromptDefinition>()
     expectTypeOf<string>().not.toExtend<ModelDefinition['model']>()
   })

@@ -60,7 +60,7 @@ const tells = (name: string, variables: readonly Variable[]): ToolDefinition =>
 const text = (name: string, more: Partial<Variable> = {}): Variable => ({ name, type: 'text', required: false, ...more })
 
 /** An agent with a model of its own; `below` are agents that it may call. */
-function agent(name: string, script: Script, { tools = [], below = [], prompt = {}, own = {} }: { tools?: readonly ToolDefinition[]; below?: readonly string[]; prompt?: Partial<Prompt>; own?: Partial<Agent> } = {}): readonly Definition[] {
+function agent(name: string, script: Script, { tools = [], below = [], prompt = {}, own = {} }: { tools?: readonly ToolDefinition[]; below?: readonly string[]; prompt?: Partial<Prompt>; own?: Pick<Agent, 'variables' | 'env'> } = {}): readonly Definition[] {
   return [
     defineModel({ name: `${name}_m`, model: scriptedModel(script) }),
     definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools: [...tools.map((tool) => tool.name), ...below.map((child) => ({ name: child, resumable: { receives_messages: 'side_a' as const } }))], ...prompt }),

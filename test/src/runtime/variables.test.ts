@@ -22,7 +22,7 @@ const tells = (name: string, variables: NonNullable<ToolDefinition['variables']>
 
 const inboxOf = async (skein: Skein, root: string) => (await skein.inbox.list({ root })).map(({ id, why, tool, missing }) => ({ id, why, tool, missing }))
 
-function family(child: { script: Script; tools: readonly ToolDefinition[]; own?: Partial<Agent>; prompt?: Partial<Prompt> }): readonly Definition[] {
+function family(child: { script: Script; tools: readonly ToolDefinition[]; own?: Partial<Pick<Agent, 'variables' | 'env' | 'exposeAsTool'>>; prompt?: Partial<Prompt> }): readonly Definition[] {
   return [
     ...child.tools,
     defineModel({ name: 'lead_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls({ tool: 'worker', args: { message: 'go' } }) : `got ${last(messages)}`)) }),
@@ -139,7 +139,7 @@ onEveryStore('an agent or a prompt that needs a variable', (world) => {
   })
 
   it('F2, D7: what the skein, the agent or the prompt gives is no reason to wait; an optional variable neither', async () => {
-    const app = (own: Partial<Agent>, prompt: Partial<Prompt>) => [
+    const app = (own: Partial<Pick<Agent, 'variables' | 'env' | 'exposeAsTool'>>, prompt: Partial<Prompt>) => [
       defineModel({ name: 'm', model: scriptedModel(() => 'done') }),
       definePrompt({ name: 'p', prompt: 'x', model: 'm', variables: [...place, { name: 'MAYBE', required: false }], ...prompt }),
       defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' }, ...own }),

@@ -1,0 +1,32 @@
+/** The sides of an agent, and what their fields say about tools, in the form in which it is recorded with their calls. */
+import type { SideName } from '../core/message.js'
+import type { SessionRole } from '../core/session.js'
+import type { AgentDefinition, SessionTool, Side } from './define.js'
+
+/** Undefined: it has one side, and this is a person. */
+export function sideOf(agent: AgentDefinition, side: SideName): Side | undefined {
+  return side === 'a' ? agent.sideA : agent.type === 'dual_ai' ? agent.sideB : undefined
+}
+
+/** Those that are models. While an app is checked, one that should be there may be missing. */
+export function sidesOf(agent: AgentDefinition): readonly Side[] {
+  return [agent.sideA, ...('sideB' in agent ? [agent.sideB] : [])]
+}
+
+export interface NamedRole {
+  readonly name: string
+  readonly field: 'stopTool' | 'sessionStop' | 'sessionFail' | 'sessionStatus'
+  readonly role: SessionRole
+}
+
+export function sessionToolsOf(side: Side): readonly NamedRole[] {
+  const { stopTool, stopToolResponseProperty, sessionStop, sessionFail, sessionStatus } = side
+  const pass: readonly NamedRole[] = stopTool === undefined ? [] : [{ name: stopTool, field: 'stopTool', role: { does: 'pass', ...(stopToolResponseProperty !== undefined && { message: stopToolResponseProperty }) } }]
+  return [...named('sessionFail', 'fail', sessionFail), ...named('sessionStop', 'stop', sessionStop), ...named('sessionStatus', 'status', sessionStatus), ...pass]
+}
+
+function named(field: NamedRole['field'], does: SessionRole['does'], tool: string | SessionTool | undefined): readonly NamedRole[] {
+  if (tool === undefined) return []
+  const { name, messageProperty, attachmentsProperty }: SessionTool = typeof tool === 'string' ? { name: tool } : tool
+  return [{ name, field, role: { does, ...(messageProperty !== undefined && { message: messageProperty }), ...(attachmentsProperty !== undefined && { attachments: attachmentsProperty }) } }]
+}
