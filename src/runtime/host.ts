@@ -1,25 +1,24 @@
 /**
- * A host: holds the leases of its backend, wakes the threads that have work or mail, and lets resting ones go.
+ * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their partitions. What
+ * happens within a partition is in holding.ts.
  *
- * HO1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
+ * HO1 A host does nothing for a thread whose partition it does not hold.
  * HO2 Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
  *     threads.
- * HO3 A thread that cannot be woken (damaged, from the future, unknown agent) is parked: its mail is kept, its
- *     senders are told, all other threads go on.
+ * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is going on, who
+ *     has too little takes what is free. A lost lease is had again when there is one.
  * HO4 Commits of all residents that are ready together are handed over together.
  */
-import type { Backend, Lease } from '../backend/port.js'
+import type { Backend, Survey } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
-import type { Answer } from '../core/command.js'
-import { SkeinError, failure, fromFailure, toFailure } from '../core/failure.js'
-import type { Failure, FailureCode } from '../core/failure.js'
+import { SkeinError } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import type { Means } from './effects.js'
-import { answerTopic, asSignal, catchUpTopic } from './news.js'
-import { Resident } from './resident.js'
-import type { ResidentOptions } from './resident.js'
-import { wake } from './wake.js'
+import { Holding } from './holding.js'
+import type { HoldingMeans } from './holding.js'
+import { catchUpTopic } from './news.js'
+import type { Resident } from './resident.js'
 
 export interface HostOptions {
   readonly backend: Backend
@@ -36,160 +35,171 @@ export interface HostOptions {
 
 /** Threads that are being woken at once when a host takes over. */
 const wakingAtOnce = 64
-/** What no second try can mend. */
-const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'SECRET_UNREADABLE', 'INVARIANT'])
-const firstRetryMs = 50
-const longestRetryMs = 5_000
 
 export class Host {
   readonly #options: HostOptions
-  readonly #residents = new Map<string, Resident>()
-  readonly #waking = new Map<string, Promise<void>>()
-  readonly #resting = new Set<string>()
-  readonly #parked = new Map<string, Failure>()
+  readonly #holdings = new Map<number, Holding>()
+  /** In the order in which they came to rest. */
+  readonly #resting = new Map<Resident, Holding>()
   readonly #dirty = new Set<Resident>()
-  readonly #alarms = new Map<string, () => void>()
-  readonly #retries = new Map<string, number>()
   readonly #stops: (() => void)[] = []
-  readonly #residentOptions: ResidentOptions
-  #leases: Lease[] = []
+  readonly #holdingMeans: HoldingMeans
+  /** Threads that a take-over found, to be woken. */
+  #due: { readonly holding: Holding; readonly thread: string }[] = []
+  /** How many of them were taken. */
+  #woken = 0
+  #wakers = 0
   #flushing = false
-  #closing: (() => void) | undefined
+  #balancing: Promise<void> | undefined
+  #closing = false
 
-  constructor(options: HostOptions, leases: Lease[]) {
-    const { backend, means, maxParallelTools, maxWallClockMs, turnLimits, snapshotEvery, warn } = options
+  private constructor(options: HostOptions) {
+    const { backend, means, maxParallelTools, maxWallClockMs, turnLimits, snapshotEvery, closeGraceMs, warn } = options
     this.#options = options
-    this.#leases = leases
-    this.#residentOptions = {
+    this.#holdingMeans = {
       backend,
       means,
-      epoch: Math.max(...leases.map(({ epoch }) => epoch)),
-      maxParallelTools,
-      snapshotEvery,
-      ...(maxWallClockMs !== undefined && { maxWallClockMs }),
-      ...(turnLimits && { turnLimits }),
+      closeGraceMs,
       warn,
-      dirty: (resident) => this.#flushSoon(resident),
-      rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)),
+      residentOptions: {
+        backend,
+        means,
+        maxParallelTools,
+        snapshotEvery,
+        ...(maxWallClockMs !== undefined && { maxWallClockMs }),
+        ...(turnLimits && { turnLimits }),
+        warn,
+        dirty: (resident) => this.#flushSoon(resident),
+      },
+      rested: (holding, resident) => this.#rested(holding, resident),
+      awake: (resident) => void this.#resting.delete(resident),
     }
   }
 
   static async open(options: HostOptions): Promise<Host> {
-    const { leases } = options.backend
-    const held: Lease[] = []
-    for (let partition = 0; partition < leases.partitions; partition++) {
-      const lease = await leases.acquire(partition)
-      if (!lease) {
-        await Promise.all(held.map((other) => other.release()))
-        throw new SkeinError('STORE_IN_USE', `the ${options.backend.name} store is served by another host; close it first, or connect to it as a client`)
-      }
-      held.push(lease)
+    const host = new Host(options)
+    try {
+      await host.#join()
+      return host
+    } catch (thrown) {
+      await host.close()
+      throw thrown
     }
-    const host = new Host(options, held)
-    await host.#takeOver()
-    return host
   }
 
   get resident(): number {
-    return this.#residents.size
+    let count = 0
+    for (const { residents } of this.#holdings.values()) count += residents.size
+    return count
   }
 
-  async #takeOver(): Promise<void> {
-    const { backend } = this.#options
-    this.#stops.push(backend.mailbox.watch((thread) => this.#deliver(thread)))
-    this.#stops.push(backend.signals.subscribe(catchUpTopic, (value) => this.#catchUp(value)))
-    const due: string[] = []
-    for (const head of await backend.heads.restless()) {
-      if (!head.rest) due.push(head.thread)
-      else if (head.wakeAt !== undefined) this.#alarm(head.thread, head.wakeAt)
+  async #join(): Promise<void> {
+    const { name, leases, mailbox, signals } = this.#options.backend
+    this.#stops.push(mailbox.watch((thread) => this.#holdings.get(leases.partitionOf(thread))?.deliver(thread)))
+    this.#stops.push(signals.subscribe(catchUpTopic, (value) => this.#catchUp(value)))
+    await this.#balance(await leases.survey())
+    if (!leases.shared && this.#holdings.size < leases.partitions) {
+      throw new SkeinError('STORE_IN_USE', `the ${name} store is served by another host; close it first, or connect to it as a client`)
     }
-    due.push(...(await backend.mailbox.waiting()), ...(await this.#awaiting()))
-    void this.#wakeAll([...new Set(due)])
+    this.#stops.push(leases.watch((survey) => this.#balanceSoon(survey)))
+  }
+
+  /** One at a time: what is missed is told again. */
+  #balanceSoon(survey: Survey): void {
+    if (this.#balancing || this.#closing) return
+    this.#balancing = this.#balance(survey)
+      .catch((thrown: unknown) => this.#options.warn('partitions could not be taken over', thrown))
+      .finally(() => (this.#balancing = undefined))
+  }
+
+  /** HO3 */
+  async #balance({ share, free }: Survey): Promise<void> {
+    const kept = [...this.#holdings.values()].filter(({ leaving }) => !leaving)
+    const surplus = kept.sort((one, other) => one.busy - other.busy).slice(0, Math.max(0, kept.length - share))
+    for (const holding of surplus) void this.#leave(holding)
+    const wanted = free.filter((partition) => !this.#holdings.has(partition)).slice(0, Math.max(0, share - this.#holdings.size))
+    await Promise.all(wanted.map((partition) => this.#take(partition)))
+    if (wanted.length > 0) await this.#wakeAwaiting(new Set(wanted))
   }
 
   /** Threads that wait for variables: definitions and options may give them now. */
-  async #awaiting(): Promise<readonly string[]> {
-    const { heads } = this.#options.backend
-    const found: string[] = []
+  async #wakeAwaiting(taken: ReadonlySet<number>): Promise<void> {
+    const { heads, leases } = this.#options.backend
     for (let cursor: string | undefined, more = true; more; ) {
       const page = await heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) })
-      found.push(...page.heads.map(({ thread }) => thread))
+      for (const { thread } of page.heads) {
+        const partition = leases.partitionOf(thread)
+        const holding = taken.has(partition) ? this.#holdings.get(partition) : undefined
+        if (holding) this.#wakeAll(holding, [thread])
+      }
       cursor = page.next
       more = cursor !== undefined
     }
-    return found
   }
 
-  async #wakeAll(threads: readonly string[]): Promise<void> {
-    const queue = threads.values()
-    const worker = async (): Promise<void> => {
-      for (const thread of queue) {
-        if (this.#closing) return
-        this.#deliver(thread)
-        await this.#waking.get(thread)
+  async #take(partition: number): Promise<void> {
+    const { backend, warn } = this.#options
+    const { heads, leases, mailbox } = backend
+    const lease = await leases.acquire(partition)
+    if (!lease) return
+    const holding = new Holding(lease, this.#holdingMeans)
+    this.#holdings.set(partition, holding)
+    lease.lost.addEventListener('abort', () => this.#lost(holding), { once: true })
+    if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(holding) : this.#lost(holding)
+    try {
+      const due = new Set<string>()
+      for (const { thread, rest, wakeAt } of await heads.restless(partition)) {
+        if (!rest) due.add(thread)
+        else if (wakeAt !== undefined) holding.alarm(thread, wakeAt)
       }
-    }
-    await Promise.all(Array.from({ length: wakingAtOnce }, worker))
-  }
-
-  #deliver(thread: string): void {
-    const parked = this.#parked.get(thread)
-    if (parked) return void this.#holdMail(thread, parked)
-    const resident = this.#residents.get(thread)
-    if (resident) {
-      this.#resting.delete(thread)
-      return resident.mailArrived()
-    }
-    if (this.#waking.has(thread) || this.#closing) return
-    this.#waking.set(thread, this.#wake(thread))
-  }
-
-  async #wake(thread: string): Promise<void> {
-    this.#alarms.get(thread)?.()
-    this.#alarms.delete(thread)
-    try {
-      const woken = await wake(this.#options.backend, thread)
-      if (this.#closing) return
-      if (woken.state.seq > 0) this.#options.means.brief(woken.state.agent)
-      if (woken.state.env.keys.length > 0) await this.#options.means.envs.secrets.admit(woken.state.env.keys)
-      if (this.#closing) return
-      const resident = new Resident(woken, this.#residentOptions)
-      this.#residents.set(thread, resident)
-      resident.begin()
+      for (const thread of await mailbox.waiting(partition)) due.add(thread)
+      this.#wakeAll(holding, due)
     } catch (thrown) {
-      this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
-    } finally {
-      this.#waking.delete(thread)
+      if (!leases.shared) throw thrown
+      warn(`partition ${partition} could not be taken over`, thrown)
+      await this.#leave(holding)
     }
   }
 
-  /** HO3, or another try: from its journal, after a pause. */
-  #cannotGoOn(thread: string, why: Failure): void {
-    if (!parking.has(why.code)) {
-      this.#options.warn(`thread ${thread} starts over from its journal`, fromFailure(why))
-      return this.#retry(thread)
-    }
-    this.#parked.set(thread, why)
-    this.#options.warn(`thread ${thread} is parked`, fromFailure(why))
-    void this.#holdMail(thread, why)
+  #wakeAll(holding: Holding, threads: Iterable<string>): void {
+    for (const thread of threads) this.#due.push({ holding, thread })
+    for (let left = this.#due.length; left > 0 && this.#wakers < wakingAtOnce; left--) void this.#wakeNext()
   }
 
-  async #holdMail(thread: string, why: Failure): Promise<void> {
-    const { mailbox, signals } = this.#options.backend
-    const answer: Answer = {
-      ok: false,
-      failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why },
+  async #wakeNext(): Promise<void> {
+    this.#wakers++
+    for (let next = this.#nextDue(); next && !this.#closing; next = this.#nextDue()) {
+      next.holding.deliver(next.thread)
+      await next.holding.woken(next.thread)
     }
-    try {
-      for (const mail of await mailbox.read(thread, 0)) signals.publish(answerTopic(mail.id), asSignal(answer))
-    } catch (thrown) {
-      this.#options.warn(`the mail of the parked thread ${thread} could not be read`, thrown)
-    }
+    this.#wakers--
+  }
+
+  #nextDue(): { readonly holding: Holding; readonly thread: string } | undefined {
+    const next = this.#due[this.#woken++]
+    if (next) return next
+    this.#due = []
+    this.#woken = 0
+    return undefined
+  }
+
+  #lost(holding: Holding): void {
+    if (this.#holdings.get(holding.lease.partition) === holding) this.#holdings.delete(holding.lease.partition)
+    holding.drop()
+  }
+
+  async #leave(holding: Holding): Promise<void> {
+    const { lease } = holding
+    await holding.leave()
+    if (this.#holdings.get(lease.partition) === holding) this.#holdings.delete(lease.partition)
+    await lease.release().catch((thrown: unknown) => this.#options.warn(`partition ${lease.partition} could not be given back; it is free when its lease ends`, thrown))
   }
 
   #catchUp(value: Json): void {
     if (!isObject(value)) return
-    for (const resident of this.#residents.values()) if (resident.state.path[0] === value['root']) resident.sayAgain()
+    for (const { residents } of this.#holdings.values()) {
+      for (const resident of residents.values()) if (resident.state.path[0] === value['root']) resident.sayAgain()
+    }
   }
 
   #flushSoon(resident: Resident): void {
@@ -204,72 +214,25 @@ export class Host {
     })
   }
 
-  #rested(resident: Resident): void {
-    const { id, state } = resident
-    this.#retries.delete(id)
-    if (this.#closing) {
-      this.#letGo(resident)
-      return this.#closing()
-    }
-    this.#resting.delete(id)
-    if (state.seq === 0) return this.#letGo(resident)
-    this.#resting.add(id)
+  /** HO2 */
+  #rested(holding: Holding, resident: Resident): void {
+    this.#resting.delete(resident)
+    this.#resting.set(resident, holding)
     if (this.#resting.size <= this.#options.maxResident) return
-    for (const oldest of this.#resting) {
-      const victim = this.#residents.get(oldest)
+    for (const [oldest, its] of this.#resting) {
       // Its deadline may have come meanwhile: it will rest again, and is asked then.
-      if (victim && !victim.resting) continue
-      if (victim) this.#letGo(victim)
-      return
+      if (!oldest.resting) continue
+      return its.letGo(oldest)
     }
-  }
-
-  #letGo(resident: Resident): void {
-    const { id, wakeAt } = resident
-    this.#resting.delete(id)
-    this.#residents.delete(id)
-    resident.stop()
-    if (wakeAt !== undefined && !this.#closing) this.#alarm(id, wakeAt)
-  }
-
-  #alarm(thread: string, at: number): void {
-    this.#alarms.get(thread)?.()
-    this.#alarms.set(thread, this.#options.means.clock.wakeAt(at, () => this.#deliver(thread)))
-  }
-
-  /** A commit was refused or failed: read the journal again and go on from there. */
-  #stopped(resident: Resident, why: Failure): void {
-    this.#residents.delete(resident.id)
-    this.#resting.delete(resident.id)
-    if (this.#closing) return this.#closing()
-    this.#cannotGoOn(resident.id, why)
-  }
-
-  #retry(thread: string): void {
-    const before = this.#retries.get(thread) ?? 0
-    const delayMs = Math.min(firstRetryMs * 2 ** before, longestRetryMs)
-    this.#retries.set(thread, before + 1)
-    this.#alarm(thread, this.#options.means.clock.now() + delayMs)
   }
 
   /** Hands over: nothing new starts, running calls get their grace, what was decided is committed. */
   async close(): Promise<void> {
+    this.#closing = true
     for (const stop of this.#stops) stop()
-    for (const cancel of this.#alarms.values()) cancel()
-    await new Promise<void>((resolve) => {
-      const { clock } = this.#options.means
-      const cancel = clock.wakeAt(clock.now() + this.#options.closeGraceMs, resolve)
-      this.#closing = () => {
-        if (this.#residents.size > 0) return
-        cancel()
-        resolve()
-      }
-      for (const resident of [...this.#residents.values()]) resident.drain()
-      this.#closing()
-    })
-    await Promise.all(this.#waking.values())
-    for (const resident of this.#residents.values()) resident.stop()
-    this.#residents.clear()
-    await Promise.all(this.#leases.map((lease) => lease.release()))
+    const leaveAll = (): Promise<unknown> => Promise.all([...this.#holdings.values()].map((holding) => this.#leave(holding)))
+    await leaveAll()
+    await this.#balancing
+    await leaveAll() // what was being taken meanwhile
   }
 }

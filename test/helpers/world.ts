@@ -5,9 +5,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory.js'
+import { nats } from '../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import type { Definition } from '../../src/agent/define.js'
 import type { Chance } from '../../src/core/clock.js'
@@ -15,6 +16,8 @@ import { manualClock } from '../../src/core/manual-clock.js'
 import type { ManualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein, SkeinOptions } from '../../src/runtime/skein.js'
+import { startNats } from './nats-server.js'
+import type { NatsServer } from './nats-server.js'
 import { tapped } from './tap.js'
 import type { Tap } from './tap.js'
 
@@ -22,10 +25,38 @@ interface Store {
   readonly source: BackendSource
   /** Where it lies, when it lies anywhere. */
   readonly dir?: string
+  /** Several hosts may serve it. */
+  readonly shared?: true
   remove(): Promise<void>
 }
 
-const stores: readonly { readonly name: string; make(): Promise<Store> }[] = [
+interface StoreKind {
+  readonly name: string
+  make(): Promise<Store>
+  /** After the last one. */
+  end?(): Promise<void>
+}
+
+/** A server for the tests of one file, started when the first needs it; every test has a namespace of its own. */
+function onNats(): StoreKind {
+  let server: Promise<NatsServer> | undefined
+  let made = 0
+  return {
+    name: 'nats',
+    async make() {
+      const { url } = await (server ??= startNats())
+      // Few partitions are taken over quickly, and are enough to see that there are several.
+      const source = nats({ servers: url, namespace: `world${++made}`, partitions: 3, sync: 'relaxed' })
+      return { source, shared: true, remove: async () => undefined }
+    },
+    async end() {
+      await (await server)?.remove()
+      server = undefined
+    },
+  }
+}
+
+const kinds: readonly StoreKind[] = [
   { name: 'memory', make: async () => ({ source: memory(), remove: async () => undefined }) },
   {
     name: 'local',
@@ -34,6 +65,7 @@ const stores: readonly { readonly name: string; make(): Promise<Store> }[] = [
       return { source: local(dir), dir, remove: () => rm(dir, { recursive: true, force: true }) }
     },
   },
+  onNats(),
 ]
 
 export interface World {
@@ -85,9 +117,16 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
   }
 }
 
+/** `STORES=nats` or `STORES=memory,local,nats` says on which; see package.json. */
+const asked = (process.env['STORES'] ?? 'memory,local').split(',')
+// On NATS no store keeps the key for secrets.
+if (asked.includes('nats')) process.env['SKEIN_KEY'] ??= Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('hex')
+const stores = kinds.filter(({ name }) => asked.includes(name))
+
 /** The world of the test that is running. */
 export function onEveryStore(title: string, tests: (world: World) => void): void {
-  describe.each(stores)(`$name: ${title}`, ({ make }) => {
+  describe.each(stores)(`$name: ${title}`, ({ make, end = async () => undefined }) => {
+    afterAll(end)
     let now: Awaited<ReturnType<typeof createWorld>>
     beforeEach(async () => {
       now = await createWorld(make)

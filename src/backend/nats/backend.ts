@@ -86,7 +86,7 @@ async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void):
     },
     journal: createJournal(ground),
     heads: createHeads(ground),
-    mailbox,
+    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: (partition) => mailbox.waiting(partition), watch: (arrived) => mailbox.watch(arrived) },
     snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
     signals: createSignals(link, names, live),
     blobs,

@@ -196,7 +196,8 @@ onEveryStore('edges of calls', (world) => {
     expect(closed).toBe(true)
   })
 
-  it('what the second run of a generator says is streamed too', async () => {
+  it('what the second run of a generator says is streamed too', async ({ skip }) => {
+    if (world.store.shared) skip('a watcher is there only after a while, and what was said before is not repeated')
     const gate = deferred()
     const seen = deferred()
     const heard = deferred()
@@ -279,8 +280,8 @@ onEveryStore('edges of calls', (world) => {
     await quiet()
     let done = false
     void thread.terminate().then(() => (done = true), () => undefined)
-    await quiet(100)
-    expect(done).toBe(true)
+    await until('it is terminated', () => done)
+    expect(await thread.status()).toBe('terminated')
   })
 
   it('a body that waits for its turn does not go on when its turn is cancelled', async () => {

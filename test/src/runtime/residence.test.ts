@@ -104,8 +104,10 @@ onEveryStore('snapshots', (world) => {
     world.tap.entry = (entry) => (entry.first < 20 ? { ...entry, hash: 'x'.repeat(22) } : entry)
     const again = await world.open(app)
     const same = await again.threads.get(thread.id)
-    await expect(same.send('more', { id: 'more' }).accepted()).rejects.toMatchObject({ code: 'THREAD_PARKED' })
-    expect(world.warnings).toContain(`thread ${thread.id} is parked`)
+    // Where reading takes longer than writing, the message is durable before the damage is met.
+    const answer = await same.send('more', { id: 'more' }).accepted().then(() => 'accepted', (thrown: { readonly code: string }) => thrown.code)
+    expect(world.store.shared ? ['accepted', 'THREAD_PARKED'] : ['THREAD_PARKED']).toContain(answer)
+    await until('it is parked', () => world.warnings.includes(`thread ${thread.id} is parked`))
     await expect(same.inject('anyone?')).rejects.toMatchObject({ code: 'THREAD_PARKED' })
     await world.close(again)
     delete world.tap.entry

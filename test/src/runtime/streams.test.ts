@@ -164,11 +164,12 @@ onEveryStore('text as it is spoken', (world) => {
 
   it('EV2: after a broken attempt the stream is reset, and the text of the new attempt is whole', async () => {
     let attempts = 0
+    const heard = deferred()
     const { app } = tinyApp({
       script: async function* (): AsyncGenerator<ScriptedPiece, ScriptedReply | undefined> {
         attempts++
         yield 'The answer '
-        await quiet(3)
+        await heard.promise
         if (attempts === 1) return { error: failure('MODEL_UNAVAILABLE', 'lost the line', { retry: true }) }
         yield 'is 42.'
         return undefined
@@ -177,7 +178,15 @@ onEveryStore('text as it is spoken', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
-    const [events, texts] = await Promise.all([collect(run.fullStream), collect(run.textStream)])
+    const watched = async (): Promise<SkeinEvent[]> => {
+      const all: SkeinEvent[] = []
+      for await (const event of run.fullStream) {
+        all.push(event)
+        if (event.type === 'text.delta' || event.type === 'stream.reset') heard.resolve()
+      }
+      return all
+    }
+    const [events, texts] = await Promise.all([watched(), collect(run.textStream)])
     expect(attempts).toBe(2)
     expect(texts.join('')).toBe('The answer is 42.')
     const deltas = events.filter(({ type }) => type === 'text.delta' || type === 'stream.reset')

@@ -1,0 +1,205 @@
+/**
+ * A holding: one partition while this host has its lease, and the threads of it that are awake here. Owns them, their alarms and
+ * those that cannot be woken; all of it ends with the lease.
+ *
+ * HD1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
+ * HD2 A thread that cannot be woken (damaged, from the future, unknown agent) is parked: its mail is kept, its senders are
+ *     told, all other threads go on.
+ * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten. One that is left starts
+ *     nothing new, lets running calls land within a grace, and commits what was decided.
+ */
+import type { Backend, Lease } from '../backend/port.js'
+import type { Answer } from '../core/command.js'
+import { failure, fromFailure, toFailure } from '../core/failure.js'
+import type { Failure, FailureCode } from '../core/failure.js'
+import type { Means } from './effects.js'
+import { answerTopic, asSignal } from './news.js'
+import { Resident } from './resident.js'
+import type { ResidentOptions } from './resident.js'
+import { wake } from './wake.js'
+
+export interface HoldingMeans {
+  readonly backend: Backend
+  readonly means: Means
+  readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested'>
+  readonly closeGraceMs: number
+  readonly warn: (what: string, thrown: unknown) => void
+  /** A thread came to rest and stays in memory until its host lets it go. */
+  readonly rested: (holding: Holding, resident: Resident) => void
+  /** It is at work, or gone. */
+  readonly awake: (resident: Resident) => void
+}
+
+/** What no second try can mend. */
+const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'SECRET_UNREADABLE', 'INVARIANT'])
+const firstRetryMs = 50
+const longestRetryMs = 5_000
+
+export class Holding {
+  readonly lease: Lease
+  readonly residents = new Map<string, Resident>()
+  readonly #host: HoldingMeans
+  readonly #residentOptions: ResidentOptions
+  readonly #waking = new Map<string, Promise<void>>()
+  readonly #parked = new Map<string, Failure>()
+  readonly #alarms = new Map<string, () => void>()
+  readonly #retries = new Map<string, number>()
+  /** Set while it is being left: looks whether everyone has. */
+  #left: (() => void) | undefined
+  #leave: Promise<void> | undefined
+  #over = false
+
+  constructor(lease: Lease, host: HoldingMeans) {
+    this.lease = lease
+    this.#host = host
+    this.#residentOptions = { ...host.residentOptions, epoch: lease.epoch, rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)) }
+  }
+
+  /** Whether it is on its way out. */
+  get leaving(): boolean {
+    return this.#over || this.#left !== undefined
+  }
+
+  /** Threads that are at work. */
+  get busy(): number {
+    let count = this.#waking.size
+    for (const { resting } of this.residents.values()) if (!resting) count++
+    return count
+  }
+
+  /** Resolves when it is awake, if it is being woken. */
+  woken(thread: string): Promise<void> | undefined {
+    return this.#waking.get(thread)
+  }
+
+  deliver(thread: string): void {
+    if (this.#over) return
+    const parked = this.#parked.get(thread)
+    if (parked) return void this.#holdMail(thread, parked)
+    const resident = this.residents.get(thread)
+    if (resident) {
+      this.#host.awake(resident)
+      return resident.mailArrived()
+    }
+    if (this.#waking.has(thread) || this.leaving) return
+    this.#waking.set(thread, this.#wake(thread))
+  }
+
+  async #wake(thread: string): Promise<void> {
+    this.#alarms.get(thread)?.()
+    this.#alarms.delete(thread)
+    const { backend, means } = this.#host
+    try {
+      const woken = await wake(backend, thread)
+      if (this.leaving) return
+      if (woken.state.seq > 0) means.brief(woken.state.agent)
+      if (woken.state.env.keys.length > 0) await means.envs.secrets.admit(woken.state.env.keys)
+      if (this.leaving) return
+      const resident = new Resident(woken, this.#residentOptions)
+      this.residents.set(thread, resident)
+      resident.begin()
+    } catch (thrown) {
+      if (!this.leaving) this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
+    } finally {
+      this.#waking.delete(thread)
+    }
+  }
+
+  /** HD2, or another try: from its journal, after a pause. */
+  #cannotGoOn(thread: string, why: Failure): void {
+    const { warn } = this.#host
+    if (!parking.has(why.code)) {
+      warn(`thread ${thread} starts over from its journal`, fromFailure(why))
+      return this.#retry(thread)
+    }
+    this.#parked.set(thread, why)
+    warn(`thread ${thread} is parked`, fromFailure(why))
+    void this.#holdMail(thread, why)
+  }
+
+  async #holdMail(thread: string, why: Failure): Promise<void> {
+    const { backend, warn } = this.#host
+    const answer: Answer = {
+      ok: false,
+      failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why },
+    }
+    try {
+      for (const mail of await backend.mailbox.read(thread, 0)) backend.signals.publish(answerTopic(mail.id), asSignal(answer))
+    } catch (thrown) {
+      warn(`the mail of the parked thread ${thread} could not be read`, thrown)
+    }
+  }
+
+  #rested(resident: Resident): void {
+    this.#retries.delete(resident.id)
+    if (this.#left) {
+      this.letGo(resident)
+      return this.#left()
+    }
+    if (resident.state.seq === 0) return this.letGo(resident)
+    this.#host.rested(this, resident)
+  }
+
+  letGo(resident: Resident): void {
+    const { id, wakeAt } = resident
+    this.#host.awake(resident)
+    this.residents.delete(id)
+    resident.stop()
+    if (wakeAt !== undefined && !this.leaving) this.alarm(id, wakeAt)
+  }
+
+  alarm(thread: string, at: number): void {
+    this.#alarms.get(thread)?.()
+    this.#alarms.set(thread, this.#host.means.clock.wakeAt(at, () => this.deliver(thread)))
+  }
+
+  /** A commit was refused or failed: read the journal again and go on from there. */
+  #stopped(resident: Resident, why: Failure): void {
+    this.#host.awake(resident)
+    this.residents.delete(resident.id)
+    if (this.#left) return this.#left()
+    if (!this.#over) this.#cannotGoOn(resident.id, why)
+  }
+
+  #retry(thread: string): void {
+    const before = this.#retries.get(thread) ?? 0
+    const delayMs = Math.min(firstRetryMs * 2 ** before, longestRetryMs)
+    this.#retries.set(thread, before + 1)
+    this.alarm(thread, this.#host.means.clock.now() + delayMs)
+  }
+
+  /** HD3: the lease is still ours when it resolves, unless it was lost meanwhile. */
+  leave(): Promise<void> {
+    return (this.#leave ??= this.#letAllGo())
+  }
+
+  async #letAllGo(): Promise<void> {
+    if (this.#over) return
+    for (const cancel of this.#alarms.values()) cancel()
+    await new Promise<void>((resolve) => {
+      const { clock } = this.#host.means
+      const cancel = clock.wakeAt(clock.now() + this.#host.closeGraceMs, resolve)
+      this.#left = () => {
+        if (this.residents.size > 0 && !this.#over) return
+        cancel()
+        resolve()
+      }
+      for (const resident of [...this.residents.values()]) resident.drain()
+      this.#left()
+    })
+    await Promise.all(this.#waking.values())
+    this.drop()
+  }
+
+  /** HD3: at once. */
+  drop(): void {
+    this.#over = true
+    for (const cancel of this.#alarms.values()) cancel()
+    for (const resident of this.residents.values()) {
+      this.#host.awake(resident)
+      resident.stop()
+    }
+    this.residents.clear()
+    this.#left?.()
+  }
+}

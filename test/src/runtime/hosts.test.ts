@@ -1,0 +1,132 @@
+/** Several hosts on one namespace, in one process; what happens to processes is in test/crash/hosts.test.ts. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Definition } from '../../../src/agent/define.js'
+import { nats } from '../../../src/backend/nats/nats.js'
+import type { BackendSource } from '../../../src/backend/port.js'
+import { connectSkein } from '../../../src/runtime/client.js'
+import { createSkein } from '../../../src/runtime/skein.js'
+import type { Skein, SkeinOptions } from '../../../src/runtime/skein.js'
+import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { deferred } from '../../helpers/deferred.js'
+import { startNats } from '../../helpers/nats-server.js'
+import type { NatsServer } from '../../helpers/nats-server.js'
+
+let server: NatsServer
+let source: BackendSource
+let made = 0
+const opened = new Set<Skein>()
+
+beforeAll(async () => {
+  server = await startNats()
+}, 120_000)
+afterAll(() => server.remove())
+beforeEach(() => {
+  source = nats({ servers: server.url, namespace: `hosts${++made}`, partitions: 8, leaseMs: 1_500, sync: 'relaxed' })
+})
+afterEach(async () => {
+  for (const skein of opened) await skein.close()
+  opened.clear()
+})
+
+async function open(app: readonly Definition[], options: Partial<SkeinOptions> = {}): Promise<Skein> {
+  const skein = await createSkein({ app, backend: source, closeGraceMs: 200, ...options })
+  opened.add(skein)
+  return skein
+}
+
+async function close(skein: Skein): Promise<void> {
+  opened.delete(skein)
+  await skein.close()
+}
+
+/** An app whose tool says on which host it ran. */
+function spoken(host: string, ran: string[]): readonly Definition[] {
+  return tinyApp({ script: ({ step }) => (step === 0 ? calls('say') : 'done'), tools: [looseTool('say', () => (ran.push(host), host))] }).app
+}
+
+async function runAll(skein: Skein, ids: readonly string[], message: string): Promise<void> {
+  await Promise.all(
+    ids.map(async (id) => {
+      const thread = await skein.threads.create({ agent: 'helper', id })
+      expect(await thread.send(message, { id: `${id}-${message.replaceAll(' ', '-')}` }).text()).toBe('done')
+    }),
+  )
+}
+
+const ids = Array.from({ length: 40 }, (_, n) => `t${n}`)
+
+describe('sharing', () => {
+  it('N1, HO3: a host that joins gets its share, and both serve threads that either of them is asked for', async () => {
+    const ran: string[] = []
+    const one = await open(spoken('one', ran))
+    await runAll(one, ids, 'alone')
+    expect(new Set(ran)).toEqual(new Set(['one']))
+    const two = await open(spoken('two', ran))
+    // Whoever asks is not who serves: until the share has moved, the answers come from the first.
+    for (let round = 0; !ran.includes('two'); round++) await runAll(two, ids, `round ${round}`)
+    for (let round = 0; ; round++) {
+      ran.length = 0
+      await runAll(one, ids, `both ${round}`)
+      const served = ran.filter((host) => host === 'two').length
+      if (served >= 12 && served <= 28) break // 4 of 8 partitions, 40 threads
+    }
+  })
+
+  it('N1: a host that leaves hands over what it had, and the other goes on with it', async () => {
+    const ran: string[] = []
+    const [one, two] = [await open(spoken('one', ran)), await open(spoken('two', ran))]
+    for (let round = 0; !ran.includes('two'); round++) await runAll(one, ids, `round ${round}`)
+    await close(one)
+    ran.length = 0
+    const began = performance.now()
+    await runAll(two, ids, 'after')
+    expect(new Set(ran)).toEqual(new Set(['two']))
+    expect(performance.now() - began).toBeLessThan(3_000)
+  })
+
+  it('N1: a call that runs on a host that closes is run again where the thread goes on, and counts once', async () => {
+    const [began, release] = [deferred(), deferred<string>()]
+    const slow = (body: () => unknown): readonly Definition[] => tinyApp({ script: ({ step }) => (step === 0 ? calls('slow') : 'done'), tools: [looseTool('slow', body)] }).app
+    const one = await open(slow(() => (began.resolve(), release.promise)))
+    const thread = await one.threads.create({ agent: 'helper', id: 'x' })
+    const run = thread.send('go', { id: 'm' })
+    await run.accepted()
+    await began.promise
+    const two = await open(slow(() => 'second'))
+    await close(one)
+    const same = await two.threads.get('x')
+    expect(await same.run('m').text()).toBe('done')
+    expect((await same.messages()).map(({ role, text }) => [role, text])).toEqual([['user', 'go'], ['assistant', ''], ['tool', 'second'], ['assistant', 'done']])
+  })
+
+  it('R2: a client of no host follows a run that another process serves', async () => {
+    await open(spoken('one', []))
+    const client = await connectSkein({ backend: source })
+    const thread = await client.threads.create({ agent: 'helper', id: 'watched' })
+    const types: string[] = []
+    for await (const event of thread.send('go').fullStream) types.push(event.type)
+    expect(types).toEqual(expect.arrayContaining(['turn.started', 'model.replied', 'tool.result', 'turn.ended']))
+    await client.close()
+  })
+})
+
+describe('the server', () => {
+  it('N3: is killed and started again under load; every message is answered once, and hosts go on', async () => {
+    const ran: string[] = []
+    const own = await startNats()
+    source = nats({ servers: own.url, namespace: 'load', partitions: 4, leaseMs: 1_500, sync: 'relaxed' })
+    const [one] = [await open(spoken('one', ran)), await open(spoken('two', ran))]
+    await runAll(one, ids, 'before')
+    const during = runAll(one, ids, 'during')
+    await own.kill()
+    await own.start()
+    await during
+    for (const id of ids) {
+      const messages = await (await one.threads.get(id)).messages()
+      expect(messages.filter(({ role }) => role === 'user').map(({ text }) => text)).toEqual(['before', 'during'])
+      expect(messages.filter(({ text }) => text === 'done')).toHaveLength(2)
+    }
+    for (const skein of opened) await close(skein)
+    await own.remove()
+  })
+})
