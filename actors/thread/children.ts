@@ -19,6 +19,7 @@ import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
 import { grantFor, reserve } from './purse.js'
 import { spentBelow } from './spending.js'
+import { isOver, statusOf } from './state.js'
 import type { Child, ThreadState } from './state.js'
 
 /** The next call that a child may be called for (KI2). */
@@ -40,9 +41,10 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
   const [first] = toStop
   if (first) {
     const children = toStop.filter(({ how }) => how === first.how).map(({ child }) => child)
-    return { type: 'children.stopped', children, how: first.how, reason: 'nobody waits for it any more' }
+    return { type: 'children.stopped', children, how: first.how, reason: isOver(state) ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}` : 'nobody waits for it any more' }
   }
-  const index = turn && slots.ordered ? nextCall(state) : undefined
+  // LF1
+  const index = turn && slots.ordered && state.place.gate === 'open' ? nextCall(state) : undefined
   return index === undefined ? undefined : calling(state, index)
 }
 
@@ -105,8 +107,8 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
   spentBelow(state, spent)
   if (number !== undefined) child.heard = number
   if (unasked) return 'noted'
-  if (child.busy > 0) child.busy--
-  if (child.busy === 0) state.working--
+  // Of one that was not at work, it is nothing but news.
+  if (child.busy > 0 && --child.busy === 0) state.working--
   const place = call === undefined ? undefined : parseCallId(call)
   const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
   if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {

@@ -21,6 +21,7 @@ import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } 
 import { dueOfChildren } from './children.js'
 import { dueOfVariables } from './env.js'
 import type { Needs } from './env.js'
+import { pause, remove, resume, terminate } from './life.js'
 import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
@@ -84,16 +85,13 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       if (!state.turn) return refuse('COMMAND_REFUSED', `thread ${state.id} has no turn to cancel: it is ${statusOf(state)}`)
       return { facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })] }
     case 'pause':
-      if (isOver(state) || state.place.gate === 'paused') return unchanged(state)
-      return { facts: [{ type: 'thread.paused', ...(command.reason && { reason: command.reason }) }] }
+      return pause(state, command)
     case 'resume':
-      if (!isOver(state) && state.place.gate === 'paused') return { facts: [{ type: 'thread.resumed' }] }
-      // A failed turn is tried again from where it stood.
-      if (state.place.work === 'failed') return { facts: [turnStarted(state, id, moment)] }
-      return unchanged(state)
+      return resume(state, command, turnStarted(state, id, moment))
     case 'terminate':
-      if (state.place.work === 'terminated') return unchanged(state)
-      return { facts: [{ type: 'thread.terminated', ...(command.reason && { reason: command.reason }) }] }
+      return terminate(state, command)
+    case 'delete':
+      return remove(state, command)
     case 'decide':
       return decide(state, command)
     case 'answer':
@@ -277,10 +275,6 @@ function dueOfCalls(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: 
 
 function refuse(code: Failure['code'], message: string): Decision {
   return { refused: failure(code, message) }
-}
-
-function unchanged(state: ThreadState): Decision {
-  return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} already; nothing was changed`)
 }
 
 type Said = Omit<Extract<Command, { kind: 'message' }>, 'kind'>

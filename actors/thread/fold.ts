@@ -12,10 +12,11 @@ import type { Message } from '../../src/core/message.js'
 import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/record.js'
 import { thawTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
-import { abandonAll, childCalled } from './children.js'
+import { childCalled } from './children.js'
 import { absorbOfVariables } from './env.js'
-import { answered, change, decided, dropSchedules, held, queueCall, reported, settled } from './fold-calls.js'
+import { answered, change, decided, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
+import { crossed, over } from './life.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
@@ -88,12 +89,13 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return endTurn(state, record)
     case 'thread.paused':
     case 'thread.resumed':
+      crossed(state, record)
       return true
     case 'thread.ended':
+      over(state)
+      return true
     case 'thread.terminated':
-      if ('reason' in record && record.reason !== undefined) state.endedFor = record.reason
-      abandonAll(state)
-      dropSchedules(state)
+      over(state, record)
       return true
   }
 }

@@ -23,7 +23,10 @@ export function outstanding(state: ThreadState): Effect[] {
   const { turn, place, step, slots } = state
   const scheduled = nextSchedule(state)
   if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
-  if (!turn) return effects
+  if (!turn) {
+    if (state.deleting && state.toStop.length === 0) effects.push({ kind: 'removal', key: 'removal' })
+    return effects
+  }
   if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
   for (const { index, at } of callDeadlines(state)) effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (turn.stop && slots.open === 0) return effects
@@ -105,7 +108,7 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
-  if (state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
+  if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

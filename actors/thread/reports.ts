@@ -16,6 +16,7 @@ import type { AnswerFiles, ChildTold, Fact, Gives, ParentTold, Saying, Word } fr
 import { freezeTree } from '../../src/core/tree.js'
 import type { DirNode, FrozenTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
+import { endNotice } from './life.js'
 import { promptResult } from './prompt-result.js'
 import { unreported } from './spending.js'
 import { isOver, statusOf } from './state.js'
@@ -38,7 +39,7 @@ function report(state: ThreadState): Fact | undefined {
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined
-  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `it did not read this: it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
+  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `${unread[0]?.message === endNotice ? '' : 'it did not read this: '}it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
 }
 
 function addressOf({ thread, call, quiet }: Owed) {

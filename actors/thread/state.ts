@@ -183,6 +183,10 @@ export interface ThreadState {
   says?: string
   /** Why it was terminated. */
   endedFor?: string
+  /** Why it is paused. */
+  pausedFor?: string
+  /** It is to be removed, with all below it. */
+  deleting?: true
   env: Env
   /** What the calls of the step see, where that has changed since (T3). */
   envOfStep: Env | undefined

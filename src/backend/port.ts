@@ -54,6 +54,8 @@ export interface Head {
   readonly name?: string
   /** What it says that it is doing. */
   readonly says?: string
+  /** Why it is paused or terminated. */
+  readonly reason?: string
   readonly createdAt: number
   readonly updatedAt: number
 }

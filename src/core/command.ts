@@ -79,6 +79,8 @@ const create = z.strictObject({
 const message = z.strictObject({ kind: z.literal('message'), ...said })
 
 const reason = z.string().optional()
+/** `tree`: and all below. `inherited`: a parent passes it on. */
+const set = z.literal(true).optional()
 
 /** A failure of another version may have a code that this one does not know: it is passed on as it is. */
 const failed = z.custom<Failure>((value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value)
@@ -95,9 +97,11 @@ export const commandSchema = z.discriminatedUnion('kind', [
   create,
   message,
   z.strictObject({ kind: z.literal('cancel'), reason }),
-  z.strictObject({ kind: z.literal('pause'), reason }),
-  z.strictObject({ kind: z.literal('resume') }),
-  z.strictObject({ kind: z.literal('terminate'), reason }),
+  z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
+  z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
+  z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
+  /** Of a root: it goes with its whole tree. */
+  z.strictObject({ kind: z.literal('delete'), terminate: set }),
   z.strictObject({ kind: z.literal('decide'), call: z.string(), decision: z.enum(['approve', 'reject']), args: json.optional(), comment: z.string().optional(), by: z.string().optional() }),
   z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),

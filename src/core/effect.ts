@@ -37,7 +37,13 @@ export interface ScheduleEffect {
   readonly scheduled: Scheduled
 }
 
-export type Effect = ModelEffect | CallEffect | DeadlineEffect | ScheduleEffect
+/** The tree of this root is to be removed. */
+export interface RemovalEffect {
+  readonly kind: 'removal'
+  readonly key: 'removal'
+}
+
+export type Effect = ModelEffect | CallEffect | DeadlineEffect | ScheduleEffect | RemovalEffect
 
 export type Outcome =
   /** `whole`: the value was too long to be kept in the journal; this is its beginning as text, the whole is a blob. */

@@ -113,10 +113,13 @@ export interface TurnEnded {
 export interface ThreadPaused {
   readonly type: 'thread.paused'
   readonly reason?: string
+  /** And all below it: its children are told with this record. */
+  readonly tree?: true
 }
 
 export interface ThreadResumed {
   readonly type: 'thread.resumed'
+  readonly tree?: true
 }
 
 /** The agent's work is complete; the thread takes no more messages. */
@@ -127,6 +130,10 @@ export interface ThreadEnded {
 export interface ThreadTerminated {
   readonly type: 'thread.terminated'
   readonly reason?: string
+  /** Its parent said so. */
+  readonly inherited?: true
+  /** Of a root: the whole tree is to be removed. */
+  readonly delete?: true
 }
 
 export type Fact =

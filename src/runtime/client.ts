@@ -11,6 +11,7 @@ import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { noContent } from '../files/contents.js'
+import { deleteTree } from './delete-tree.js'
 import { follow } from './follow.js'
 import { createInbox } from './inbox.js'
 import type { Inbox } from './inbox.js'
@@ -39,6 +40,8 @@ export interface SkeinClient {
   readonly threads: {
     create(options: CreateThread): Promise<Thread>
     get(id: string): Promise<Thread>
+    /** Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is terminated first. */
+    delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
     list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
   }
   /** What threads wait for a person to decide or to give. */
@@ -94,6 +97,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
         return get(id)
       },
       get,
+      delete: (root, options) => deleteTree(means, root, options),
       async list(filter = {}) {
         const { heads, next } = await backend.heads.list(filter)
         return { threads: heads, ...(next !== undefined && { next }) }

@@ -11,6 +11,7 @@ import { callId } from '../core/message.js'
 
 export function headOf(state: ThreadState): Head {
   const wake = earliestWake(state)
+  const reason = state.endedFor ?? state.pausedFor
   return {
     agent: state.agent,
     status: statusOf(state),
@@ -23,6 +24,7 @@ export function headOf(state: ThreadState): Head {
     ...(state.parent !== undefined && { parent: state.parent }),
     ...(state.child && nameOf(state, state.child)),
     ...(wake !== undefined && { wakeAt: wake }),
+    ...(reason !== undefined && { reason }),
     ...withPending(state),
   }
 }

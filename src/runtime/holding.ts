@@ -14,6 +14,7 @@ import { failure, fromFailure, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import type { Means } from './effects.js'
 import { answerTopic, asSignal } from './news.js'
+import { removeTree } from './removal.js'
 import { Resident } from './resident.js'
 import type { ResidentOptions } from './resident.js'
 import { wake } from './wake.js'
@@ -21,13 +22,15 @@ import { wake } from './wake.js'
 export interface HoldingMeans {
   readonly backend: Backend
   readonly means: Means
-  readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested'>
+  readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested' | 'remove'>
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
   /** A thread came to rest and stays in memory until its host lets it go. */
   readonly rested: (holding: Holding, resident: Resident) => void
   /** It is at work, or gone. */
   readonly awake: (resident: Resident) => void
+  /** A tree is gone, wherever its threads were. */
+  readonly removed: (root: string) => void
 }
 
 /** What no second try can mend. */
@@ -52,7 +55,12 @@ export class Holding {
   constructor(lease: Lease, host: HoldingMeans) {
     this.lease = lease
     this.#host = host
-    this.#residentOptions = { ...host.residentOptions, epoch: lease.epoch, rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)) }
+    this.#residentOptions = {
+      ...host.residentOptions,
+      epoch: lease.epoch,
+      rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)),
+      remove: (doomed) => removeTree({ backend: host.backend, epoch: lease.epoch, removed: host.removed }, doomed),
+    }
   }
 
   /** Whether it is on its way out. */
@@ -146,6 +154,17 @@ export class Holding {
     this.residents.delete(id)
     resident.stop()
     if (wakeAt !== undefined && !this.leaving) this.alarm(id, wakeAt)
+  }
+
+  /** The tree is gone: so is all that was awake of it. */
+  forget(root: string): void {
+    for (const resident of [...this.residents.values()]) {
+      if (resident.state.path[0] !== root) continue
+      this.#host.awake(resident)
+      this.residents.delete(resident.id)
+      resident.stop()
+    }
+    this.#left?.()
   }
 
   alarm(thread: string, at: number): void {

@@ -17,7 +17,7 @@ import { isObject } from '../core/json.js'
 import type { Means } from './effects.js'
 import { Holding } from './holding.js'
 import type { HoldingMeans } from './holding.js'
-import { catchUpTopic } from './news.js'
+import { asSignal, catchUpTopic, treeTopic } from './news.js'
 import type { Resident } from './resident.js'
 
 export interface HostOptions {
@@ -31,6 +31,8 @@ export interface HostOptions {
   /** How long running calls may go on after `close` was asked for. */
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
+  /** A tree was removed. */
+  readonly removed: () => void
 }
 
 /** Threads that are being woken at once when a host takes over. */
@@ -73,6 +75,7 @@ export class Host {
       },
       rested: (holding, resident) => this.#rested(holding, resident),
       awake: (resident) => void this.#resting.delete(resident),
+      removed: (root) => this.#removed(root),
     }
   }
 
@@ -212,6 +215,13 @@ export class Host {
       this.#dirty.clear()
       for (const each of dirty) void each.flush()
     })
+  }
+
+  /** Nobody here has anything of that tree any more. */
+  #removed(root: string): void {
+    for (const holding of this.#holdings.values()) holding.forget(root)
+    this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
+    this.#options.removed()
   }
 
   /** HO2 */

@@ -20,6 +20,8 @@ export interface Committed {
   readonly thread: string
   readonly path: readonly string[]
   readonly position: number
+  /** Whether the thread is at rest then. */
+  readonly rest?: boolean
   readonly records: readonly ThreadRecord[]
 }
 
@@ -28,16 +30,27 @@ export interface Spoken {
   readonly event: DeltaEvent
 }
 
-export type News = Committed | Spoken
+/** For those who wait until a tree rests: mail was finished that left no record. */
+export interface Finished {
+  readonly kind: 'finished'
+}
+
+/** The tree is gone. */
+export interface Removed {
+  readonly kind: 'removed'
+}
+
+export type News = Committed | Spoken | Removed
 
 /** Anything else on the topic is not for us. What news says is checked by its place in the journal, not by its form. */
 export function toNews(value: Json): News | undefined {
   const news = value as unknown as News
   if (news?.kind === 'committed') return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
+  if (news?.kind === 'removed') return news
   return news?.kind === 'spoken' && typeof news.event?.thread === 'string' ? news : undefined
 }
 
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */
-export function asSignal(value: News | Answer): Json {
+export function asSignal(value: News | Finished | Answer): Json {
   return value as unknown as Json
 }

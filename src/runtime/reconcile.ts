@@ -35,7 +35,7 @@ export class Reconciler {
   readonly #starter: Starter
   readonly #maxParallelTools: number
   readonly #inFlight = new Map<string, Flight>()
-  readonly #counts = { model: 0, call: 0, deadline: 0, schedule: 0 }
+  readonly #counts = { model: 0, call: 0, deadline: 0, schedule: 0, removal: 0 }
   #waiting = 0
   /** Calls whose turn has come, and that wait for a place. */
   readonly #goingOn: { readonly key: string; readonly resolve: () => void }[] = []

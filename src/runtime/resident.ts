@@ -39,6 +39,7 @@ import type { Batch } from './outbox.js'
 import { asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
 import type { Started } from './reconcile.js'
+import type { Doomed } from './removal.js'
 import { momentOf } from './moment.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
@@ -60,6 +61,7 @@ export interface ResidentOptions {
   readonly warn: (what: string, thrown: unknown) => void
   /** Asks the host to call `flush` at the end of this turn of the event loop. */
   readonly dirty: (resident: Resident) => void
+  readonly remove: (doomed: Doomed) => Started
   /** The thread came to rest, or was stopped by a failure (TH5). */
   readonly rested: (resident: Resident, stopped?: Failure) => void
 }
@@ -216,7 +218,8 @@ export class Resident {
 
   #ready(effect: Effect): boolean {
     if (effect.kind === 'deadline' || effect.kind === 'schedule') return true
-    if (this.#stopped || this.#draining || !mayStart(this.state)) return false
+    if (this.#stopped || this.#draining || (!mayStart(this.state) && effect.kind !== 'removal')) return false
+    if (effect.kind === 'removal') return this.#durable === this.state.seq
     const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
   }
@@ -235,6 +238,7 @@ export class Resident {
     if (effect.kind === 'call') return runCall(means, wanting, { recovered: !this.#begun.delete(effect.key), ...effect })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
     if (effect.kind === 'schedule') return awaitSchedule(means, wanting, effect)
+    if (effect.kind === 'removal') return this.#options.remove({ root: this.id, durable: () => (this.#busy ? undefined : this.#durable), failed: storeFailed })
     return callModel(means, wanting, effect)
   }
 
@@ -288,7 +292,7 @@ export class Resident {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
       if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
-      this.#committed(batch, result.position, commit.entry?.hash)
+      this.#committed(batch, result.position, commit)
     } catch (thrown) {
       this.#committing = false
       this.stop(toFailure(thrown, 'STORE_FAILED'))
@@ -307,15 +311,13 @@ export class Resident {
     }
   }
 
-  #committed(what: Batch, position: number, chain: string | undefined): void {
+  #committed(what: Batch, position: number, { entry, head }: Commit): void {
     const { signals } = this.#options.backend
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
-    if (chain !== undefined) this.#chain = chain
+    if (entry) this.#chain = entry.hash
     const topic = treeTopic(this.state.path[0] ?? this.id)
-    if (last && signals.heard(topic)) {
-      signals.publish(topic, asSignal({ kind: 'committed', thread: this.id, path: this.state.path, position, records: what.records }))
-    }
+    if (signals.heard(topic)) signals.publish(topic, asSignal(last ? { kind: 'committed', thread: this.id, path: this.state.path, position, rest: head?.rest === true, records: what.records } : { kind: 'finished' }))
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
     this.#sinceSnapshot += what.records.length
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()

@@ -24,7 +24,11 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
       return call && !record.refused ? toChild(state, { call, base: state.slots.items[record.index]?.base }, record) : []
     }
     case 'children.stopped':
-      return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason }))
+      return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason, ...(record.how === 'terminate' && { inherited: true as const }) }))
+    case 'thread.paused':
+      return record.tree ? toChildren(state, record, { kind: 'pause', tree: true, inherited: true, ...(record.reason !== undefined && { reason: record.reason }) }) : []
+    case 'thread.resumed':
+      return record.tree ? toChildren(state, record, { kind: 'resume', tree: true, inherited: true }) : []
     case 'env.changed':
       return flowOn(state, record)
     case 'report.sent': {
@@ -86,6 +90,11 @@ function flowOn({ id, env, children }: ThreadState, { seq, set }: EnvChanged & {
     const told = over ? {} : scoped ? Object.fromEntries(Object.entries(all).filter(([name]) => !scoped.includes(name))) : all
     return Object.keys(told).length === 0 ? [] : [mail(child, `${id}/env/${seq}`, { kind: 'env', level: 'inherited', keys: [...env.keys], set: told })]
   })
+}
+
+/** To all that live. */
+function toChildren({ id, children }: ThreadState, { seq }: ThreadRecord, command: Command): readonly Send[] {
+  return [...children.values()].flatMap((child) => (child.over ? [] : [mail(child.id, `${id}/gate/${seq}`, command)]))
 }
 
 function mail(to: string, id: string, command: Command): Send {

@@ -20,6 +20,8 @@ import type { SkeinClient } from './client.js'
 import type { Means } from './effects.js'
 import { Envs } from './env.js'
 import { Host } from './host.js'
+import { Janitor } from './janitor.js'
+import type { Retention } from './janitor.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
 import { createModels } from './models.js'
@@ -73,6 +75,8 @@ export interface SkeinOptions {
   readonly snapshotEvery?: number
   /** How long running calls may go on after `close()`. Default 5,000. */
   readonly closeGraceMs?: number
+  /** Which trees are deleted by themselves. Default: none. */
+  readonly retention?: Retention
   readonly clock?: Clock
   readonly chance?: Chance
   /** Told of what an operator should know. Default: a process warning. */
@@ -98,6 +102,7 @@ const optionsSchema = z.strictObject({
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
+  retention: z.strictObject({ finishedTreesMs: positive.optional(), idleTreesMs: positive.optional() }).optional(),
   clock: z.custom<Clock>().optional(),
   chance: z.custom<Chance>().optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
@@ -118,6 +123,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const backend = await source.open('host')
     opened.push(() => backend.close())
     const secrets = new Secrets({ key: options.key, place: backend.key })
+    const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
     const host = await Host.open({
       backend,
       means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
@@ -128,7 +134,9 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       snapshotEvery: options.snapshotEvery ?? 2_000,
       closeGraceMs: options.closeGraceMs ?? 5_000,
       warn,
+      removed: () => janitor.sweep(),
     })
+    janitor.begin()
     const client = createClient({ backend, clock, chance, secrets })
     return {
       ...client,
@@ -137,7 +145,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
         return host.resident
       },
       close: once(async () => {
-        await host.close()
+        await Promise.all([janitor.close(), host.close()])
         await pool.close()
         await disconnect()
         await client.close()

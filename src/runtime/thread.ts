@@ -22,13 +22,11 @@ import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 import { follow } from './follow.js'
 import { decode } from './journal.js'
-import { treeTopic } from './news.js'
 import { post } from './post.js'
-import { createQueue } from './queue.js'
+import { settled, treeSettled } from './settled.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
 import { createStateWaker, wake, wakeWhole } from './wake.js'
-import { skeinClosed } from './watch.js'
 
 export interface SendOptions {
   /** The message's and the run's id; sending the same id again is sending once. */
@@ -57,6 +55,11 @@ export interface ThreadUsage {
   readonly budget?: { readonly left: Budget; readonly reserved: Budget }
 }
 
+export interface OfTree {
+  /** The thread and all below it. */
+  readonly tree?: boolean
+}
+
 export interface Thread extends ThreadSchedules {
   readonly id: string
   readonly agent: string
@@ -72,10 +75,10 @@ export interface Thread extends ThreadSchedules {
   run(id: string): Run
   /** Ends the running turn. False when none was running. */
   cancel(reason?: string): Promise<boolean>
-  /** Starts nothing more; what runs may land. False when it was paused already. */
-  pause(reason?: string): Promise<boolean>
-  /** Goes on after `pause`, or tries a failed turn again. False when there was nothing to resume. */
-  resume(): Promise<boolean>
+  /** Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused already. */
+  pause(reason?: string | (OfTree & { readonly reason?: string })): Promise<boolean>
+  /** Goes on after `pause`, or tries a failed turn again. With `tree`, all below it that is paused goes on. False when there was nothing to resume. */
+  resume(options?: OfTree): Promise<boolean>
   /** Ends the thread for good. False when it was over already. */
   terminate(reason?: string): Promise<boolean>
   /** The run that is going on. */
@@ -89,8 +92,8 @@ export interface Thread extends ThreadSchedules {
   readonly env: ThreadEnv
   /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
   callTool(name: string, args?: unknown): Promise<Run>
-  /** Resolves when the thread is at rest. */
-  settled(): Promise<StoredHead>
+  /** Resolves when the thread is at rest; with `tree`, when all below it is, and nothing is on its way to any of them. */
+  settled(options?: OfTree): Promise<StoredHead>
 }
 
 export interface ThreadMeans {
@@ -129,8 +132,11 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     },
     run,
     cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
-    pause: (reason) => changed(ask({ kind: 'pause', reason })),
-    resume: () => changed(ask({ kind: 'resume' })),
+    async pause(options = {}) {
+      const { reason, tree } = typeof options === 'string' ? { reason: options } : options
+      return changed(ask({ kind: 'pause', reason, ...(tree && { tree }) }))
+    },
+    resume: ({ tree } = {}) => changed(ask({ kind: 'resume', ...(tree && { tree }) })),
     terminate: (reason) => changed(ask({ kind: 'terminate', reason })),
     async current() {
       const { turn } = (await wake(backend, id)).state
@@ -145,7 +151,10 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       const { run: joined } = await ask({ kind: 'call', tool: name, args: plainJson(args) })
       return run(joined ?? '')
     },
-    settled: () => settled(means, info, root),
+    async settled({ tree } = {}) {
+      if (tree) await treeSettled(means, { root, thread: id })
+      return tree ? info() : settled(means, root, info)
+    },
   }
 }
 
@@ -211,20 +220,4 @@ async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<R
     }
   }
   throw new SkeinError('UNKNOWN_RUN', `thread ${thread} has no run ${JSON.stringify(run)}`)
-}
-
-async function settled({ backend, closed }: ThreadMeans, info: () => Promise<StoredHead>, root: string): Promise<StoredHead> {
-  const bell = createQueue<'ring'>(closed)
-  const ring = (): void => bell.push('ring')
-  const stop = backend.signals.subscribe(treeTopic(root), ring, ring)
-  try {
-    for (;;) {
-      const head = await info()
-      if (head.rest) return head
-      if (!(await bell.next())) throw skeinClosed()
-    }
-  } finally {
-    stop()
-    bell.close()
-  }
 }

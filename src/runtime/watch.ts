@@ -113,6 +113,7 @@ class Watch {
   #hear(news: News): void {
     if (this.#stopped) return
     if (this.#waiting) return void this.#waiting.push(news)
+    if (news.kind === 'removed') return this.#end(removed(this.#watching.root))
     if (news.kind === 'spoken') {
       if (this.#concerns(news.event.thread) && this.#spoken.fits(news.event)) this.#watcher.delta?.(news.event)
       return
@@ -168,6 +169,7 @@ class Watch {
         this.#take({ kind: 'committed', thread, path: await this.#pathOf(thread), position, records: decode(thread, entry) })
       }
       more = entries.length === batch
+      if (entries.length === 0 && only !== undefined && !(await this.#backend.heads.get(only))) throw removed(only)
     }
   }
 
@@ -188,6 +190,10 @@ class Watch {
     this.#waiting = undefined
     for (const news of heard) this.#hear(news)
   }
+}
+
+function removed(thread: string): SkeinError {
+  return new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(thread)} in this store; it was deleted`, { data: { thread } })
 }
 
 export function skeinClosed(): SkeinError {

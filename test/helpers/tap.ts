@@ -7,6 +7,8 @@ import type { Backend, BackendSource, Commit, CommitResult, StoredEntry } from '
 export interface Tap {
   /** Called instead of the commit; `go` does it. */
   commit?: (commit: Commit, go: () => Promise<CommitResult>) => Promise<CommitResult>
+  /** Called instead of the removal of a tree. */
+  remove?: (go: () => ReturnType<Backend['trees']['remove']>) => ReturnType<Backend['trees']['remove']>
   /** What the journal gives, entry by entry. */
   entry?: (entry: StoredEntry) => StoredEntry
 }
@@ -20,6 +22,7 @@ function tapInto(backend: Backend, tap: Tap): Backend {
   return {
     ...backend,
     commit: (commit) => (tap.commit ? tap.commit(commit, () => backend.commit(commit)) : backend.commit(commit)),
+    trees: { ...backend.trees, remove: (removal) => (tap.remove ? tap.remove(() => backend.trees.remove(removal)) : backend.trees.remove(removal)) },
     journal: {
       read: async (thread, range) => changed(await backend.journal.read(thread, range)),
       readTree: async (root, range) => changed(await backend.journal.readTree(root, range)),

@@ -119,7 +119,11 @@ onEveryStore('a child that speaks for itself', (world) => {
       writer: () => 'ok',
     })
     const skein = await world.open(app)
-    gone = async () => (await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')).terminate('not needed')
+    // Not waited for: the lead speaks to it before it hears that it is over.
+    gone = async () => {
+      const child = await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')
+      void child.terminate('not needed')
+    }
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await thread.send('go').text()).toMatch(/CHILD_FAILED: it did not take this: .*terminated/)
   })

@@ -1,0 +1,67 @@
+/**
+ * kill -9 while a tree is deleted: at every write, before and after it. Whoever looks then sees a whole tree or none of it; the
+ * next host ends what was begun, and leaves nothing behind; the other tree never notices.
+ */
+import { cp, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDatabase } from '../../src/backend/local/driver.js'
+import { local } from '../../src/backend/local/local.js'
+import { connectSkein } from '../../src/runtime/client.js'
+import { createChance, live } from '../helpers/lives.js'
+
+const script = fileURLToPath(new URL('./fixtures/delete.mjs', import.meta.url))
+const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
+const kills = process.env['SOAK'] ? Infinity : 8
+
+let folder = ''
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'skein-delete-'))
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function look(store: string): Promise<{ readonly doomed: number; readonly other: readonly unknown[] }> {
+  const client = await connectSkein({ backend: local(store) })
+  try {
+    const { threads: doomed } = await client.threads.list({ root: 'doomed' })
+    for (const { thread } of doomed) expect((await (await client.threads.get(thread)).messages()).length).toBeGreaterThan(1)
+    const { threads: other } = await client.threads.list({ root: 'other' })
+    const lead = await client.threads.get('other')
+    return { doomed: doomed.length, other: [other.map(({ thread, seq }) => [thread, seq]), await lead.messages(), (await lead.files.readFile('/large.bin')).length, await lead.files.readFile('/both.txt', 'utf8')] }
+  } finally {
+    await client.close()
+  }
+}
+
+/** Rows that belong to nobody. */
+async function leftovers(store: string): Promise<unknown> {
+  const database = await openDatabase(join(store, 'skein.db'))
+  try {
+    return database.query('SELECT (SELECT count(*) FROM removed), (SELECT count(*) FROM journal WHERE tid NOT IN (SELECT tid FROM threads)), (SELECT count(*) FROM blob_refs WHERE root NOT IN (SELECT tid FROM threads)), (SELECT count(*) FROM mail)').one()
+  } finally {
+    database.close()
+  }
+}
+
+test(`F8, P1, J9: a delete that is killed at any write leaves a whole tree or none (seed ${seed})`, { timeout: 600_000 }, async () => {
+  const made = join(folder, 'made')
+  expect(await live(script, ['make', made], Infinity)).toBe('ended')
+  const before = await look(made)
+  expect(before.doomed).toBe(4)
+  const chance = createChance(seed)
+  let ended = false
+  for (let beats = 1, done = 0; !ended && done < kills; beats += kills === Infinity ? 1 : 1 + Math.floor(chance() * 3), done++) {
+    const store = join(folder, `store-${beats}`)
+    await cp(made, store, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+    ended = (await live(script, ['delete', store], beats)) === 'ended'
+    const seen = await look(store)
+    expect([0, 4], `after ${beats} beats`).toContain(seen.doomed)
+    expect(seen.other).toEqual(before.other)
+    expect(await live(script, ['delete', store], Infinity)).toBe('ended')
+    expect(await look(store)).toEqual({ doomed: 0, other: before.other })
+    expect(await leftovers(store), `after ${beats} beats`).toEqual([0, 0, 0, 0])
+    await rm(store, { recursive: true, force: true })
+  }
+})
