@@ -201,7 +201,7 @@ const poem = '# The Elbe\nIt comes from the hills,\nit goes to the sea,\nit is n
 test('07-dual-ai: a writer and a critic come to an end, alone and as a subagent', async () => {
   const [first = '', ...rest] = (await printed(join(examples, '07-dual-ai/main.ts'))).split('session_stopped after 5 steps, with /draft.md\n\n')
   expect(first).toBe(`You: A poem about the Elbe.\n\nWriter: ${poem.split('\n').slice(0, 3).join('\n')}\n\nCritic: 2 lines. It wants a second half.\n\nWriter: I see.\n\nWriter: ${poem}\n\n`)
-  expect(rest.join()).toBe(`session_failed: there is nothing to read\n\n${poem}\n\nError CHILD_FAILED: it did not finish: session_failed (there is nothing to read). It last said: # The Elbe\n`)
+  expect(rest.join()).toBe(`session_failed: there is nothing to read\n\n${poem}\n\n[attached: /attachments/draft.md]\n\nError CHILD_FAILED: it did not finish: session_failed (there is nothing to read). It last said: # The Elbe\n`)
 })
 
 test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async () => {

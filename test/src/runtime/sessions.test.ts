@@ -129,6 +129,12 @@ onEveryStore('the sides of a session', (world) => {
     expect(result).toMatchObject({ stopReason: 'max_steps', text: 'a2', steps: 8 })
   })
 
+  it('D6: a stop tool in the last step that is allowed ends the side’s turn in time', async () => {
+    const { app } = pairApp({ a: [calls('done')], b: ['b1'], sideA: { maxSteps: 1, stopTool: 'done' }, maxSessionTurns: 1, tools: [tool('done')] })
+    const skein = await world.open(app)
+    expect(await (await skein.threads.create({ agent: 'pair' })).send('go').result()).toMatchObject({ stopReason: 'max_session_turns', text: 'b1' })
+  })
+
   it('D6: without calls and words a side ends the session', async () => {
     const { app } = pairApp({ a: ['a1'], b: [''] })
     const skein = await world.open(app)
@@ -175,7 +181,7 @@ onEveryStore('a session and the world', (world) => {
     expect(seen(models.b)).toEqual([['assistant: go', 'user: a0', 'assistant: short', 'user: a1']])
   })
 
-  it('S11: cancel, pause, an approval and a failed model are met as in any turn; after a failure the side that was to speak goes on', async () => {
+  it('S11: pause, an approval and a failed model are met as in any turn; after a failure the side that was to speak goes on', async () => {
     let broken = true
     const { app, models } = pairApp({
       a: ['a1'],
@@ -201,6 +207,24 @@ onEveryStore('a session and the world', (world) => {
     // The call has other args now, and still ends the session.
     expect(await run?.result()).toMatchObject({ stopReason: 'session_stopped', text: 'you' })
     expect(models.a.requests).toHaveLength(1)
+  })
+
+  it('F7, S11: a turn that is cancelled in the middle of a step hands nothing over, and the next message is for side A', async () => {
+    const gate = deferred()
+    const { app, models } = pairApp({ a: [calls('done', 'slow'), 'a2'], b: ['b1'], sideA: { stopTool: 'done' }, maxSessionTurns: 1, tools: [tool('done', 'finished'), looseTool('slow', () => gate.promise)] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'pair' })
+    const run = thread.send('go')
+    await until('one call is done', async () => (await run.pendingToolCalls()).length === 1 && models.a.requests.length === 1)
+    await thread.cancel('enough')
+    gate.resolve()
+    expect(await run.result()).toMatchObject({ stopReason: 'cancelled', detail: 'enough' })
+    const said = (await thread.messages()).map(short)
+    expect(said.slice(0, 3)).toEqual(['user: go', 'a assistant: [done,slow]', 'a tool: finished'])
+    expect(said).toHaveLength(4)
+    expect((await collect(run.messagesStream)).map(short)).toEqual(said)
+    await thread.send('again').result()
+    expect(seen(models.b)).toEqual([['assistant: go', 'assistant: again', 'user: a2']])
   })
 
   it('S11: what a tool of one side says or queues is for that side', async () => {
