@@ -25,6 +25,7 @@ import { pause, remove, resume, terminate } from './life.js'
 import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
+import { dueOfRequests, provide } from './requests.js'
 import { answerFiles, dueReport } from './reports.js'
 import { firstSide, isFinal, stepsOf } from './session.js'
 import { headOf } from './slots.js'
@@ -48,6 +49,8 @@ export interface Moment {
   readonly needs?: Needs
   /** The thread's agent has two sides: a session begins with the turn. */
   readonly session?: { readonly maxTurns: number }
+  /** Children that begin before the model is first asked. */
+  immediate?(): readonly RecordedCall[]
   /** The host still starts effects: an intent without a start would look like an effect that may have happened. */
   readonly mayBegin: boolean
   /** Effects that may be under way at once: an intent is recorded only for one that can start. Default: any number. */
@@ -108,6 +111,8 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       if (isOver(state)) return change.level === 'inherited' ? nothing : refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more variables`)
       return { facts: [{ type: 'env.changed', ...change }] }
     }
+    case 'provide':
+      return isOver(state) ? refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and starts no more children`) : provide(state, command)
     case 'change':
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
@@ -231,11 +236,15 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (state.seq === 0) return undefined
   const report = dueReport(state)
   if (report) return report
+  const boot = isOver(state) ? undefined : dueOfRequests(state)
+  if (boot) return boot
   if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ?? dueAccount(state)
   if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
+  const first = state.step === 0 && state.place.work === 'thinking' ? moment.immediate?.() : undefined
+  if (first && first.length > 0) return { type: 'calls.made', step: 1, calls: withinLimit(state, [...first, ...state.queuedCalls.map(({ call }) => call)]), ...(turn.session && { side: turn.session.side }) }
   if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && !isFinal(turn)) {
     const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
     const side = turn.session && (state.queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)

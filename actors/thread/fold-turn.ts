@@ -2,12 +2,13 @@
  * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
  */
 import { callId } from '../../src/core/message.js'
-import type { CallsMade, ModelReplied, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
+import type { CallsMade, ModelReplied, RecordedCall, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
 import { abandon } from './children.js'
 import { cutOff } from './denied.js'
 import { detailOf, stopAtLimit } from './limits.js'
 import { isCounted, pay } from './purse.js'
+import { defer } from './requests.js'
 import { read, takeResults } from './results.js'
 import { createSession, endSide, isFor } from './session.js'
 import { closeRest, createSlots } from './slots.js'
@@ -45,7 +46,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   }
   const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
   if (given !== undefined) turn.output = given
-  for (const { child } of calls) if (child?.create) state.named[child.agent] = countOf(state.named, child.agent) + 1
+  nameChildren(state, record)
   spend(state, record)
   state.transcript.items.push({
     id: `step_${step}`,
@@ -63,6 +64,15 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   return true
 }
 
+/** References are never used twice; a child that cannot begin yet has one too. */
+function nameChildren(state: ThreadState, { calls, at }: { readonly calls: readonly RecordedCall[]; readonly at: number }): void {
+  for (const { child, deferred } of calls) {
+    const asked = deferred?.child ?? child
+    if (asked?.create) state.named[asked.agent] = countOf(state.named, asked.agent) + 1
+  }
+  defer(state, calls, at)
+}
+
 /** A step that no model asked for. */
 export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: CallsMade & { readonly at: number }): boolean {
   if (!state.turn || step !== state.step + 1) return false
@@ -75,6 +85,7 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: C
   state.turn.stop = stop
   state.turn.detail = undefined
   state.queuedCalls = []
+  nameChildren(state, { calls, at })
   state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })), ...(side && { side }) })
   state.slots = createSlots(calls, at, { ...(side && { side }) })
   takeResults(state, at)

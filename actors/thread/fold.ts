@@ -22,6 +22,7 @@ import { moveByTable } from './place.js'
 import type { Move } from './place.js'
 import { isStuck } from './outstanding.js'
 import { granted, openPurse } from './purse.js'
+import { booted, provided } from './requests.js'
 import { childTold, parentTold } from './reports.js'
 import { read, takeResults } from './results.js'
 import { begin, fill, firstHeld, park, unbegin } from './slots.js'
@@ -85,6 +86,10 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'turn.held':
     case 'turn.freed':
       return absorbOfVariables(state, record)
+    case 'variables.provided':
+      return provided(state, record)
+    case 'child.booted':
+      return booted(state, record)
     case 'turn.ended':
       return endTurn(state, record)
     case 'thread.paused':

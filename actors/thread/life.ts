@@ -68,6 +68,7 @@ export function over(state: ThreadState, { reason, delete: deleting, inherited }
   delete state.pausedFor
   abandonAll(state)
   dropSchedules(state)
+  state.requests = {}
   // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7).
   const { child, parent, owed } = state
   if (child && parent !== undefined && !inherited && owed.length === 0 && !isOver(state)) owed.push({ thread: parent, quiet: true, message: endNotice })

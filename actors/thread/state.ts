@@ -11,7 +11,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import type { Amounts } from '../../src/core/budget.js'
 import type { Message, SideName } from '../../src/core/message.js'
-import type { Delivery, Gives, RecordedCall, ReplyTo, Saying, StopReason } from '../../src/core/record.js'
+import type { Deferred, Delivery, Gives, RecordedCall, ReplyTo, Saying, Sealed, StopReason } from '../../src/core/record.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -99,6 +99,14 @@ export interface Child {
   heard?: number
   /** What it says that it is doing. */
   says?: string
+}
+
+/** A child that was asked for and cannot begin yet. */
+export interface Request extends Deferred {
+  readonly tool: string
+  readonly at: number
+  /** It has its values, and begins when there is a place. */
+  ready?: Sealed
 }
 
 /** Who wants to hear how a turn of this thread ended. */
@@ -190,6 +198,8 @@ export interface ThreadState {
   env: Env
   /** What the calls of the step see, where that has changed since (T3). */
   envOfStep: Env | undefined
+  /** Children that wait for values, by request. */
+  requests: Record<string, Request>
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -240,6 +250,7 @@ export function createState(id: string): ThreadState {
     told: 0,
     envOfStep: undefined,
     env: noEnv,
+    requests: {},
     archived: 0,
     values: {},
     accepted: new Map(),

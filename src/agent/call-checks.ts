@@ -13,7 +13,7 @@ export const relation = z.looseObject({ name: z.string(), files: z.string().opti
 type Relation = z.infer<typeof relation>
 
 /** Fields that speak of a child that lives on, and of an answer that is put together. */
-const ofAgents: readonly string[] = ['blocking', 'files', 'resumable', 'initAgentNameProperty']
+const ofAgents: readonly string[] = ['blocking', 'files', 'immediate', 'optional', 'resumable', 'initAgentNameProperty']
 const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls', 'includeErrors']
 
 type Told = Pick<Mistake, 'code' | 'text'>

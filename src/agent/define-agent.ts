@@ -26,6 +26,22 @@ export interface SubagentTool {
   readonly blocking?: boolean
   /** What the child may spend for each message, with all below it. Default: its agent's, else a share of what its parent has left. */
   readonly budget?: Budget
+  /** A variable of the thread: unless it is `true`, `1` or `yes`, there is no such agent for the model. */
+  readonly optional?: string
+  /**
+   * Called before the model is first asked, once in the life of the thread, with what began its first turn. Or as often as there
+   * are values: `NAME`, `NAME__2`, `NAME__3` start a child each.
+   */
+  readonly immediate?:
+    | boolean
+    | {
+        /** The variable that holds its name. This and the next are the only values that a model gets to see. */
+        readonly nameEnv?: string
+        /** The variable that holds its first message. */
+        readonly descriptionEnv?: string
+        /** Variables that it is given as its own: to `TOKEN` the value of `TOKEN__2`, in the second. */
+        readonly scopedEnv?: readonly string[]
+      }
   /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
   readonly files?: 'fork'
   /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where the agent's prompt has a `requiredSchema`. */

@@ -48,6 +48,8 @@ const callable = z.strictObject({
   initAttachmentsProperty: z.string().optional(),
   initAgentNameProperty: z.string().optional(),
   blocking: z.boolean().optional(),
+  optional: variableName.optional(),
+  immediate: z.union([z.boolean(), z.strictObject({ nameEnv: variableName.optional(), descriptionEnv: variableName.optional(), scopedEnv: z.array(variableName).optional() })]).optional(),
   files: z.literal('fork').optional(),
   budget: budgetSchema.optional(),
   resumable: z

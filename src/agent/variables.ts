@@ -1,13 +1,14 @@
 /**
  * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be given.
  *
- * DV1 A name is a secret unless all who declare it say that it is text; `NAME__2` is what `NAME` is (EN4).
+ * DV1 A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model (`nameEnv`,
+ *     `descriptionEnv`); `NAME__2` is what `NAME` is (EN4).
  * DV2 A tool needs what the tools in its `uses` need.
  * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
 import { shortestSecret } from '../core/redact.js'
 import type { Shelves } from './app.js'
-import type { AgentDefinition, PromptDefinition, ToolDefinition, Variable } from './define.js'
+import type { AgentDefinition, PromptDefinition, SubagentTool, ToolDefinition, Variable } from './define.js'
 import { agentOfPrompt, callablesOf } from './callable.js'
 import { withIncluded } from './prompt-parts.js'
 import { sidesOf } from './sides.js'
@@ -25,6 +26,10 @@ export interface Declarations {
   ofAgent(name: string): readonly Variable[]
   /** Names that a child of this agent does not inherit (DV3). */
   scopedBy(agent: string): readonly string[]
+  /** What a child of this agent must be given to begin: what its own definitions scope and need. */
+  givenTo(agent: string): readonly Variable[]
+  /** Agents that an agent may call. */
+  relations(agent: string): readonly SubagentTool[]
 }
 
 export function createDeclarations(app: Defined): Declarations {
@@ -41,6 +46,8 @@ export function createDeclarations(app: Defined): Declarations {
       scoped.set(agent, known)
       return known
     },
+    givenTo: (agent) => ownVariables(app, agent).filter((variable) => variable.scoped),
+    relations: (agent) => relationsOf(app, agent),
   }
 }
 
@@ -64,6 +71,18 @@ function toolVariables({ tools }: Pick<Shelves, 'tools'>, name: string, seen = n
 function agentVariables(app: Defined, name: string): readonly Variable[] {
   const agent = app.agents.get(name)
   return agent ? [...(agent.variables ?? []), ...textsOf(app, agent).flatMap(({ variables = [] }) => variables)] : []
+}
+
+/** Without the agents below. */
+function ownVariables(app: Defined, name: string): readonly Variable[] {
+  const agent = app.agents.get(name)
+  const tools = agent ? promptsOf(app, agent).flatMap((prompt) => callablesOf(app, prompt).tools) : []
+  return [...agentVariables(app, name), ...tools.flatMap((tool) => toolVariables(app, tool))]
+}
+
+function relationsOf(app: Defined, name: string): readonly SubagentTool[] {
+  const agent = app.agents.get(name)
+  return agent ? promptsOf(app, agent).flatMap((prompt) => callablesOf(app, prompt).subagents) : []
 }
 
 /** DV3 */
@@ -95,6 +114,15 @@ function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly
   const secret = new Set<string>()
   const text = new Set<string>()
   for (const { variables = [] } of declaring(app)) for (const { name, type = 'secret' } of variables) (type === 'secret' ? secret : text).add(name)
+  const bootstraps = [...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).subagents).flatMap(({ immediate }) => (typeof immediate === 'object' ? [immediate] : []))
+  for (const { scopedEnv = [] } of bootstraps) for (const name of scopedEnv) if (!text.has(name)) secret.add(name)
+  for (const { nameEnv, descriptionEnv } of bootstraps) {
+    for (const name of [nameEnv, descriptionEnv]) {
+      if (name === undefined) continue
+      secret.delete(name)
+      text.add(name)
+    }
+  }
   return { secret, text }
 }
 

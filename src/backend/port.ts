@@ -26,6 +26,8 @@ export interface Pending {
   readonly requestedAt: number
   /** Variables that have no value: `thread.env.set` gives them one. */
   readonly missing?: readonly string[]
+  /** A child could not begin without them: `skein.variables.provide` takes this. */
+  readonly request?: string
   readonly prompt?: string
   readonly defaults?: Json
   readonly deadlineAt?: number

@@ -16,15 +16,16 @@ export function awaitedOf({ thread, pending = [] }: Pick<StoredHead, 'thread' | 
   return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}` }))
 }
 
-export function awaitedLine({ call, tool, args, why, missing, prompt, unknown }: Awaited): string {
+export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown }: Awaited): string {
   const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
+  if (request !== undefined) return `a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
   const what = call === 'turn' ? `agent ${tool}` : `${tool} ${preview(args, 200)}`
   return `${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
 }
 
 /** The commands that answer it. */
-export function answersTo(store: string, { id, why, missing = [] }: Awaited): readonly string[] {
-  if (why === 'variables') return missing.map((name) => typed(store, 'skein', 'env', id.slice(0, id.lastIndexOf('/')), '--stdin', name))
+export function answersTo(store: string, { id, why, missing = [], request }: Awaited): readonly string[] {
+  if (why === 'variables') return missing.map((name) => typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name))
   if (why === 'approval') return [typed(store, 'skein', 'approve', id), typed(store, 'skein', 'deny', id)]
   return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`] : []
 }

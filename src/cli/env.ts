@@ -32,7 +32,7 @@ interface Asked extends Options {
 
 export function register(command: Command): void {
   command
-    .argument('<thread>', 'id of the thread')
+    .argument('<thread>', 'id of the thread; or <thread>/<request>, as `skein inbox` lists it, for a child that waits to begin')
     .argument('[name=value...]', 'values to set; a name alone takes the value of the environment. Without any, the names are listed')
     .option('--stdin <name>', 'read the value of this one from stdin')
     .option('--file <name=path>', 'read the value of this one from a file; may be given several times', several)
@@ -47,8 +47,10 @@ function several(given: string, before: readonly string[] = []): readonly string
 
 async function env(around: Around, client: SkeinClient, asked: Asked): Promise<ExitCode> {
   const { out } = around
-  const thread = await client.threads.get(asked.id)
+  const [, parent, request] = /^(.+)\/([^/]+)$/.exec(asked.id) ?? []
+  const thread = await client.threads.get(parent ?? asked.id)
   const values = await valuesOf(asked)
+  if (request !== undefined) return provide(around, client, { thread: thread.id, request, values })
   if (Object.keys(values).length === 0) return list(around, client, asked.id)
   // Before it is said: the turn may be over when the answer comes.
   const run = asked.wait ? await thread.current() : undefined
@@ -58,6 +60,23 @@ async function env(around: Around, client: SkeinClient, asked: Asked): Promise<E
   if (run) return watchHere(around, { client, thread, run })
   if (out.mode === 'json') out.json(told)
   else out.print(`${Object.entries(values).map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`).join('\n')}\n`)
+  return exitCode.ok
+}
+
+interface Providing {
+  readonly thread: string
+  readonly request: string
+  readonly values: Readonly<Record<string, string | null>>
+}
+
+/** A child that waits to begin takes all of its values at once. */
+async function provide({ out }: Around, { variables }: SkeinClient, { thread, request, values }: Providing): Promise<ExitCode> {
+  const given = Object.fromEntries(Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])))
+  const state = await kept(variables.provide(thread, request, given))
+  const told = { thread, request, names: Object.keys(given), state }
+  if (state === 'kept') return tellKept(out, told)
+  if (out.mode === 'json') out.json(told)
+  else out.print('started\n')
   return exitCode.ok
 }
 

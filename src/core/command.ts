@@ -107,6 +107,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
+  /** For a child that was deferred. */
+  z.strictObject({ kind: z.literal('provide'), request: z.string(), keys, set: sealed }),
   /** Values arrive sealed; null takes one away. `inherited`: from its parent. */
   z.strictObject({ kind: z.literal('env'), level: z.enum(['own', 'inherited']), keys, set: z.record(variable, z.string().nullable()) }),
   /** From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last number is kept (CM3). */

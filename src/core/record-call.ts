@@ -6,7 +6,7 @@ import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
 import type { SideName } from './message.js'
-import type { ChildCall, Saying } from './record-child.js'
+import type { ChildCall, Deferred, Saying } from './record-child.js'
 import type { SessionRole } from './session.js'
 
 export type StopReason =
@@ -72,6 +72,8 @@ export interface RecordedCall {
   readonly child?: ChildCall
   /** Nothing is run: it is answered out of the thread's own state, at its turn. */
   readonly asks?: 'children'
+  /** It was refused, and its child waits for values. */
+  readonly deferred?: Deferred
   /** The agent that has the thread when the calls of this step are answered. */
   readonly handoff?: string
   /** What its success means for the turn. */

@@ -3,6 +3,7 @@
  */
 import type { Amounts } from './budget.js'
 import type { Outcome } from './effect.js'
+import type { SealedEnv } from './env.js'
 import type { Failure } from './failure.js'
 import type { FrozenTree } from './tree.js'
 import type { ModelUsage } from './usage.js'
@@ -42,10 +43,45 @@ export interface ChildCall {
   readonly scoped?: readonly string[]
   /** The side of the child that answers it. Default `a`. */
   readonly side?: 'b'
+  /** Values of its own that it begins with. */
+  readonly own?: Sealed
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
   /** What it may spend. */
   readonly budget?: Amounts
+}
+
+/** Sealed values, and the keys that they were sealed with. */
+export interface Sealed {
+  readonly keys: readonly string[]
+  readonly set: SealedEnv
+}
+
+/** A child that cannot begin before it is given values: nothing was spawned (S6). */
+export interface Deferred {
+  /** What it is known by: `env_<step>_<index>`. */
+  readonly request: string
+  readonly child: ChildCall
+  readonly required: readonly string[]
+  readonly missing: readonly string[]
+}
+
+/** Someone gave a deferred child its values. */
+export interface VariablesProvided extends Sealed {
+  readonly type: 'variables.provided'
+  readonly request: string
+}
+
+/** A deferred child was created: the mail goes out with this record. */
+export interface ChildBooted {
+  readonly type: 'child.booted'
+  readonly request: string
+  readonly child: ChildCall
+  readonly attachments?: FrozenTree
+  /** What it may spend. */
+  readonly grant?: Amounts
+  /** It was not created after all. */
+  readonly refused?: Failure
 }
 
 export interface ReplyTo {

@@ -18,6 +18,11 @@ export interface ChildLimits {
   readonly maxDepth: number
 }
 
+/** A child that lives, or waits for values before it does. */
+export interface Living extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
+  readonly waits?: true
+}
+
 /** What calls of one reply share: references are counted on from the state. */
 export interface Family {
   readonly state: ThreadState
@@ -27,7 +32,7 @@ export interface Family {
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
   /** Those of them that have a call of their own. */
-  readonly born: Map<string, readonly Pick<ChildCall, 'thread' | 'agent' | 'reference'>[]>
+  readonly born: Map<string, readonly Living[]>
 }
 
 export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true }

@@ -21,6 +21,8 @@ import { Secrets } from './secrets.js'
 import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { createThread, missing, untilClosed } from './thread.js'
+import { createVariables } from './variables.js'
+import type { Variables } from './variables.js'
 import type { EventOptions, Thread, ThreadMeans } from './thread.js'
 
 export interface CreateThread {
@@ -46,6 +48,8 @@ export interface SkeinClient {
   }
   /** What threads wait for a person to decide or to give. */
   readonly inbox: Inbox
+  /** Values that children wait for before they begin. */
+  readonly variables: Variables
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /** Whether a host serves the store. */
@@ -104,6 +108,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
       },
     },
     inbox: createInbox(means),
+    variables: createVariables(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     hosted: () => backend.hosted(),
     close: once(async () => {

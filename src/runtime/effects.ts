@@ -37,7 +37,8 @@ export interface Means {
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
-  brief(agent: string, side?: SideName): Brief
+  /** `disabled`: agents that may not be called now. */
+  brief(agent: string, side?: SideName, disabled?: readonly string[]): Brief
   /** A promise only the first time. */
   model(brief: Brief): Model | Promise<Model>
 }
@@ -62,7 +63,7 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
   const redactor = means.envs.redactor(state)
   const voice = new Voice(wanting, effect.step, { cancel, redactor })
   const speak = async (): Promise<Landing> => {
-    const brief = means.brief(state.agent, state.turn?.session?.side)
+    const brief = means.brief(state.agent, state.turn?.session?.side, means.envs.disabled(state))
     voice.label = brief.side.label
     if (reachesBack(state, brief.prompt)) await wanting.hydrated()
     const known = means.model(brief)

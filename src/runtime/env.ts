@@ -12,9 +12,10 @@ import type { App } from '../agent/app.js'
 import type { Variable } from '../agent/define.js'
 import { createDeclarations, textsOf } from '../agent/variables.js'
 import type { Declarations } from '../agent/variables.js'
-import { missingVariables, noEnv, resolveEnv, threadEnv } from '../core/env.js'
+import { isEnabled, missingVariables, noEnv, resolveEnv, threadEnv } from '../core/env.js'
 import type { Env, EnvLevels, GivenEnv } from '../core/env.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import type { Sealed } from '../core/record.js'
 import { createRedactor } from '../core/redact.js'
 import type { Redactor } from '../core/redact.js'
 import type { Secrets } from './secrets.js'
@@ -80,6 +81,35 @@ export class Envs {
     return value ?? ''
   }
 
+  /** S5: agents that the thread's flags leave out. */
+  disabled(state: ThreadState): readonly string[] {
+    return this.declarations.relations(state.agent).flatMap(({ name, optional }) => (optional === undefined || isEnabled(this.#valueOf(state, optional)) ? [] : [name]))
+  }
+
+  /** Of a variable of the thread, as the model's step finds it. */
+  value(state: ThreadState, name: string): string | undefined {
+    return this.#valueOf(state, name)
+  }
+
+  /** Names that have a value somewhere. */
+  names(state: ThreadState): Readonly<Record<string, unknown>> {
+    return Object.assign({}, ...Object.values(this.#levels(state)))
+  }
+
+  /** Values of its own for a child (S4). */
+  sealed(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
+    const { vault } = this.secrets
+    const key = state.env.keys[0] ?? vault.createDataKey().wrapped
+    const root = state.path[0] ?? state.id
+    return { keys: [key], set: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })])) }
+  }
+
+  /** What a child of an agent must be given; of that, what neither its definitions nor the skein's options have. */
+  givenTo(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
+    const required = remembered(this.#needs, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
+    return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
+  }
+
   /** What must have a value before a body runs. */
   needsOfTool(name: string): readonly string[] {
     return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
@@ -137,8 +167,7 @@ export class Envs {
     const agent = agents.get(name)
     const declared = [...tools.values(), ...prompts.values(), ...agents.values()].flatMap(({ variables = [] }) => variables).filter((variable) => this.declarations.isSecret(variable.name))
     const given = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
-    const names = new Set(declared.map((variable) => variable.name))
-    const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (names.has(variable) ? [value] : [])))
+    const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (this.declarations.isDeclaredSecret(variable) ? [value] : [])))
     const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]
     this.#agents.set(name, all)
     return all

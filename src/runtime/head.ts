@@ -29,11 +29,12 @@ export function headOf(state: ThreadState): Head {
   }
 }
 
-function withPending({ turn, slots, step, agent }: ThreadState): Pick<Head, 'pending'> {
-  if (!turn) return {}
+function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<Head, 'pending'> {
+  const asked = Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] => (ready ? [] : [{ call: request, why: 'variables', tool, args: { agent: child.agent, reference: child.reference }, requestedAt: at, missing, request }]))
+  if (!turn) return asked.length > 0 ? { pending: asked } : {}
   const waiting: Pending[] = turn.awaits ? [{ call: 'turn', why: 'variables', tool: agent, args: null, requestedAt: turn.awaits.at, missing: turn.awaits.missing }] : []
   const calls = slots.held > slots.heldByChildren ? slots.items.flatMap((slot, index) => pendingOf(slot, callId(step, index))) : []
-  const pending = [...waiting, ...calls]
+  const pending = [...waiting, ...calls, ...asked]
   return pending.length > 0 ? { pending } : {}
 }
 

@@ -2,6 +2,7 @@
 import type { Moment } from '../../actors/thread/commands.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Means } from './effects.js'
+import { immediateOf } from './immediate.js'
 import { rulesOf } from './request.js'
 
 export interface MomentOptions {
@@ -13,5 +14,6 @@ export interface MomentOptions {
 
 export function momentOf({ means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions, state: ThreadState, mayBegin: boolean): Moment {
   const needs = means.envs.needs(state)
-  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...rulesOf(means.app, state), ...(needs && { needs }) }
+  const immediate = state.step === 0 && state.turn ? immediateOf(means, state) : undefined
+  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...rulesOf(means.app, state), ...(needs && { needs }), ...(immediate && { immediate }) }
 }

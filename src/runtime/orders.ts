@@ -41,7 +41,7 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
 function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
-  if (command.kind === 'env' || command.kind === 'create') {
+  if (command.kind === 'env' || command.kind === 'create' || command.kind === 'provide') {
     const refused = checkEnv(means, state, command)
     if (refused) return { refused }
   }
@@ -76,8 +76,8 @@ function fitting({ quotaBytes }: Means, { files }: ThreadState, command: Extract
 }
 
 /** Whoever sealed the values need not know what is declared, nor which key this host has. */
-function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<Command, { kind: 'env' | 'create' }>): Failure | undefined {
-  const [given, inherited] = command.kind === 'env' ? [command, command.level === 'inherited'] : [command.env, command.parent !== undefined]
+function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<Command, { kind: 'env' | 'create' | 'provide' }>): Failure | undefined {
+  const [given, inherited] = command.kind === 'create' ? [command.env, command.parent !== undefined] : [command, command.kind === 'env' && command.level === 'inherited']
   if (!given || given.keys.length === 0) return undefined
   try {
     for (const wrapped of given.keys) envs.secrets.vault.check(wrapped)

@@ -9,11 +9,11 @@ import { toAmounts } from '../core/budget.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
-import type { ChildCall, RecordedCall } from '../core/record.js'
+import type { ChildCall, RecordedCall, Sealed } from '../core/record.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { newChild } from './child-call.js'
-import type { ChildLimits, Family } from './child-call.js'
+import type { ChildLimits, Family, Living } from './child-call.js'
 import { attachments, messageArgs, openingOf } from './opening.js'
 import type { Mapping, Opening } from './opening.js'
 import { toolSpec as spec } from './tool-spec.js'
@@ -130,11 +130,14 @@ interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
   readonly index: number
   readonly tool: string
   readonly args: Json
-  readonly relation: Relation
+  readonly relation: SubagentTool
+  /** Values that it begins with. */
+  readonly own?: Sealed
 }
 
-function create(family: Family, { index, tool, args, relation, text, name, attachments: given }: Creation): RecordedCall {
+export function create(family: Family, creation: Creation): RecordedCall {
   const { limits, born } = family
+  const { index, tool, args, relation, text, name, attachments: given, own } = creation
   const full = atCap(family, relation)
   const said = { text, ...(given && { attachments: given }), ...how(relation, limits) }
   // S3: where there is one, and it is waited for, it goes on with that one.
@@ -143,20 +146,32 @@ function create(family: Family, { index, tool, args, relation, text, name, attac
   const child = newChild(family, index, relation.name)
   if ('code' in child) return { tool, args, refused: child }
   const { thread, agent, reference } = child
-  born.set(agent, [...(born.get(agent) ?? []), { thread, agent, reference }])
-  return { tool, args, child: { ...child, ...said, ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) } }
+  const call: ChildCall = { ...child, ...said, ...(own && { own }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
+  const waits = deferred(family, creation, call)
+  born.set(agent, [...(born.get(agent) ?? []), { thread, agent, reference, ...(waits && { waits: true }) }])
+  return waits ?? { tool, args, child: call }
 }
 
-type Living = Pick<ChildCall, 'thread' | 'agent' | 'reference'>
+/** S6: a child whose own values are missing is not spawned; whoever has them is asked. */
+function deferred({ state: { id }, step, envs }: Family, { tool, args, index }: Pick<Creation, 'tool' | 'args' | 'index'>, child: ChildCall): RecordedCall | undefined {
+  const { required, missing: unknown } = envs.givenTo(child.agent)
+  const missing = unknown.filter((name) => !child.own || !Object.hasOwn(child.own.set, name))
+  if (missing.length === 0) return undefined
+  const request = `env_${step}_${index}`
+  const data = { request_id: request, endpoint: `/threads/${id}/variables/${request}`, required, missing }
+  const message = `${child.reference} was not started: it needs values that only people have (${missing.join(', ')}). They were asked for them; it begins when they have answered, and what it says then comes as a message. ${JSON.stringify(data)}`
+  return { tool, args, refused: failure('subagent_env_required', message, { data }), deferred: { request, child: { ...child, blocking: false }, required, missing } }
+}
 
-function atCap({ state, born }: Family, { name, resumable, blocking = true }: Relation): { readonly only: Living } | { readonly refused: Failure } | undefined {
+function atCap({ state, born }: Family, { name, resumable, blocking = true }: SubagentTool): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
   const { maxInstances } = resumable || {}
   if (maxInstances === undefined) return undefined
   const live = [...state.children].flatMap(([reference, { id, agent, over }]): Living[] => (agent === name && !over ? [{ thread: id, agent, reference }] : []))
-  const all = [...live, ...(born.get(name) ?? [])]
+  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): Living[] => (agent === name ? [{ thread, agent, reference, waits: true }] : []))
+  const all = [...live, ...asked, ...(born.get(name) ?? [])]
   const [only] = all
   if (all.length < maxInstances) return undefined
-  if (maxInstances === 1 && blocking && only) return { only }
+  if (maxInstances === 1 && blocking && only && !only.waits) return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
   return { refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${name} at once, and there are: ${all.map(({ reference }) => reference).join(', ')}; speak to one of them with subagent_message`) }
 }
 

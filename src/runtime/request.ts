@@ -75,7 +75,13 @@ interface Response {
   readonly wrapped: boolean
 }
 
-export function createBrief(app: App, agentName: string, sideName: SideName = 'a'): Brief {
+interface BriefOptions {
+  readonly side?: SideName
+  /** Agents that are left out (S5). */
+  readonly disabled?: readonly string[]
+}
+
+export function createBrief(app: App, agentName: string, { side: sideName = 'a', disabled = [] }: BriefOptions = {}): Brief {
   const agent = app.agents.get(agentName)
   if (!agent) throw new SkeinError('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`)
   const side = sideOf(agent, sideName)
@@ -84,7 +90,7 @@ export function createBrief(app: App, agentName: string, sideName: SideName = 'a
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
-  const relations = relationsOf(app, subagents)
+  const relations = relationsOf(app, subagents.filter(({ name }) => !disabled.includes(name)))
   const promptTools = promptToolsOf(app, subprompts)
   const once = isOfPrompt(agentName)
   // Nobody could speak after it.
@@ -126,10 +132,15 @@ export function toRequest(brief: Brief, state: ThreadState, envs: Envs): ModelRe
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
     thread: state.id,
     step: state.turn ? stepsOf(state.turn) : 0,
-    ...(toolChoice !== undefined ? { toolChoice } : brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}),
+    ...(toolChoice !== undefined && isOffered(brief, toolChoice) ? { toolChoice } : brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}),
     ...(parallelToolCalls !== undefined && { parallelToolCalls }),
     ...(reasoning !== undefined && { reasoning }),
   }
+}
+
+/** The agent that it names may be left out now. */
+function isOffered({ tools }: Brief, choice: NonNullable<ModelRequest['toolChoice']>): boolean {
+  return typeof choice === 'string' || tools.some(({ name }) => name === choice.tool)
 }
 
 export interface Answered {

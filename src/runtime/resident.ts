@@ -174,8 +174,9 @@ export class Resident {
   #obeyed(id: string, decision: Decision, numbered: boolean): Answer {
     if ('refused' in decision) return { ok: false, failure: decision.refused }
     this.#apply(decision.facts, numbered ? undefined : id)
-    const run = this.state.accepted.get(id)?.run
-    return { ok: true, seq: this.state.seq, ...(run && { run }) }
+    // Not what follows from it: a run is looked for from here on.
+    const { seq = this.state.seq, run } = this.state.accepted.get(id) ?? {}
+    return { ok: true, seq, ...(run && { run }) }
   }
 
   #moment(): Moment {

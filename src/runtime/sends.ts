@@ -12,7 +12,7 @@ import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { callId } from '../core/message.js'
 import { flowing, inheritedEnv, threadEnv } from '../core/env.js'
-import type { ChildCall, ChildCalled, EnvChanged, ThreadRecord } from '../core/record.js'
+import type { ChildBooted, ChildCall, ChildCalled, EnvChanged, ThreadRecord } from '../core/record.js'
 import { freezeTree } from '../core/tree.js'
 import type { FrozenTree } from '../core/tree.js'
 import { readMail, sealMail } from './mail.js'
@@ -29,6 +29,8 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
       return record.tree ? toChildren(state, record, { kind: 'pause', tree: true, inherited: true, ...(record.reason !== undefined && { reason: record.reason }) }) : []
     case 'thread.resumed':
       return record.tree ? toChildren(state, record, { kind: 'resume', tree: true, inherited: true }) : []
+    case 'child.booted':
+      return record.refused ? [] : boot(state, record)
     case 'env.changed':
       return flowOn(state, record)
     case 'report.sent': {
@@ -79,8 +81,18 @@ function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall;
   return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), ...envOf(state, call), message })]
 }
 
-function envOf({ env }: ThreadState, { scoped = [] }: ChildCall): Pick<Extract<Command, { kind: 'create' }>, 'env'> {
-  return env.keys.length === 0 ? {} : { env: { keys: [...env.keys], own: {}, inherited: inheritedEnv(threadEnv(env), scoped) } }
+/** A child that was deferred: nobody waits for it. */
+function boot(state: ThreadState, { request, child: call, attachments, grant }: ChildBooted): readonly Send[] {
+  const { thread, agent, text, name, reference, lasting, files } = call
+  const replyTo = { thread: state.id, ...(call.reports === 'explicit' && { quiet: true as const }) }
+  const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
+  const tags = name === undefined ? [] : [`name:${name}`]
+  return [mail(thread, `${state.id}/${request}`, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting }, ...(files && { tree: freezeTree(state.files) }), ...envOf(state, call), message })]
+}
+
+function envOf({ env }: ThreadState, { scoped = [], own }: ChildCall): Pick<Extract<Command, { kind: 'create' }>, 'env'> {
+  const keys = [...new Set([...env.keys, ...(own?.keys ?? [])])]
+  return keys.length === 0 ? {} : { env: { keys, own: { ...own?.set }, inherited: inheritedEnv(threadEnv(env), scoped) } }
 }
 
 /** EN5 */

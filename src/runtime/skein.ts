@@ -124,6 +124,8 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     opened.push(() => backend.close())
     const secrets = new Secrets({ key: options.key, place: backend.key })
     const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
+    // What it copies to children is sealed while it decides.
+    if (declaresScoped(app)) await secrets.ready()
     const host = await Host.open({
       backend,
       means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
@@ -191,6 +193,10 @@ async function equip(source: AppSource): Promise<{ readonly app: App; disconnect
   }
 }
 
+function declaresScoped({ prompts }: App): boolean {
+  return [...prompts.values()].some(({ tools = [] }) => tools.some((tool) => typeof tool === 'object' && 'immediate' in tool && typeof tool.immediate === 'object' && tool.immediate.scopedEnv !== undefined))
+}
+
 /** RX4 */
 function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   const { isDeclaredSecret } = createDeclarations(app)
@@ -201,9 +207,9 @@ type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'c
 
 function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()
-  const brief: Means['brief'] = (agent, side = 'a') => {
-    const key = `${side} ${agent}`
-    const known = briefs.get(key) ?? createBrief(app, agent, side)
+  const brief: Means['brief'] = (agent, side = 'a', disabled = []) => {
+    const key = [side, agent, ...disabled].join(' ')
+    const known = briefs.get(key) ?? createBrief(app, agent, { side, disabled })
     briefs.set(key, known)
     return known
   }

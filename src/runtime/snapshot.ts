@@ -15,7 +15,7 @@ import type { FrozenTree } from '../core/tree.js'
 import type { Child, ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 8
+const foldVersion = 9
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 

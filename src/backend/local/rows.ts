@@ -67,6 +67,7 @@ const pendingSchema = z.array(
     args: z.json(),
     requestedAt: z.number(),
     missing: z.array(z.string()).exactOptional(),
+    request: z.string().exactOptional(),
     prompt: z.string().exactOptional(),
     defaults: z.json().exactOptional(),
     deadlineAt: z.number().exactOptional(),
