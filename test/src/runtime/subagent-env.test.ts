@@ -1,7 +1,7 @@
 /** Children and variables: relationships behind a flag, children that begin by themselves, and those that wait for values. */
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
-import type { Agent, Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
+import type { Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
 import type { Message } from '../../../src/core/message.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Script, ScriptedModel } from '../../../src/models/scripted.js'
@@ -18,11 +18,10 @@ interface Family {
   readonly writer: Script
   readonly relation?: Omit<SubagentTool, 'name'>
   readonly tools?: readonly ToolDefinition[]
-  readonly own?: Partial<Agent>
 }
 
 /** A lead that may call writers, and the models of both. */
-function family({ lead, writer, relation = {}, tools = [], own = {} }: Family): { readonly app: readonly Definition[]; readonly models: readonly ScriptedModel[] } {
+function family({ lead, writer, relation = {}, tools = [] }: Family): { readonly app: readonly Definition[]; readonly models: readonly ScriptedModel[] } {
   const models = [scriptedModel(lead), scriptedModel(writer)] as const
   return {
     models,
@@ -33,7 +32,7 @@ function family({ lead, writer, relation = {}, tools = [], own = {} }: Family): 
       definePrompt({ name: 'lead_p', prompt: 'You lead.', model: 'lead_m', tools: [{ name: 'writer', ...relation }] }),
       definePrompt({ name: 'writer_p', prompt: 'You write.', model: 'writer_m', tools: tools.map(({ name }) => name) }),
       defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' } }),
-      defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true, ...own }),
+      defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true }),
     ],
   }
 }
