@@ -43,7 +43,7 @@ import type { Doomed } from './removal.js'
 import { momentOf } from './moment.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
-import { freeze } from './snapshot.js'
+import { freeze, Pace } from './snapshot.js'
 import { Turns } from './turns.js'
 import { hydrate } from './wake.js'
 import type { Woken } from './wake.js'
@@ -81,7 +81,7 @@ export class Resident {
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
   readonly #begun = new Map<string, CallBegan>()
-  #sinceSnapshot: number
+  readonly #pace: Pace
   #reconciled = -1
   readonly #outbox = new Outbox()
   readonly #mail
@@ -90,13 +90,14 @@ export class Resident {
   #draining = false
   #hydrating: Promise<void> | undefined
 
-  constructor({ state, chain, folded }: Woken, options: ResidentOptions) {
+  constructor(woken: Woken, options: ResidentOptions) {
+    const { state, chain } = woken
     this.id = state.id
     this.state = state
     this.#options = options
     this.#chain = chain
     this.#durable = state.seq
-    this.#sinceSnapshot = folded
+    this.#pace = new Pace(woken, options.snapshotEvery)
     const { actor, move } = createThreadActor(state.place)
     this.#actor = actor
     this.#move = move
@@ -316,12 +317,14 @@ export class Resident {
     const { signals } = this.#options.backend
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
-    if (entry) this.#chain = entry.hash
+    if (entry) {
+      this.#chain = entry.hash
+      this.#pace.went(entry)
+    }
     const topic = treeTopic(this.state.path[0] ?? this.id)
     if (signals.heard(topic)) signals.publish(topic, asSignal(last ? { kind: 'committed', thread: this.id, path: this.state.path, position, rest: head?.rest === true, records: what.records } : { kind: 'finished' }))
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
-    this.#sinceSnapshot += what.records.length
-    if (this.#sinceSnapshot >= this.#options.snapshotEvery) this.#snapshot()
+    if (this.#pace.due) this.#snapshot()
     if (this.#outbox.full) this.#options.dirty(this)
     this.#reconciler.startReady()
     this.#settle()
@@ -334,9 +337,10 @@ export class Resident {
   /** A cache (J6): that it could not be written is no failure of the thread. */
   #snapshot(): void {
     if (this.#durable !== this.state.seq) return
-    this.#sinceSnapshot = 0
     const { backend, warn } = this.#options
-    const put = backend.snapshots.put(this.id, freeze({ state: this.state, chain: this.#chain }))
+    const snapshot = freeze({ state: this.state, chain: this.#chain })
+    this.#pace.took(snapshot)
+    const put = backend.snapshots.put(this.id, snapshot)
     put.catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
   }
 

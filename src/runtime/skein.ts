@@ -70,7 +70,8 @@ export interface SkeinOptions {
   readonly maxResident?: number
   /**
    * Records after which a thread's state is cached. Default 2,000: a journal up to that length is read as fast as a
-   * snapshot and its tail (a few ms), and the transcript comes with it.
+   * snapshot and its tail (a few ms), and the transcript comes with it. Where the last one was long, as with a parent of
+   * thousands, the next waits until the journal has grown by as much.
    */
   readonly snapshotEvery?: number
   /** How long running calls may go on after `close()`. Default 5,000. */

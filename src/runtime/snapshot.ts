@@ -5,6 +5,8 @@
  *
  * SN1 A snapshot of another fold version, or one that cannot be read, is as good as none.
  * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
+ * SN3 The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
+ *     children writes, and what it reads when it wakes, grows with its history and not with that times its children.
  */
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
@@ -33,6 +35,43 @@ const envelope = z.object({
 export interface Waking {
   readonly state: ThreadState
   readonly chain: string
+}
+
+/** How far the journal went beyond the last snapshot, and how long that one was; 0 without one. */
+export interface Tail {
+  readonly folded: number
+  readonly foldedBytes: number
+  readonly snapshotBytes: number
+}
+
+/** When the next snapshot is due: after so many records, and not before the journal has grown by what the last one took (SN3). */
+export class Pace {
+  readonly #every: number
+  #records: number
+  #bytes: number
+  #taken: number
+
+  constructor({ folded, foldedBytes, snapshotBytes }: Tail, every: number) {
+    this.#every = every
+    this.#records = folded
+    this.#bytes = foldedBytes
+    this.#taken = snapshotBytes
+  }
+
+  get due(): boolean {
+    return this.#records >= this.#every && this.#bytes >= this.#taken
+  }
+
+  went({ count, body }: { readonly count: number; readonly body: string }): void {
+    this.#records += count
+    this.#bytes += body.length
+  }
+
+  took({ length }: Uint8Array): void {
+    this.#records = 0
+    this.#bytes = 0
+    this.#taken = length
+  }
 }
 
 export function freeze({ state, chain }: Waking): Uint8Array {

@@ -10,17 +10,15 @@ import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../backend/port.js'
 import { chainStart, createReader } from './journal.js'
 import { thaw } from './snapshot.js'
-import type { Waking } from './snapshot.js'
+import type { Tail, Waking } from './snapshot.js'
 
-export interface Woken extends Waking {
-  /** Records folded since the snapshot (or since the beginning). */
-  readonly folded: number
-}
+export interface Woken extends Waking, Tail {}
 
 /** The state after the whole journal; the transcript may be skipped up to the snapshot. */
 export async function wake(backend: Backend, id: string): Promise<Woken> {
-  const from = thaw(id, await backend.snapshots.get(id)) ?? { state: createState(id), chain: chainStart }
-  return advance(backend, from)
+  const snapshot = await backend.snapshots.get(id)
+  const from = thaw(id, snapshot)
+  return from ? advance(backend, from, snapshot?.length) : wakeWhole(backend, id)
 }
 
 /** The state after the whole journal, with the whole transcript. */
@@ -35,13 +33,15 @@ export async function hydrate(backend: Backend, { id, transcript }: ThreadState)
   transcript.skipped = 0
 }
 
-async function advance(backend: Backend, { state, chain }: Waking): Promise<Woken> {
+async function advance(backend: Backend, { state, chain }: Waking, snapshotBytes = 0): Promise<Woken> {
   const { seq } = state
+  let foldedBytes = 0
   const reader = createReader(state.id, { seq, chain })
   for (const entry of await backend.journal.read(state.id, { after: seq })) {
+    foldedBytes += entry.body.length
     for (const record of reader.unpack(entry)) fold(state, record)
   }
-  return { state, chain: reader.chain, folded: state.seq - seq }
+  return { state, chain: reader.chain, folded: state.seq - seq, foldedBytes, snapshotBytes }
 }
 
 /** A thread's state after the whole journal, looked at time after time (WV1). Without its transcript. */

@@ -9,6 +9,8 @@ export interface Tap {
   commit?: (commit: Commit, go: () => Promise<CommitResult>) => Promise<CommitResult>
   /** Called instead of the removal of a tree. */
   remove?: (go: () => ReturnType<Backend['trees']['remove']>) => ReturnType<Backend['trees']['remove']>
+  /** Told of each snapshot. */
+  snapshot?: (thread: string, body: Uint8Array) => void
   /** What the journal gives, entry by entry. */
   entry?: (entry: StoredEntry) => StoredEntry
 }
@@ -23,6 +25,10 @@ function tapInto(backend: Backend, tap: Tap): Backend {
     ...backend,
     commit: (commit) => (tap.commit ? tap.commit(commit, () => backend.commit(commit)) : backend.commit(commit)),
     trees: { ...backend.trees, remove: (removal) => (tap.remove ? tap.remove(() => backend.trees.remove(removal)) : backend.trees.remove(removal)) },
+    snapshots: {
+      get: (thread) => backend.snapshots.get(thread),
+      put: (thread, body) => (tap.snapshot?.(thread, body), backend.snapshots.put(thread, body)),
+    },
     journal: {
       read: async (thread, range) => changed(await backend.journal.read(thread, range)),
       readTree: async (root, range) => changed(await backend.journal.readTree(root, range)),

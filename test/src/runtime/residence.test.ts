@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { family, write } from '../../helpers/family.js'
 import { typesIn } from '../../helpers/tap.js'
 import { onEveryStore } from '../../helpers/world.js'
 import { wake, wakeWhole } from '../../../src/runtime/wake.js'
@@ -93,6 +94,28 @@ onEveryStore('snapshots', (world) => {
     expect(asked.map(({ text }) => text)).toEqual([...before.map(({ text }) => text), 'one more'])
     expect(await same.send('again', { id: 'm3' }).text()).toBe('done')
     expect((await same.messages()).length).toBe(before.length + 12)
+  })
+
+  it('SN3: the snapshots of a parent are together no longer than its journal, however many children it has', async () => {
+    const children = 200
+    const app = family({ lead: ({ step }) => (step === 0 ? { calls: Array.from({ length: children }, (_, index) => write(`section ${index}`)) } : 'done'), writer: () => 'written' })
+    const skein = await world.open(app, { snapshotEvery: 20 })
+    const thread = await skein.threads.create({ agent: 'lead' })
+    const sizes: number[] = []
+    world.tap.snapshot = (of, { length }) => void (of === thread.id && sizes.push(length))
+    expect(await thread.send('go').text()).toBe('done')
+    const { seq } = await thread.info()
+    await world.close(skein)
+    expect(seq).toBeGreaterThan(children * 2)
+    expect(sizes.length).toBeGreaterThan(0)
+    const backend = await world.store.source.open('host')
+    const journal = (await backend.journal.read(thread.id)).reduce((bytes, { body }) => bytes + body.length, 0)
+    expect(sizes.slice(0, -1).reduce((bytes, size) => bytes + size, 0)).toBeLessThanOrEqual(journal)
+    // One that finds it there goes on counting.
+    const { folded, foldedBytes, snapshotBytes } = await wake(backend, thread.id)
+    expect(snapshotBytes).toBe(sizes.at(-1))
+    expect(folded < 20 || foldedBytes < snapshotBytes).toBe(true)
+    await backend.close()
   })
 
   it('P2, HO3: damage before the snapshot parks the thread when its history is needed; mended, the turn goes on', async () => {
