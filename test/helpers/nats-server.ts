@@ -18,6 +18,8 @@ export interface NatsServerOptions {
   /** `always`: acknowledged is on the disk, as in nats.conf. Default: the server's own, which is faster. */
   readonly sync?: 'always'
   readonly maxPayload?: number
+  /** A configuration file instead of one made here; its ports are ours all the same. */
+  readonly conf?: string
   /** Lines for the top level of its configuration. */
   readonly more?: readonly string[]
 }
@@ -27,6 +29,8 @@ export interface NatsServer {
   readonly port: number
   /** Where it answers to /varz. */
   readonly monitor: string
+  /** Where its data is. */
+  readonly data: string
   /** SIGKILL; resolves when it is dead. */
   kill(): Promise<void>
   /** Starts it again on the same data and port. */
@@ -53,14 +57,17 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const binary = await natsBinary(options.version ?? asked)
   const dir = await mkdtemp(join(tmpdir(), 'skein-nats-'))
   const [port, http] = [await freePort(), await freePort()]
+  const data = join(dir, '.nats') // as in nats.conf, which says it relative to where the server is started
   const conf = join(dir, 'nats.conf')
   const lines = ['server_name: test', 'host: 127.0.0.1', `port: ${port}`, `http: 127.0.0.1:${http}`, `max_payload: ${options.maxPayload ?? 1024 * 1024}`, ...(options.more ?? [])]
-  await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(join(dir, 'data'))}${options.sync ? ', sync_interval: always' : ''} }\n`)
-  const running = serverProcess(binary, ['-c', conf], { port, log: join(dir, 'log') })
+  await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''} }\n`)
+  const args = options.conf === undefined ? ['-c', conf] : ['-c', options.conf, '-a', '127.0.0.1', '-p', String(port), '-m', String(http)]
+  const running = serverProcess(binary, args, { port, log: join(dir, 'log'), cwd: dir })
   await running.start()
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
+    data,
     monitor: `http://127.0.0.1:${http}`,
     ...running,
     async remove() {
@@ -71,12 +78,12 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
 }
 
 /** A server with whatever configuration; it is there when its port answers. */
-function serverProcess(binary: string, args: readonly string[], { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd?: string }): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
+function serverProcess(binary: string, args: readonly string[], { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd: string }): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
   let child: ChildProcess | undefined
   let ended: Promise<void> = Promise.resolve()
   return {
     async start() {
-      const born = spawn(binary, [...args, '-l', log], { stdio: 'ignore', ...(cwd !== undefined && { cwd }) })
+      const born = spawn(binary, [...args, '-l', log], { stdio: 'ignore', cwd })
       child = born
       let dead = false
       ended = new Promise((resolve) => {

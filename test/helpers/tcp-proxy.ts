@@ -6,6 +6,8 @@ export interface TcpProxy {
   readonly port: number
   /** From now on what the server answers is lost; what clients send arrives. */
   swallow(): void
+  /** Reads no more of what the server says on the connections that are there: it piles up over there. */
+  stall(): void
   /** Breaks every connection; new ones are refused until `mend`. */
   cut(): void
   mend(): void
@@ -42,6 +44,9 @@ export async function createTcpProxy(to: number): Promise<TcpProxy> {
   }
   return {
     port,
+    stall() {
+      for (const [, far] of pairs) far.pause()
+    },
     swallow: () => void (silent = true),
     cut,
     mend() {

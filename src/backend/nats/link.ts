@@ -25,6 +25,8 @@ export interface LinkOptions {
 
 const requestMs = 5_000
 const pauseMs = 50
+/** Two of these without an answer, and the connection is taken for dead: a cable may be cut without a word. */
+const pingMs = 2_000
 const floor = [2, 10] as const
 /** No quorum, no leader, not ready yet. (A full stream or disk is another matter.) */
 const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
@@ -55,7 +57,7 @@ export class Link {
     let nc: NatsConnection | undefined
     try {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
-      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 100, timeout: requestMs })
+      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
       checkVersion(nc, place)
       const jsm = await jetstreamManager(nc, { timeout: requestMs })
       return new Link(nc, jsm, options)
@@ -146,7 +148,8 @@ class Cut extends Error {
 /** Whether the same request may be answered a moment later. */
 function passes(thrown: unknown): boolean {
   if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError) return true
-  if (thrown instanceof errors.RequestError) return thrown.isNoResponders()
+  // Nobody answered, or the connection broke under the request.
+  if (thrown instanceof errors.RequestError) return !(thrown.cause instanceof errors.PermissionViolationError)
   if (thrown instanceof JetStreamApiError) return transient.has(thrown.code)
   // The manager's word for a server whose JetStream does not answer yet.
   return thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'

@@ -9,7 +9,7 @@ import { createInbox, nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import { steadyClock } from '../../core/clock.js'
-import { every } from './beat.js'
+import { every, pause } from './beat.js'
 import type { Link } from './link.js'
 import { toMessage } from './read.js'
 import type { Message } from './read.js'
@@ -24,6 +24,7 @@ const heartbeatMs = 2_000
 /** Without a sign for this long the consumer is taken for gone. */
 const silenceMs = 3 * heartbeatMs
 const unusedMs = 30_000
+const againMs = 200
 
 export class Tail {
   readonly #link: Link
@@ -35,7 +36,9 @@ export class Tail {
   #delivered = 0
   #heardAt = 0
   #stopped = false
-  #starting: Promise<void> | undefined
+  #starting = false
+  /** The consumer that is there, or being made, is not to be relied on. */
+  #stale = false
   #caughtUp: () => void = () => undefined
 
   private constructor(link: Link, tailing: Tailing) {
@@ -50,7 +53,7 @@ export class Tail {
     tail.#stops.push(link.onReconnect(() => tail.#restart()))
     tail.#stops.push(every(heartbeatMs, () => tail.#checkSilence()))
     try {
-      await tail.#start()
+      await tail.#follow('once')
       await caughtUp
       return tail
     } catch (thrown) {
@@ -118,15 +121,28 @@ export class Tail {
   }
 
   #restart(): void {
-    if (this.#stopped || this.#starting) return
-    const again = async (): Promise<void> => {
-      while (!this.#stopped) {
+    this.#stale = true
+    if (!this.#stopped && !this.#starting) void this.#follow('for ever')
+  }
+
+  async #follow(tries: 'once' | 'for ever'): Promise<void> {
+    this.#starting = true
+    try {
+      do {
+        this.#stale = false
         this.#drop()
-        // What fails here is a server that is away (NT2); `persist` has waited long already.
-        if (await this.#start().then(() => true, () => false)) return
-      }
+        try {
+          await this.#start()
+        } catch (thrown) {
+          // What fails here is a server that is away (NT2); `persist` has waited long already.
+          if (tries === 'once') throw thrown
+          this.#stale = true
+          await pause(againMs)
+        }
+      } while (this.#stale && !this.#stopped)
+    } finally {
+      this.#starting = false
     }
-    this.#starting = again().finally(() => (this.#starting = undefined))
   }
 
   #drop(): void {

@@ -154,6 +154,30 @@ describe('a host that is cut off', () => {
   })
 })
 
+describe('a host that reads too slowly', () => {
+  it('NG2, NT1: is cut off by the server, is told that it missed signals, and misses no mail', async () => {
+    await start({ more: ['max_pending: 1MB', 'write_deadline: "500ms"'] })
+    const proxy = await createTcpProxy(server.port)
+    const slow = await open({ servers: `127.0.0.1:${proxy.port}`, leaseMs: 9_000 })
+    const other = await open({}, 'client')
+    await lease(slow)
+    const [missed, all] = [deferred(), deferred()]
+    slow.signals.subscribe('t', () => undefined, () => missed.resolve())
+    slow.mailbox.watch(() => void slow.mailbox.read('a', 0).then((mail) => mail.length === 20 && all.resolve()))
+    await slow.hosted() // the subscription is there
+    proxy.stall()
+    for (let n = 0; n < 20; n++) {
+      for (let k = 0; k < 10; k++) other.signals.publish('t', 'x'.repeat(100_000))
+      await other.mailbox.put({ to: 'a', id: `m${n}`, body: n })
+    }
+    await missed.promise
+    await all.promise
+    expect((await slow.mailbox.read('a', 0)).map(({ body }) => body)).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    await slow.close()
+    await proxy.close()
+  })
+})
+
 describe('mail that a commit sends', () => {
   const accounts = `accounts { A: { jetstream: enabled, users: [
     { user: all, password: x }, { user: mute, password: x, permissions: { publish: { deny: ["crash.mail.>"] } } } ] } }`
