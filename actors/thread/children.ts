@@ -10,11 +10,13 @@
  */
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
+import type { Failure } from '../../src/core/failure.js'
 import { failureText, parseCallId, resultText } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
 import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
 import { answerHere } from './attach.js'
+import { wayOf } from './line.js'
 import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
 import { grantFor, reserve } from './purse.js'
@@ -22,42 +24,56 @@ import { spentBelow } from './spending.js'
 import { isOver, statusOf } from './state.js'
 import type { Child, ThreadState } from './state.js'
 
-/** The next call that a child may be called for (KI2). */
-function nextCall({ slots, working }: ThreadState): number | undefined {
+interface Next {
+  readonly index: number
+  readonly refused?: Failure
+}
+
+/** The next call that a child may be called for, or that is refused one (KI2). */
+function nextCall(state: ThreadState): Next | undefined {
+  const { slots, turn, place } = state
+  if (!turn || !slots.ordered || place.gate !== 'open') return undefined // LF1
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
     const slot = slots.items[index]
     const child = slot?.call.child
     if (slot?.outcome && !awaitsVerdict(slot)) continue
     // An ordinary call before it must be settled first.
     if (!slot || !child) return undefined
-    return working < child.maxParallel ? index : undefined
+    const way = wayOf(state, child)
+    return way === 'wait' ? undefined : way === 'call' ? { index } : { index, refused: way }
   }
   return undefined
 }
 
 /** What is to be done about children and whoever waits for this thread. */
 export function dueOfChildren(state: ThreadState): Fact | undefined {
-  const { toStop, turn, slots } = state
+  const { toStop } = state
   const [first] = toStop
   if (first) {
     const children = toStop.filter(({ how }) => how === first.how).map(({ child }) => child)
     return { type: 'children.stopped', children, how: first.how, reason: isOver(state) ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}` : 'nobody waits for it any more' }
   }
-  // LF1
-  const index = turn && slots.ordered && state.place.gate === 'open' ? nextCall(state) : undefined
-  return index === undefined ? undefined : calling(state, index)
+  const next = nextCall(state)
+  return next && calling(state, next)
 }
 
 /** PUR3 */
-function calling(state: ThreadState, index: number): Fact | undefined {
+function calling(state: ThreadState, { index, refused }: Next): Fact | undefined {
   const { step, slots } = state
+  const called = { type: 'child.called', step, index } as const
+  if (refused) return { ...called, refused }
   const call = slots.items[index]?.call.child
   const grant = call && grantFor(state, call)
   if (grant === 'wait') return undefined
-  const called = { type: 'child.called', step, index } as const
   if (grant === 'spent') return { ...called, refused: failure('BUDGET_SPENT', `${call?.reference ?? 'it'} was not called: nothing is left in the budget for it; go on without it`) }
   const attached = withAttachments(state, index)
   return { ...called, ...attached, ...(grant && !attached.refused && { grant }) }
+}
+
+/** It waits for children, and yet it is its own turn to call one. */
+export function mayCall(state: ThreadState): boolean {
+  const next = nextCall(state)
+  return next !== undefined && calling(state, next) !== undefined
 }
 
 /** AH2 */
@@ -84,7 +100,10 @@ export function childCalled(state: ThreadState, { index, refused, grant, at }: C
   if (grant) reserve(state, grant)
   const known = children.get(call.reference)
   const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
-  if (!known) children.set(call.reference, child)
+  if (!known) {
+    children.set(call.reference, child)
+    state.living++
+  }
   if (slots.side) child.side = slots.side
   if (call.files === 'fork') slot.base = freezeTree(state.files)
   if (child.busy === 0) state.working++
@@ -103,7 +122,10 @@ export function started({ reference, create }: ChildCall): Outcome {
 export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent, attachments, note, unasked }: ChildReported): 'answered' | 'noted' | 'unknown' {
   const child = state.children.get(reference)
   if (!child || child.id !== id) return 'unknown'
-  if (over) child.over = true
+  if (over && !child.over) {
+    child.over = true
+    state.living--
+  }
   spentBelow(state, spent)
   if (number !== undefined) child.heard = number
   if (unasked) return 'noted'

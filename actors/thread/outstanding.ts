@@ -11,6 +11,7 @@ import { callDeadlineKey, callKey, modelKey, scheduleKey, turnDeadlineKey } from
 import type { Effect } from '../../src/core/effect.js'
 import { firstSchedule, schedulesKey } from '../../src/core/schedule.js'
 import type { Scheduled } from '../../src/core/schedule.js'
+import { mayCall } from './children.js'
 import { createForesight } from './policy.js'
 import { awaitsVerdict, headOf } from './slots.js'
 import type { Slot } from './slots.js'
@@ -71,9 +72,9 @@ export function* startable({ slots, turn }: ThreadState): Generator<{ readonly s
 /** Nothing can go on before someone has decided. */
 export function isStuck(state: ThreadState): boolean {
   const { slots } = state
-  if (slots.held === 0) return false
+  if (slots.held === 0 && slots.open === slots.own) return false
   const head = headOf(slots)
-  if (head && awaitsVerdict(head)) return false
+  if (head && (awaitsVerdict(head) || head.call.asks)) return false
   for (const { slot } of startable(state)) if (slot === head || !slot.parked) return false
   return true
 }
@@ -109,6 +110,7 @@ export function mayStart({ place }: ThreadState): boolean {
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
   if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
+  if (place.work === 'waiting.children' && mayCall(state)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

@@ -258,6 +258,6 @@ export function headOf(slots: Slots): Slot | undefined {
 }
 
 export function firstHeld(slots: Slots): HoldReason | undefined {
-  if (slots.held === slots.heldByChildren) return slots.held > 0 ? 'children' : undefined
+  if (slots.held === slots.heldByChildren) return slots.held > 0 || slots.open > slots.own ? 'children' : undefined
   return slots.items.find(({ hold: held }) => held && held.why !== 'children')?.hold?.why
 }

@@ -178,6 +178,8 @@ export interface ThreadState {
   named: Record<string, number>
   /** Children that are at work. */
   working: number
+  /** Children that are not over. */
+  living: number
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
   /** Of a child: what its parent calls it, and whether it stays. */
@@ -243,6 +245,7 @@ export function createState(id: string): ThreadState {
     children: new Map(),
     named: {},
     working: 0,
+    living: 0,
     toStop: [],
     child: undefined,
     owed: [],

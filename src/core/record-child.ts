@@ -49,6 +49,8 @@ export interface ChildCall {
   readonly maxParallel: number
   /** What it may spend. */
   readonly budget?: Amounts
+  /** Children of this thread that may live at once; more wait in line. */
+  readonly maxChildren?: number
 }
 
 /** Sealed values, and the keys that they were sealed with. */

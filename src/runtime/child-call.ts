@@ -15,6 +15,7 @@ import type { Envs } from './env.js'
 
 export interface ChildLimits {
   readonly maxParallelChildren: number
+  readonly maxChildren: number
   readonly maxDepth: number
 }
 
@@ -35,7 +36,7 @@ export interface Family {
   readonly born: Map<string, readonly Living[]>
 }
 
-export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true }
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped' | 'maxChildren'> & { readonly create: true }
 
 /** Counts it as asked for, unless it is too deep. */
 export function newChild({ state, step, limits, envs, asked }: Family, index: number, agent: string): NewChild | Failure {
@@ -48,6 +49,7 @@ export function newChild({ state, step, limits, envs, asked }: Family, index: nu
     create: true,
     agent,
     reference: `${agent}-${countOf(state.named, agent) + before + 1}`, // RL2
+    maxChildren: limits.maxChildren,
     ...(scoped.length > 0 && { scoped }),
   }
 }

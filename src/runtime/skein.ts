@@ -41,6 +41,8 @@ export interface Limits {
   readonly maxCostUsd?: number
   /** Children of one thread that are at work at once; more wait in line. Default 64. */
   readonly maxParallelChildren?: number
+  /** Children of one thread that live at once, idle ones counted; more wait in line. Default 1,000. */
+  readonly maxChildren?: number
   /** How deep agents may call agents, the first one counted. Default 8. */
   readonly maxDepth?: number
   /** What the files of one thread may hold. Default 1 GB. */
@@ -96,7 +98,7 @@ const natural = z.number().int().min(0)
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxParallelChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
+  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxParallelChildren: positive.optional(), maxChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
   key: z.string().optional(),
   workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
@@ -129,7 +131,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     if (declaresScoped(app)) await secrets.ready()
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxDepth: limits.maxDepth ?? 8 } }),
+      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 } }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),

@@ -23,6 +23,8 @@ import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 import { follow } from './follow.js'
 import { decode } from './journal.js'
 import { post } from './post.js'
+import { readChildren, readTree } from './relatives.js'
+import type { ChildEntry, Tree } from './relatives.js'
 import { settled, treeSettled } from './settled.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
@@ -84,6 +86,10 @@ export interface Thread extends ThreadSchedules {
   /** The run that is going on. */
   current(): Promise<Run | undefined>
   events(options?: EventOptions): AsyncIterable<SkeinEvent>
+  /** Its children as it knows them, and those in line with their places. */
+  children(): Promise<readonly ChildEntry[]>
+  /** It and all threads below it. */
+  tree(): Promise<Tree>
   /** The thread's own files, as they are now. */
   readonly files: ThreadFiles
   /** Its key-value store. */
@@ -143,6 +149,8 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       return turn && run(turn.run)
     },
     events,
+    children: () => readChildren(backend, id),
+    tree: async () => readTree(backend, await info()),
     files: createThreadFiles(means, id, waker),
     kv: createThreadValues(means, id, waker),
     ...createThreadSchedules(means, id, waker),

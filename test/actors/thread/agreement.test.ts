@@ -180,7 +180,7 @@ describe('outstanding work', () => {
 /** It waits for someone, or for a scheduled call that comes before it. */
 function heldBack(state: ThreadState, key: string): boolean {
   if (key.startsWith('schedule/')) return JSON.stringify(state.values[schedulesKey]?.value ?? {}).includes(JSON.stringify(key.slice('schedule/'.length)))
-  return state.slots.items.some(({ hold }, index) => hold !== undefined && key.replace(/\/(again|answer)$/, '') === `step/${state.step}/call/${index}`)
+  return state.slots.items.some(({ hold }, index) => hold !== undefined && key.replace(/(\/(again|answer))+$/, '') === `step/${state.step}/call/${index}`)
 }
 
 describe('the transcript', () => {

@@ -1,12 +1,15 @@
 /** Children that speak for themselves: to their parent, in between and in the end. */
 import { expect, it } from 'vitest'
 import type { SubagentTool } from '../../../src/agent/define.js'
+import { failure } from '../../../src/core/failure.js'
 import { readMail, sealMail } from '../../../src/runtime/mail.js'
+import { refusalsOf } from '../../../src/runtime/sends.js'
 import { wake } from '../../../src/runtime/wake.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
 import { family, last, write } from '../../helpers/family.js'
+import { createdThread, freshThread } from '../../helpers/tale.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const explicit: Omit<SubagentTool, 'name'> = { blocking: false, resumable: { receives_messages: 'side_a', parentCommunication: 'explicit' } }
@@ -107,7 +110,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     expect(await run.text()).toBe('Error CHILD_FAILED: it did not finish: cancelled (too dear) | Error CHILD_FAILED: it did not finish: terminated (wrong topic)')
   })
 
-  it('RP1: a message to a child that is over is a failure, not a wait for ever', async () => {
+  it('RP1: a message to a child that has ended meanwhile is a failure, not a wait for ever', async () => {
     const replies = [calls(create('one')), calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'two' } })]
     let gone: () => Promise<unknown> = async () => undefined
     const app = family({
@@ -125,7 +128,21 @@ onEveryStore('a child that speaks for itself', (world) => {
       void child.terminate('not needed')
     }
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
-    expect(await thread.send('go').text()).toMatch(/CHILD_FAILED: it did not take this: .*terminated/)
+    expect(await thread.send('go').text()).toMatch(/no agent "writer-1" to speak to/)
+  })
+
+  it('RP1: one that was under way when the child ended is refused, and whoever waits is told', () => {
+    const tale = createdThread()
+    tale.obey({ kind: 'terminate', reason: 'not needed' })
+    const mail = { number: 1, id: 'm', body: sealMail({ kind: 'message', role: 'user', text: 'x', delivery: 'steer', replyTo: { thread: 'lead', call: 'call_2_0' } }) }
+    const [told] = refusalsOf(tale.state, mail, failure('COMMAND_REFUSED', 'thread t is terminated'))
+    expect([told?.to, readMail(told?.body ?? null)]).toMatchObject(['lead', { kind: 'report', child: 't', call: 'call_2_0', over: true, outcome: { ok: false, failure: { code: 'CHILD_FAILED', message: 'it did not take this: thread t is terminated' } } }])
+  })
+
+  it('S13: a child whose parent is gone is terminated when it speaks', () => {
+    const mail = { number: 1, id: 'r', body: sealMail({ kind: 'report', child: 'kid', reference: 'writer-1', outcome: { ok: true, value: 1 }, number: 1 }) }
+    const [told] = refusalsOf(freshThread().state, mail, failure('UNKNOWN_THREAD', 'there is no thread t'))
+    expect([told?.to, readMail(told?.body ?? null)]).toMatchObject(['kid', { kind: 'terminate', reason: 'its parent t is gone' }])
   })
 
   it('RP3: mail of children is taken once, in order, and leaves one number, not an entry for each', async () => {

@@ -142,7 +142,7 @@ describe('briefs', () => {
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ key: undefined, place: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ key: undefined, place: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })
