@@ -227,6 +227,8 @@ export interface Backend {
   readonly blobs: Blobs
   readonly trees: Trees
   readonly leases: Leases
+  /** A copy of the whole store as one that can be opened, made while it is in use; only where it is a folder. */
+  backup?(dir: string): Promise<void>
   close(): Promise<void>
 }
 

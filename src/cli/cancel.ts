@@ -4,7 +4,7 @@ import { registerAsking } from './command.js'
 
 export function register(command: Command): void {
   registerAsking(command.option('--reason <reason>', 'why, for the journal'), {
-    ask: (thread, reason) => thread.cancel(reason),
+    ask: (thread, { reason }) => thread.cancel(reason),
     done: 'cancelled',
     nothing: 'no turn was running',
   })

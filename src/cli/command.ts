@@ -8,28 +8,33 @@ import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { withClient } from './store.js'
 
+export interface AskOptions {
+  readonly reason?: string
+  readonly tree?: boolean
+}
+
 export interface Asking {
   /** False when there was nothing to change. */
-  ask(thread: Thread, reason: string | undefined): Promise<boolean>
+  ask(thread: Thread, options: AskOptions): Promise<boolean>
   readonly done: string
   readonly nothing: string
 }
 
 interface Named {
   readonly id: string
-  readonly reason?: string
+  readonly options: AskOptions
 }
 
 export function registerAsking(command: Command, asking: Asking): void {
   command
     .argument('<thread>', 'id of the thread')
-    .action((id: string, options: { readonly reason?: string }) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, ...options, id }))))
+    .action((id: string, options: AskOptions) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, options, id }))))
 }
 
-async function tell({ out }: Around, client: SkeinClient, { id, reason, ask, done, nothing }: Asking & Named): Promise<ExitCode> {
+async function tell({ out }: Around, client: SkeinClient, { id, options, ask, done, nothing }: Asking & Named): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   let changed = false
-  const answer = ask(thread, reason).then((did) => {
+  const answer = ask(thread, options).then((did) => {
     changed = did
   })
   const state = await kept(answer)

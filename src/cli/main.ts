@@ -31,6 +31,8 @@ const commands: Readonly<Record<string, Entry>> = {
   pause: { summary: 'let a thread start nothing more', load: () => import('./pause.js') },
   resume: { summary: 'let a paused thread go on, or try a failed turn again', load: () => import('./resume.js') },
   terminate: { summary: 'end a thread for ever', load: () => import('./terminate.js') },
+  delete: { summary: 'remove a tree of threads for ever', load: () => import('./delete.js') },
+  backup: { summary: 'copy the store into a new folder', load: () => import('./backup.js') },
 }
 
 const after = `

@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { registerAsking } from './command.js'
 
 export function register(command: Command): void {
-  registerAsking(command.option('--reason <reason>', 'why, for the journal'), {
-    ask: (thread, reason) => thread.pause(reason),
+  registerAsking(command.option('--reason <reason>', 'why, for the journal').option('--tree', 'and all threads below it'), {
+    ask: (thread, options) => thread.pause(options),
     done: 'paused',
     nothing: 'nothing was changed',
   })

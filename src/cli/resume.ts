@@ -3,8 +3,8 @@ import type { Command } from 'commander'
 import { registerAsking } from './command.js'
 
 export function register(command: Command): void {
-  registerAsking(command, {
-    ask: (thread) => thread.resume(),
+  registerAsking(command.option('--tree', 'and all paused threads below it'), {
+    ask: (thread, options) => thread.resume(options),
     done: 'resumed',
     nothing: 'there was nothing to resume',
   })

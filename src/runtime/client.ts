@@ -52,6 +52,8 @@ export interface SkeinClient {
   readonly variables: Variables
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
+  backup(dir: string): Promise<void>
   /** Whether a host serves the store. */
   hosted(): Promise<boolean>
   close(): Promise<void>
@@ -110,6 +112,10 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     inbox: createInbox(means),
     variables: createVariables(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
+    async backup(dir) {
+      if (!backend.backup) throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
+      await backend.backup(dir)
+    },
     hosted: () => backend.hosted(),
     close: once(async () => {
       closed.abort()

@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { clientMayNot, mailText, storeClosed } from '../checks.js'
 import { oneLease } from '../one-lease.js'
 import type { Backend, Send } from '../port.js'
+import { backUp } from './backup.js'
 import { createBlobs } from './blobs.js'
 import { OwnerLink } from './link.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
@@ -44,6 +45,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
+    backup: async (to) => (live(), backUp(folder, to)),
     role: 'client',
     hosted: async () => (live(), link.connect()),
     commit: () => refuse('commit'),

@@ -6,6 +6,7 @@
  * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
  */
 import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
 import type Libsql from 'libsql'
 import { isObject } from '../../core/json.js'
 
@@ -62,6 +63,27 @@ export async function openDatabase(path: string): Promise<Database> {
   // Not by import(): walking its CommonJS modules for named exports takes another 5 ms.
   libsql ??= loadLibsql()
   return overLibsql(new libsql(path))
+}
+
+/** Runs in a thread of its own, without a module: there may be no compiled one. */
+const copier = `
+  const { workerData: { from, to, libsql } } = require('node:worker_threads')
+  const Database = libsql ? require(libsql) : process.getBuiltinModule('node:sqlite').DatabaseSync
+  const database = new Database(from)
+  database.exec('PRAGMA busy_timeout = 5000')
+  database.prepare('VACUUM INTO ?').run(to)
+  database.close()
+`
+
+/** One instant of a database as a new file, made without holding up this thread or its writers. */
+export async function copyDatabase(from: string, to: string): Promise<void> {
+  const builtIn = isBuiltIn(process.getBuiltinModule('node:sqlite'))
+  const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
+  await new Promise<void>((done, failed) => {
+    const worker = new Worker(copier, { eval: true, workerData: { from, to, ...(libsqlPath !== undefined && { libsql: libsqlPath }) } })
+    worker.once('error', failed)
+    worker.once('exit', (code) => (code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`))))
+  })
 }
 
 function overLibsql(database: Libsql.Database): Database {

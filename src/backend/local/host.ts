@@ -13,6 +13,7 @@ import type { Backend, Lease, Leases, Signals } from '../port.js'
 import { oneLease } from '../one-lease.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
+import { backUp } from './backup.js'
 import { sweepParts } from './blob-files.js'
 import { createBlobs } from './blobs.js'
 import type { Database } from './driver.js'
@@ -94,6 +95,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
+    backup: async (dir) => (live(), backUp(folder, dir)),
     role: 'host',
     hosted: async () => (live(), true),
     commit: committing({ writer, writes, live }),
