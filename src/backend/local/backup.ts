@@ -1,10 +1,10 @@
 /**
  * A copy of a local store, made while it is in use, by its host or by any client. The copy is a store: opening it is restoring it.
  *
- * BU1 The database is one instant of it, taken in a thread of its own: commits go on meanwhile.
- * BU2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one that was
+ * BK1 The database is one instant of it, taken in a thread of its own: commits go on meanwhile.
+ * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one that was
  *     there at that instant was copied before, or is too young to have been swept since (J10).
- * BU3 The copy gets its name when it is whole.
+ * BK3 The copy gets its name when it is whole.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
@@ -44,7 +44,7 @@ async function refuseUnlessEmpty(target: string): Promise<void> {
   if (names.length > 0) throw new SkeinError('BAD_OPTION', `a back-up goes into a new folder; ${target} has something in it already`)
 }
 
-/** BU2: those that are not there yet. */
+/** BK2: those that are not there yet. */
 async function copyBlobs(folder: string, part: string): Promise<void> {
   const home = join(folder, 'blobs')
   for (const prefix of await namesIn(home)) {

@@ -53,7 +53,7 @@ async function audit(dir: string): Promise<{ readonly threads: number; readonly 
   }
 }
 
-it('F8, BU1, BU2: a copy that is made under load opens, every thread in it folds, and its files are there; it goes on by itself', async () => {
+it('F8, BK1, BK2: a copy that is made under load opens, every thread in it folds, and its files are there; it goes on by itself', async () => {
   const store = join(folder, 'store')
   const skein = await createSkein({ app: createApp(), backend: local(store) })
   const threads = await Promise.all(Array.from({ length: 6 }, (_, n) => skein.threads.create({ agent: 'helper', id: `t${n}` })))
@@ -101,7 +101,7 @@ it('F8: a client makes one too, with or without a host, and the original stays a
   expect((await stat(join(folder, 'hosted'))).mode & 0o777).toBe(0o700)
 })
 
-it('F8, BU3: a folder that has something in it is refused and left alone; a copy that fails leaves nothing', async () => {
+it('F8, BK3: a folder that has something in it is refused and left alone; a copy that fails leaves nothing', async () => {
   const store = join(folder, 'store')
   const skein = await createSkein({ app: createApp(), backend: local(store) })
   await skein.threads.create({ agent: 'helper', id: 't' })
