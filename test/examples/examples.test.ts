@@ -19,7 +19,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '07-dual-ai', '10-front-desk'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '07-dual-ai', '08-secrets-and-variables', '10-front-desk'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -237,4 +237,19 @@ test('the code in README.md runs', async () => {
   const text = await printed(file)
   expect(text).toContain('1 + 2 is 3.')
   expect(text).toContain("stopReason: 'completed'")
+})
+
+test('08-secrets-and-variables: who needs a value waits for it, and no secret is anywhere', async () => {
+  expect(await printed(join(examples, '08-secrets-and-variables/main.ts'))).toMatch(
+    new RegExp(
+      [
+        '^order waits for SHOP\\norder waits for SHOP\\n',
+        '20 kg of flour for Corner 7, signed with \\[redacted\\] \\(19 characters\\)\\n90 eggs for Corner 7, signed with \\[redacted\\] \\(19 characters\\)',
+        'Error subagent_env_required: courier-1 was not started: it needs values that only people have \\(COURIER_PASSWORD\\)\\n',
+        'courier needs COURIER_PASSWORD: /threads/shop/variables/env_2_0',
+        'The courier says: \\[courier-1\\] on its way to Corner 7\\n',
+        'secrets in \\d files of the store and in all requests of models: 0\\n$',
+      ].join('\\n'),
+    ),
+  )
 })
