@@ -68,8 +68,7 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
     const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
     const watched = { client: opened.client, thread: found, ...how }
     const code = await (asked.message === undefined ? goOn(around, { ...watched, before }) : watchHere(around, { ...watched, run: found.send(asked.message) }))
-    if (opened.runs === 'here') await tellOfChildren(around, watched)
-    return code
+    return opened.runs === 'here' && code !== exitCode.waiting ? await seeOut(around, watched, code) : code
   } finally {
     await opened.client.close()
   }
@@ -143,12 +142,28 @@ async function goOn(around: Around, { before, ...watched }: Omit<Watching, 'run'
   return exitOfStatus(status)
 }
 
-/** Those that nobody waited for. */
-async function tellOfChildren({ out, store }: Around, { client, thread }: { client: SkeinClient; thread: Thread }): Promise<void> {
-  const busy = (await subtree(client, await thread.info())).filter(({ thread: id, rest }) => id !== thread.id && !rest).map(({ thread: id }) => id)
-  if (busy.length === 0) return
-  const command = typed(store, 'skein', 'tree', thread.id)
-  out.note(`${counted(busy.length, 'child is', 'children are')} still at work, and will go on whenever a host serves the store; see ${command}`, { thread: thread.id, busy, command })
+/** Children that nobody waits for are let finish; what they say may start further turns, which are shown like the first. */
+async function seeOut(around: Around, watched: Omit<Watching, 'run'>, first: ExitCode): Promise<ExitCode> {
+  const { client, thread } = watched
+  const { out, store } = around
+  let code = first
+  for (;;) {
+    const before = await standingOf(thread)
+    const busy = (await subtree(client, await thread.info())).filter(({ rest }) => !rest).map(({ thread: id }) => id)
+    if (busy.length === 0 && before.open === undefined) break
+    const children = busy.filter((id) => id !== thread.id)
+    if (children.length > 0) out.note(`${counted(children.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go on whenever a host serves the store)`, { thread: thread.id, busy: children })
+    await thread.settled({ tree: true })
+    for await (const turn of turnsSince(thread, before)) {
+      code = await watchHere(around, { ...watched, run: turn })
+      if (code === exitCode.waiting) return code
+    }
+  }
+  const asked = (await client.inbox.list({ root: (await thread.info()).root })).filter(({ path }) => path.includes(thread.id))
+  if (asked.length === 0) return code
+  const command = typed(store, 'skein', 'inbox')
+  out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, { thread: thread.id, command })
+  return exitCode.waiting
 }
 
 /** Without the values of variables: they may be secrets, and the screen is kept. */

@@ -83,5 +83,5 @@ function shortly({ inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 
 function waits({ family }: Tree, head: StoredHead): string {
   const people = awaitedOf(head).map(({ why, tool }) => `${why}: ${tool}`)
   const working = head.status === 'waiting' ? family.working(head.thread).length : 0
-  return [...people, ...(working > 0 ? [counted(working, 'child', 'children')] : [])].join(', ')
+  return [...people, ...(working > 0 ? [counted(working, 'child', 'children')] : []), ...(head.says === undefined ? [] : [`says: ${head.says}`])].join(', ')
 }

@@ -15,26 +15,40 @@ const results = (messages: readonly Message[]): string[] => messages.filter(({ r
 
 /** A lead, two kinds of children, and grandchildren. */
 function createApp(ran: string[]): readonly Definition[] {
-  const look = looseTool('look', (_, { at }) => (ran.push(String(at)), `saw ${String(at)}`))
+  const look = looseTool('look', async ({ files }, { at }) => {
+    ran.push(String(at))
+    await files.writeFile('/seen.txt', String(at))
+    return { status: 'success', result: `saw ${String(at)}`, attachments: ['/seen.txt'] }
+  })
+  const say = looseTool('say', async ({ files, notifyParent, setStatus }) => {
+    await files.writeFile('/kept/k.txt', 'kept')
+    setStatus('keeping')
+    await notifyParent('by the way', { attachments: ['/kept'] })
+    return 'said'
+  })
   const ask = (tool: string, message: string) => ({ tool, args: { message } })
   return [
     look,
+    say,
     defineModel({ name: 'lead_m', model: scriptedModel(({ messages, step }) => [calls(ask('writer', 'a'), ask('boss', 'b'), ask('writer', 'c')), calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'one' } }), calls({ tool: 'subagent_message', args: { reference: 'keeper-1', message: 'two' } })][step] ?? `all: ${results(messages).join(' | ')}`) }),
     defineModel({ name: 'writer_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls({ tool: 'look', args: { at: last(messages) } }) : `wrote ${results(messages).join()}`)) }),
     defineModel({ name: 'boss_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls(ask('writer', 'b1'), ask('writer', 'b2')) : `boss of ${results(messages).join(', ')}`)) }),
-    defineModel({ name: 'keeper_m', model: scriptedModel(({ messages }) => `kept ${messages.filter(({ role }) => role === 'user').length}`) }),
+    defineModel({ name: 'keeper_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls('say') : `kept ${messages.filter(({ role }) => role === 'user').length}`)) }),
     definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'writer' }, { name: 'boss' }, { name: 'keeper', resumable: { receives_messages: 'side_a' } }] }),
     definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m', tools: ['look'] }),
     definePrompt({ name: 'boss_p', prompt: 'x', model: 'boss_m', tools: [{ name: 'writer' }] }),
-    definePrompt({ name: 'keeper_p', prompt: 'x', model: 'keeper_m' }),
+    definePrompt({ name: 'keeper_p', prompt: 'x', model: 'keeper_m', tools: ['say'] }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' } }),
     ...['writer', 'boss', 'keeper'].map((name) => defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true })),
   ]
 }
 
-test('KI1, P1: a tree that is cut off after any commit goes on to the same end; no child is lost, none is there twice', async () => {
+test('KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there twice, no word of a child is heard twice, no file is missing', async () => {
   const { text, threads, cuts, runs } = await cutAfterEveryCommit(createApp)
-  expect(text).toBe('all: wrote saw a | boss of wrote saw b1, wrote saw b2 | wrote saw c | kept 1\n\n[reference: keeper-1] | kept 2')
+  expect(text.replaceAll(/\n\n\[attached: \/attachments\/([^\]]*)\]/g, ' ($1)')).toBe('all: wrote saw a (seen.txt) | boss of wrote saw b1 (seen.txt), wrote saw b2 (seen-2.txt) | wrote saw c (seen-2.txt) | kept 1\n\n[reference: keeper-1] | kept 2')
+  const lead = threads.find(({ agent }) => agent === 'lead')
+  expect(lead).toMatchObject({ files: ['/attachments', '/attachments/kept', '/attachments/kept/k.txt', '/attachments/kept-2', '/attachments/kept-2/k.txt', '/attachments/seen-2.txt', '/attachments/seen.txt'] })
+  expect(threads).toContainEqual(expect.objectContaining({ agent: 'keeper', reference: 'keeper-1', says: 'keeping' }))
   expect(threads).toHaveLength(7)
   expect(cuts).toBeGreaterThan(20)
   // A body runs again only when its result was not taken.

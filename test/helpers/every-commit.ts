@@ -29,7 +29,12 @@ async function finish(skein: Skein): Promise<Ended> {
   // The last words of children may still be on their way.
   for (let resting = false; !resting; await turn()) resting = (await skein.threads.list({ root: 'lead' })).threads.every(({ rest }) => rest)
   const threads = await Promise.all(
-    (await skein.threads.list({ root: 'lead' })).threads.map(async ({ thread, agent, status }) => ({ thread, agent, status, messages: (await (await skein.threads.get(thread)).messages()).map(({ at: _, ...rest }) => rest) })),
+    (await skein.threads.list({ root: 'lead' })).threads.map(async ({ thread, agent, status, reference, says }) => {
+      const handle = await skein.threads.get(thread)
+      // The id of what a child says by itself holds the place in the journal.
+      const messages = (await handle.messages({ silent: 'show' })).map(({ at: _, id, ...rest }) => (rest.silent ? rest : { id, ...rest }))
+      return { thread, agent, status, reference, says, messages, files: await handle.files.find('/**') }
+    }),
   )
   return { text, threads: threads.toSorted((a, b) => (a.thread < b.thread ? -1 : 1)) }
 }
