@@ -35,6 +35,7 @@ export interface Declarations {
 export function createDeclarations(app: Defined): Declarations {
   const { secret, text } = typesOf(app)
   const scoped = new Map<string, readonly string[]>()
+  const relations = new Map<string, readonly SubagentTool[]>()
   const baseOf = (name: string): string => (text.has(name) || secret.has(name) ? name : name.replace(/__[1-9]\d*$/, ''))
   return {
     isSecret: (name) => secret.has(baseOf(name)) || !text.has(baseOf(name)),
@@ -47,7 +48,11 @@ export function createDeclarations(app: Defined): Declarations {
       return known
     },
     givenTo: (agent) => ownVariables(app, agent).filter((variable) => variable.scoped),
-    relations: (agent) => relationsOf(app, agent),
+    relations(agent) {
+      const known = relations.get(agent) ?? relationsOf(app, agent)
+      relations.set(agent, known)
+      return known
+    },
   }
 }
 

@@ -29,8 +29,7 @@ export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
   try {
-    const { env = noEnv, ...first } = command.kind === 'create' ? command : state
-    const redactor = means.envs.redactor({ id: state.id, path: first.path, agent: first.agent, env })
+    const redactor = means.envs.redactor(command.kind === 'create' ? { id: state.id, path: command.path, agent: command.agent, env: command.env ?? noEnv } : state)
     const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
     return ordered instanceof Promise ? ordered.catch(refused) : ordered
   } catch (thrown) {

@@ -91,8 +91,9 @@ function boot(state: ThreadState, { request, child: call, attachments, grant }: 
 }
 
 function envOf({ env }: ThreadState, { scoped = [], own }: ChildCall): Pick<Extract<Command, { kind: 'create' }>, 'env'> {
+  if (env.keys.length === 0 && !own) return {}
   const keys = [...new Set([...env.keys, ...(own?.keys ?? [])])]
-  return keys.length === 0 ? {} : { env: { keys, own: { ...own?.set }, inherited: inheritedEnv(threadEnv(env), scoped) } }
+  return { env: { keys, own: { ...own?.set }, inherited: inheritedEnv(threadEnv(env), scoped) } }
 }
 
 /** EN5 */
