@@ -93,6 +93,7 @@ export function usedUp({ purse }: ThreadState): string | undefined {
 
 /** PUR3: what a child gets; undefined where nothing is limited. */
 export function grantFor({ purse }: ThreadState, { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>): Amounts | 'wait' | 'spent' | undefined {
+  if (!purse && !own) return undefined
   const left = purse?.left ?? {}
   const grant: { -readonly [Kind in keyof Amounts]: number } = { ...own }
   let waits = false
@@ -105,5 +106,5 @@ export function grantFor({ purse }: ThreadState, { budget: own, maxParallel }: P
   }
   if (waits) return 'wait'
   if (vital.some((kind) => grant[kind] === 0)) return 'spent'
-  return purse || own ? grant : undefined
+  return grant
 }

@@ -33,10 +33,10 @@ export interface Family {
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
   /** Those of them that have a call of their own. */
-  readonly born: Map<string, readonly Living[]>
+  readonly born: Map<string, Living[]>
 }
 
-export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped' | 'maxChildren'> & { readonly create: true }
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true; readonly maxChildren: number }
 
 /** Counts it as asked for, unless it is too deep. */
 export function newChild({ state, step, limits, envs, asked }: Family, index: number, agent: string): NewChild | Failure {

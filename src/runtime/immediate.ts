@@ -20,8 +20,9 @@ interface Instance {
 
 /** Undefined where the agent has none. */
 export function immediateOf({ app, envs, childLimits }: Pick<Means, 'app' | 'envs' | 'childLimits'>, state: ThreadState): (() => readonly RecordedCall[]) | undefined {
-  const relations = envs.declarations.relations(state.agent).filter(({ immediate }) => immediate)
-  if (relations.length === 0) return undefined
+  const known = envs.declarations.relations(state.agent)
+  if (!known.some(({ immediate }) => immediate)) return undefined
+  const relations = known.filter(({ immediate }) => immediate)
   return () => {
     const family: Family = { state, step: 1, limits: childLimits, envs, asked: new Map(), born: new Map() }
     const disabled = new Set(envs.disabled(state))

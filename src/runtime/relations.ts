@@ -146,9 +146,11 @@ export function create(family: Family, creation: Creation): RecordedCall {
   const child = newChild(family, index, relation.name)
   if ('code' in child) return { tool, args, refused: child }
   const { thread, agent, reference } = child
-  const call: ChildCall = { ...child, ...said, ...(own && { own }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
+  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...(own && { own }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
   const waits = deferred(family, creation, call)
-  born.set(agent, [...(born.get(agent) ?? []), { thread, agent, reference, ...(waits && { waits: true }) }])
+  const living = born.get(agent) ?? []
+  living.push({ thread, agent, reference, ...(waits && { waits: true }) })
+  born.set(agent, living)
   return waits ?? { tool, args, child: call }
 }
 

@@ -129,13 +129,13 @@ class Watch {
   #take(committed: Committed): void {
     const { thread, position, records } = committed
     if (position > this.#after) this.#after = position
+    if (!this.#concerns(thread)) return
     const seen = Math.max(this.#seqs.get(thread) ?? 0, position <= this.#start.position ? this.#start.seq : 0)
     const last = records.at(-1)?.seq ?? 0
     if (this.#stopped || last <= seen) return
     this.#seqs.set(thread, last)
     this.#positions.set(thread, position)
     for (const record of records) if (record.type === 'model.replied') this.#spoken.answered(thread, record.step)
-    if (!this.#concerns(thread)) return
     const fresh = (records[0]?.seq ?? 0) > seen ? records : records.filter(({ seq }) => seq > seen)
     this.#watcher.records(fresh === records ? committed : { ...committed, records: fresh })
   }
