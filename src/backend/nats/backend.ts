@@ -89,9 +89,16 @@ async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void):
     mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: (partition) => mailbox.waiting(partition), watch: (arrived) => mailbox.watch(arrived) },
     snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
     signals: createSignals(link, names, live),
-    blobs,
-    trees,
-    leases,
+    blobs: { put: (bytes) => blobs.put(bytes), get: (hash) => blobs.get(hash), has: (hash) => blobs.has(hash) },
+    trees: { remove: (removal) => trees.remove(removal), sweep: (options) => trees.sweep(options) },
+    leases: {
+      partitions: leases.partitions,
+      shared: leases.shared,
+      partitionOf: (thread) => leases.partitionOf(thread),
+      acquire: (partition) => leases.acquire(partition),
+      survey: () => leases.survey(),
+      watch: (told) => leases.watch(told),
+    },
     close: () => (closing ??= close()),
   }
 }

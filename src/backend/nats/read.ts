@@ -39,6 +39,8 @@ const atOnce = 500
 /** A part of a scan ends here, so that long messages do not pile up. */
 const bytesAtOnce = 16 * 1024 * 1024
 const partMs = 5_000
+/** There is nothing, or nothing more, now. */
+const noMore: ReadonlySet<number> = new Set([404, 408])
 
 export class Reads {
   readonly #link: Link
@@ -70,7 +72,8 @@ export class Reads {
       for (let left = consumer.num_pending; left > 0; ) {
         const part = await this.#link.ask(() => this.#part(stream, consumer.name, Math.min(left, scan.about ?? atOnce, atOnce)))
         for (const message of part) if (each(message) === false) return
-        left -= part.length
+        // Messages may be removed while they are counted: then there are no more, though some were promised.
+        left = part.length === 0 ? 0 : left - part.length
       }
     } catch (thrown) {
       throw this.#link.failed('reading', thrown)
@@ -95,11 +98,12 @@ export class Reads {
       const subscription = this.#link.subscribe(inbox, (message) => {
         const stored = toMessage(message)
         if (stored) found.push(stored)
-        // A part that ends early brings its status, whatever it is: what is left comes with the next one.
-        if (!stored && found.length === 0) end(new Error(`the server answered ${message.headers?.code ?? '?'} ${message.headers?.description ?? ''}`))
+        const code = message.headers?.code ?? 0
+        // A part that ends early brings its status; what is left comes with the next one.
+        if (!stored && found.length === 0 && !noMore.has(code)) end(new Error(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
-      nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, expires: nanos(partMs) }), { reply: inbox })
+      nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true }), { reply: inbox })
     })
   }
 }
