@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createSkein, local } from 'skein'
-import { definitions, models } from './app.ts'
+import { definitions, models } from './app.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'skein-secrets-'))
 const secrets = { SUPPLIER_KEY: 'mill-key-0123456789', SUPPLIER_KEY__2: 'farm-key-abcdefghij' }
