@@ -58,7 +58,7 @@ const codes = {
     'TOOL_GIT_REMOTE_DISABLED',
   ],
   /** Skein has tried, and it may go well later. */
-  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED'],
+  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED', 'QUOTA_REACHED'],
   /** Ends the turn; the parent or the user decides. */
   turn: ['CANCELLED', 'MODEL_REJECTED', 'CHILD_FAILED', 'SESSION_FAILED', 'BUDGET_SPENT'],
   /** The operator must look at the store. */

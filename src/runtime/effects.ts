@@ -21,6 +21,7 @@ import type { Pool } from '../pool/port.js'
 import type { ChildLimits } from './child-call.js'
 import type { Envs } from './env.js'
 import { maskFailure, maskReply } from './mask.js'
+import type { Quotas } from './quotas.js'
 import type { Started } from './reconcile.js'
 import { checkReply, toLanding, toRequest } from './request.js'
 import type { Brief } from './request.js'
@@ -37,6 +38,7 @@ export interface Means {
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
+  readonly quotas?: Quotas
   /** `disabled`: agents that may not be called now. */
   brief(agent: string, side?: SideName, disabled?: readonly string[]): Brief
   /** A promise only the first time. */

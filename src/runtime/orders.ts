@@ -28,6 +28,8 @@ export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 /** A promise only where a definition's function gives one. What such a function throws is an answer too. */
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
   const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
+  const reached = means.quotas?.refusal(state, command)
+  if (reached) return { refused: reached }
   try {
     const redactor = means.envs.redactor(command.kind === 'create' ? { id: state.id, path: command.path, agent: command.agent, env: command.env ?? noEnv } : state)
     const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)

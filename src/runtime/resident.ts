@@ -203,6 +203,7 @@ export class Resident {
   #record(fact: Fact, by?: string): void {
     const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...(by !== undefined && { by }), ...fact }
     fold(this.state, record, this.#move)
+    this.#options.means.quotas?.note(this.state, record)
     // The end of a turn answers the calls that it leaves open.
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
     if (record.type === 'call.began') this.#begun.set(callKey(record.step, record.index), record)

@@ -25,6 +25,8 @@ import type { Retention } from './janitor.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
 import { createModels } from './models.js'
+import { Quotas } from './quotas.js'
+import type { QuotaRules } from './quotas.js'
 import { createBrief } from './request.js'
 import type { Brief } from './request.js'
 import { Secrets } from './secrets.js'
@@ -80,6 +82,8 @@ export interface SkeinOptions {
   readonly closeGraceMs?: number
   /** Which trees are deleted by themselves. Default: none. */
   readonly retention?: Retention
+  /** What trees with a tag may be and do at once, by tag; `tenant:*` is for every tag that begins so, each by itself. */
+  readonly quotas?: QuotaRules
   readonly clock?: Clock
   readonly chance?: Chance
   /** Told of what an operator should know. Default: a process warning. */
@@ -106,6 +110,7 @@ const optionsSchema = z.strictObject({
   snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
   retention: z.strictObject({ finishedTreesMs: positive.optional(), idleTreesMs: positive.optional() }).optional(),
+  quotas: z.record(z.string().min(1).regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'), z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() })).optional(),
   clock: z.custom<Clock>().optional(),
   chance: z.custom<Chance>().optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
@@ -129,9 +134,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
     // What it copies to children is sealed while it decides.
     if (declaresScoped(app)) await secrets.ready()
+    const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 } }),
+      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
@@ -206,7 +212,7 @@ function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits'> & { readonly chance: Chance }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance }
 
 function createMeans(app: App, { chance, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()
