@@ -120,7 +120,7 @@ describe('with a host in another process', () => {
     watcher.child.kill('SIGINT')
     const { code, stderr } = await watcher.ended
     expect(code).toBe(130)
-    expect(stderr).toMatch(/✓ add \d+ ms\nthe turn goes on in its host; watch it with: skein tail left --store .*\n$/)
+    expect(stderr).toMatch(/✓ add [\d.]+ m?s\nthe turn goes on in its host; watch it with: skein tail left --store .*\n$/)
     expect(await thread.status()).toBe('thinking')
   })
 
