@@ -12,6 +12,7 @@ import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { failureText, parseCallId, resultText } from '../../src/core/message.js'
+import type { SideName } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
 import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
@@ -87,7 +88,7 @@ function withAttachments({ slots, files }: ThreadState, index: number): Pick<Chi
 
 /** The record says that the child was called. */
 export function childCalled(state: ThreadState, { index, refused, grant, at }: ChildCalled & { readonly at: number }): boolean {
-  const { slots, children } = state
+  const { slots } = state
   const slot = slots.items[index]
   const call = slot?.call.child
   if (!slot || !call || slot.sent || slot.outcome) return false
@@ -98,19 +99,24 @@ export function childCalled(state: ThreadState, { index, refused, grant, at }: C
     return true
   }
   if (grant) reserve(state, grant)
-  const known = children.get(call.reference)
-  const child: Child = known ?? { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 0, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
-  if (!known) {
-    children.set(call.reference, child)
-    state.living++
-  }
-  if (slots.side) child.side = slots.side
+  putToWork(state, call, slots.side)
   if (call.files === 'fork') slot.base = freezeTree(state.files)
-  if (child.busy === 0) state.working++
-  child.busy++
   if (call.blocking) hold(slots, index, { why: 'children', at })
   else close(slots, slot, started(call))
   return true
+}
+
+/** The child has something to do; a new one is known from now on. */
+export function putToWork(state: ThreadState, { reference, thread, agent, lasting, name, scoped }: ChildCall, side: SideName | undefined): void {
+  const known = state.children.get(reference)
+  const child: Child = known ?? { id: thread, agent, lasting, busy: 0, ...(name !== undefined && { name }), ...(scoped && { scoped }) }
+  if (!known) {
+    state.children.set(reference, child)
+    state.living++
+  }
+  if (side) child.side = side
+  if (child.busy === 0) state.working++
+  child.busy++
 }
 
 /** The answer to a call that does not wait for its child. */

@@ -2,6 +2,7 @@
  * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
  */
 import { callId } from '../../src/core/message.js'
+import type { SideName } from '../../src/core/message.js'
 import type { CallsMade, ModelReplied, RecordedCall, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
 import { abandon } from './children.js'
@@ -34,8 +35,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
   const { step, text, reasoning, calls, usage, at, side, label } = record
-  state.step = step
-  state.stepAt = at
+  beginStep(state, step, at)
   turn.steps++
   if (turn.session) turn.session.steps++
   turn.usage = addUsage(turn.usage, usage)
@@ -64,20 +64,25 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   return true
 }
 
+function beginStep(state: ThreadState, step: number, at: number): void {
+  state.step = step
+  state.stepAt = at
+  state.opening = undefined
+}
+
 /** References are never used twice; a child that cannot begin yet has one too. */
-function nameChildren(state: ThreadState, { calls, at }: { readonly calls: readonly RecordedCall[]; readonly at: number }): void {
+function nameChildren(state: ThreadState, { calls, at, side }: { readonly calls: readonly RecordedCall[]; readonly at: number; readonly side?: SideName }): void {
   for (const { child, deferred } of calls) {
     const asked = deferred?.child ?? child
     if (asked?.create) state.named[asked.agent] = countOf(state.named, asked.agent) + 1
   }
-  defer(state, calls, at)
+  defer(state, calls, { at, ...(side && { side }) })
 }
 
 /** A step that no model asked for. */
 export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: CallsMade & { readonly at: number }): boolean {
   if (!state.turn || step !== state.step + 1) return false
-  state.step = step
-  state.stepAt = at
+  beginStep(state, step, at)
   state.turn.steps++
   state.turn.calls += calls.filter(isCounted).length
   pay(state, calls)
@@ -85,7 +90,7 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: C
   state.turn.stop = stop
   state.turn.detail = undefined
   state.queuedCalls = []
-  nameChildren(state, { calls, at })
+  nameChildren(state, { calls, at, ...(side && { side }) })
   state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })), ...(side && { side }) })
   state.slots = createSlots(calls, at, { ...(side && { side }) })
   takeResults(state, at)

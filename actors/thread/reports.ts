@@ -6,6 +6,7 @@
  * RP2 What a body says to the parent counts when its call does, and is sent once, with the record that says so (S7).
  * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard changes
  *     nothing, and one that came early waits for those before it (CM3).
+ * RP4 An answer to several messages that no call waits for is read once.
  */
 import { collect } from '../../src/core/attachments.js'
 import type { Command } from '../../src/core/command.js'
@@ -35,15 +36,21 @@ function report(state: ThreadState): Fact | undefined {
   const over = isOver(state)
   const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
   const last = over || child?.lasting === false
-  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: ofLast.map(addressOf), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state, ofLast.length === owed.length) }
+  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: addressesOf(ofLast), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state, ofLast.length === owed.length) }
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined
-  return { type: 'report.sent', run, to: unread.map(addressOf), outcome: { ok: false, failure: failure('CHILD_FAILED', `${unread[0]?.message === endNotice ? '' : 'it did not read this: '}it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
+  return { type: 'report.sent', run, to: addressesOf(unread), outcome: { ok: false, failure: failure('CHILD_FAILED', `${unread[0]?.message === endNotice ? '' : 'it did not read this: '}it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
 }
 
-function addressOf({ thread, call, quiet }: Owed) {
-  return { thread, ...(call !== undefined && { call }), ...(quiet && { quiet }) }
+/** RP4 */
+function addressesOf(owed: readonly Owed[]) {
+  const told = new Set<string>()
+  return owed.map(({ thread, call, quiet }) => {
+    const again = call === undefined && told.has(thread)
+    if (call === undefined && !quiet) told.add(thread)
+    return { thread, ...(call !== undefined && { call }), ...((quiet ?? again) && { quiet: true as const }) }
+  })
 }
 
 const because = (why: string | undefined): string => (why === undefined ? '' : ` (${why})`)

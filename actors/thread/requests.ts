@@ -11,12 +11,14 @@ import { failureText } from '../../src/core/message.js'
 import type { ChildBooted, Fact, RecordedCall, VariablesProvided } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
 import type { Decision } from './commands.js'
+import { putToWork } from './children.js'
+import { wayOf } from './line.js'
 import { grantFor, reserve } from './purse.js'
-import type { Child, ThreadState } from './state.js'
+import type { Request, ThreadState } from './state.js'
 
 /** Of the calls of a step. */
-export function defer(state: ThreadState, calls: readonly RecordedCall[], at: number): void {
-  for (const { tool, deferred } of calls) if (deferred) state.requests[deferred.request] = { ...deferred, tool, at }
+export function defer(state: ThreadState, calls: readonly RecordedCall[], asked: Pick<Request, 'at' | 'side'>): void {
+  for (const { tool, deferred } of calls) if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...asked }
 }
 
 export function provide({ id, requests }: ThreadState, { request, keys, set }: Extract<Command, { kind: 'provide' }>): Decision {
@@ -36,8 +38,11 @@ export function provided({ requests }: ThreadState, { request, keys, set }: Vari
 
 /** The next child that has its values and a place. */
 export function dueOfRequests(state: ThreadState): Fact | undefined {
+  if (state.place.gate !== 'open') return undefined // LF1
   for (const { request, child, ready } of Object.values(state.requests)) {
-    if (!ready || state.working >= child.maxParallel) continue
+    const way = ready ? wayOf(state, child) : 'wait'
+    if (!ready || way === 'wait') continue
+    if (way !== 'call') return { type: 'child.booted', request, child, refused: way }
     const grant = grantFor(state, child)
     if (grant === 'wait') continue
     if (grant === 'spent') return { type: 'child.booted', request, child, refused: failure('BUDGET_SPENT', 'it was not started: nothing is left in the budget for it') }
@@ -50,15 +55,15 @@ export function dueOfRequests(state: ThreadState): Fact | undefined {
 }
 
 export function booted(state: ThreadState, { request, child: call, refused, grant }: ChildBooted): boolean {
-  if (!Object.hasOwn(state.requests, request)) return false
+  const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
+  if (!asked) return false
+  const { side } = asked
   delete state.requests[request]
   if (refused) {
-    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${call.reference}] ${failureText(refused)}`, at: state.updatedAt, silent: true }, delivery: 'steer' })
+    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${call.reference}] ${failureText(refused)}`, at: state.updatedAt, silent: true, ...(side && { to: side }) }, delivery: 'steer' })
     return true
   }
   if (grant) reserve(state, grant)
-  const child: Child = { id: call.thread, agent: call.agent, lasting: call.lasting, busy: 1, ...(call.name !== undefined && { name: call.name }), ...(call.scoped && { scoped: call.scoped }) }
-  state.children.set(call.reference, child)
-  state.working++
+  putToWork(state, call, side)
   return true
 }

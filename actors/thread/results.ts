@@ -72,8 +72,10 @@ export function resultMessage({ call, text, verdict, edited, given }: Slot, outc
 }
 
 /** A message enters the transcript: whoever waits for an answer to it waits for this turn's. */
-export function read({ transcript, owed, turn }: ThreadState, message: Message): void {
+export function read(state: ThreadState, message: Message): void {
+  const { transcript, owed, turn } = state
   transcript.items.push(message)
+  if (state.step === 0 && message.role === 'user') state.opening = message.text
   if (owed.length === 0 || !turn) return
   for (const each of owed) if (each.message === message.id) each.run ??= turn.run
 }

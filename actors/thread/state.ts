@@ -107,6 +107,8 @@ export interface Request extends Deferred {
   readonly at: number
   /** It has its values, and begins when there is a place. */
   ready?: Sealed
+  /** The side that asked for it, where there are two. */
+  readonly side?: SideName
 }
 
 /** Who wants to hear how a turn of this thread ended. */
@@ -161,6 +163,8 @@ export interface ThreadState {
   tags: readonly string[]
   createdAt: number
   updatedAt: number
+  /** What was said last before the first step: children that begin by themselves read it, and a snapshot has no transcript. */
+  opening: string | undefined
   /** Steps begun; the one in work while acting. */
   step: number
   /** When the step's calls were asked for: the time of all that they change. */
@@ -234,6 +238,7 @@ export function createState(id: string): ThreadState {
     tags: [],
     createdAt: 0,
     updatedAt: 0,
+    opening: undefined,
     step: 0,
     stepAt: 0,
     turn: undefined,

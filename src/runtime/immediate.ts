@@ -39,7 +39,7 @@ export function immediateOf({ app, envs, childLimits }: Pick<Means, 'app' | 'env
 
 /** IM1 */
 function instances({ envs, state }: Pick<Family, 'envs' | 'state'>, { immediate }: SubagentTool): readonly Instance[] {
-  const begun = state.transcript.items.findLast(({ role }) => role === 'user')?.text ?? 'Begin.'
+  const begun = state.opening ?? 'Begin.'
   const { nameEnv, descriptionEnv, scopedEnv = [] } = typeof immediate === 'object' ? immediate : {}
   const first = nameEnv ?? descriptionEnv ?? scopedEnv[0]
   if (first === undefined) return [{ text: begun }]

@@ -75,17 +75,22 @@ function toChild(state: ThreadState, { call, base }: { readonly call: ChildCall;
   const key = `${state.id}/${callKey(step, index)}`
   const { thread, agent, text, name, reference, lasting, blocking, gives } = call
   const replyTo = blocking ? { thread: state.id, call: callId(step, index) } : { thread: state.id, ...(call.reports === 'explicit' && { quiet: true as const }) }
-  const message = { role: call.side === 'b' ? ('assistant' as const) : ('user' as const), text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
+  const message = { role: roleOf(call), text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
   if (!call.create) return [mail(thread, key, { kind: 'message', ...message })]
   const tags = name === undefined ? [] : [`name:${name}`]
   return [mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting, ...(base && { forked: true }), ...(gives && { gives }) }, ...(base && { tree: base }), ...envOf(state, call), message })]
+}
+
+/** The side of a child that a message is for. */
+function roleOf({ side }: ChildCall): 'assistant' | 'user' {
+  return side === 'b' ? 'assistant' : 'user'
 }
 
 /** A child that was deferred: nobody waits for it. */
 function boot(state: ThreadState, { request, child: call, attachments, grant }: ChildBooted): readonly Send[] {
   const { thread, agent, text, name, reference, lasting, files } = call
   const replyTo = { thread: state.id, ...(call.reports === 'explicit' && { quiet: true as const }) }
-  const message = { role: 'user' as const, text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
+  const message = { role: roleOf(call), text, delivery: 'steer' as const, replyTo, ...(attachments && { attachments }), ...(grant && { grant }) }
   const tags = name === undefined ? [] : [`name:${name}`]
   return [mail(thread, `${state.id}/${request}`, { kind: 'create', agent, tags, parent: state.id, path: [...state.path, thread], child: { reference, lasting }, ...(files && { tree: freezeTree(state.files) }), ...envOf(state, call), message })]
 }
