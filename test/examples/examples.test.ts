@@ -165,7 +165,7 @@ test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a termin
   const run = launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { TERM: 'xterm' } })
   await run.says('16 in line')
   const tree = await skein(['tree', 'swarm', '--store', join(folder, 'store')])
-  expect(tree.stdout).toMatch(/^swarm +lead +waiting +\d children +swarm$/m)
+  expect(tree.stdout).toMatch(/^swarm +lead +waiting +\d children +\d+ \/ \d+ +swarm$/m)
   expect(tree.stdout).toMatch(/^ {2}researcher-24 +researcher +in line +its turn: place (\d+) of \1$/m)
   const { code, stdout } = await run.ended
   expect(code).toBe(0)
