@@ -11,10 +11,10 @@
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import { failureText, parseCallId, resultText } from '../../src/core/message.js'
+import { callId, failureText, parseCallId, resultText } from '../../src/core/message.js'
 import type { SideName } from '../../src/core/message.js'
 import { collect } from '../../src/core/attachments.js'
-import type { ChildCall, ChildCalled, ChildReported, Fact } from '../../src/core/record.js'
+import type { ChildCall, ChildCalled, ChildReported, ChildRestarted, Fact } from '../../src/core/record.js'
 import { freezeTree } from '../../src/core/tree.js'
 import { answerHere } from './attach.js'
 import { wayOf } from './line.js'
@@ -24,6 +24,7 @@ import { grantFor, reserve } from './purse.js'
 import { spentBelow } from './spending.js'
 import { isOver, statusOf } from './state.js'
 import type { Child, ThreadState } from './state.js'
+import { childRestarted, giveUp, isAttempt, supervise } from './supervision.js'
 
 interface Next {
   readonly index: number
@@ -87,7 +88,7 @@ function withAttachments({ slots, files }: ThreadState, index: number): Pick<Chi
 }
 
 /** The record says that the child was called. */
-export function childCalled(state: ThreadState, { index, refused, grant, at }: ChildCalled & { readonly at: number }): boolean {
+export function childCalled(state: ThreadState, { index, refused, grant, attachments, at }: ChildCalled & { readonly at: number }): boolean {
   const { slots } = state
   const slot = slots.items[index]
   const call = slot?.call.child
@@ -99,15 +100,16 @@ export function childCalled(state: ThreadState, { index, refused, grant, at }: C
     return true
   }
   if (grant) reserve(state, grant)
-  putToWork(state, call, slots.side)
+  const child = putToWork(state, call, slots.side)
   if (call.files === 'fork') slot.base = freezeTree(state.files)
+  if (call.supervision) child.charge = { call, step: state.step, index, attempt: 1, failures: [], ...(attachments && { attachments }), ...(slot.base && { base: slot.base }) }
   if (call.blocking) hold(slots, index, { why: 'children', at })
   else close(slots, slot, started(call))
   return true
 }
 
 /** The child has something to do; a new one is known from now on. */
-export function putToWork(state: ThreadState, { reference, thread, agent, lasting, name, scoped }: ChildCall, side: SideName | undefined): void {
+export function putToWork(state: ThreadState, { reference, thread, agent, lasting, name, scoped }: ChildCall, side: SideName | undefined): Child {
   const known = state.children.get(reference)
   const child: Child = known ?? { id: thread, agent, lasting, busy: 0, ...(name !== undefined && { name }), ...(scoped && { scoped }) }
   if (!known) {
@@ -117,6 +119,7 @@ export function putToWork(state: ThreadState, { reference, thread, agent, lastin
   if (side) child.side = side
   if (child.busy === 0) state.working++
   child.busy++
+  return child
 }
 
 /** The answer to a call that does not wait for its child. */
@@ -125,21 +128,48 @@ export function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, { child: id, reference, outcome, call, over, tree, quiet, number, spent, attachments, note, unasked }: ChildReported): 'answered' | 'noted' | 'unknown' {
+export function childReported(state: ThreadState, report: ChildReported & { readonly at: number }): 'answered' | 'noted' | 'unknown' {
+  const { child: id, reference, call, over, number, spent, unasked } = report
   const child = state.children.get(reference)
-  if (!child || child.id !== id) return 'unknown'
+  if (!child || !isAttempt(child, id)) return 'unknown'
+  spentBelow(state, spent)
+  // What an earlier attempt had below it comes late.
+  if (child.id !== id) return 'noted'
   if (over && !child.over) {
     child.over = true
     state.living--
   }
-  spentBelow(state, spent)
   if (number !== undefined) child.heard = number
   if (unasked) return 'noted'
   // Of one that was not at work, it is nothing but news.
   if (child.busy > 0 && --child.busy === 0) state.working--
+  // Nobody waits for it any more.
+  if (child.charge && (isOver(state) || (child.charge.call.blocking && !waitingSlot(state, reference, call)))) delete child.charge
+  const outcome = supervise(state, child, report)
+  return outcome === 'again' ? 'noted' : deliver(state, child, { ...report, outcome })
+}
+
+/** One that failed is not called again after all: that is its answer. */
+export function restarted(state: ThreadState, record: ChildRestarted & { readonly at: number }): 'answered' | 'noted' {
+  const child = state.children.get(record.reference)
+  const charge = child?.charge
+  const outcome = childRestarted(state, record)
+  if (!outcome || !child || !charge) return 'noted'
+  return deliver(state, child, { reference: record.reference, outcome, ...(charge.call.blocking && { call: callId(charge.step, charge.index) }) })
+}
+
+function waitingSlot({ step, slots }: ThreadState, reference: string, call: string | undefined): Slot | undefined {
   const place = call === undefined ? undefined : parseCallId(call)
-  const slot = place?.step === state.step ? state.slots.items[place.index] : undefined
-  if (slot?.hold?.why === 'children' && slot.call.child?.thread === id) {
+  const slot = place?.step === step ? slots.items[place.index] : undefined
+  return slot?.hold?.why === 'children' && slot.call.child?.reference === reference ? slot : undefined
+}
+
+type Answer = Pick<ChildReported, 'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note'>
+
+/** To the call that waits for it, or as a message. */
+function deliver(state: ThreadState, child: Child, { reference, outcome, call, tree, quiet, attachments, note }: Answer): 'answered' | 'noted' {
+  const slot = waitingSlot(state, reference, call)
+  if (slot) {
     // The model speaks to it by this name from now on.
     const named = slot.call.tool === 'subagent_create'
     if (attachments || note !== undefined || named) slot.given = { ...(attachments && { attachments }), ...(note !== undefined && { note }), ...(named && { reference }) }
@@ -165,15 +195,20 @@ export function childReported(state: ThreadState, { child: id, reference, outcom
 /** Calls that were given up leave children behind that work for nobody. */
 export function abandon(state: ThreadState, slots: Slots): void {
   for (let index = slots.drained; index < slots.items.length; index++) stop(state, slots.items[index])
+  giveUp(state, ({ call }) => call.blocking)
 }
 
 function stop(state: ThreadState, slot: Slot | undefined): void {
   const call = slot?.call.child
   if (!slot?.sent || slot.outcome || !call) return
-  state.toStop.push({ child: call.thread, how: call.lasting ? 'cancel' : 'terminate' })
+  const child = state.children.get(call.reference)
+  // One that failed and was to be called again.
+  if (child?.charge && child.over) return
+  state.toStop.push({ child: child?.id ?? call.thread, how: call.lasting ? 'cancel' : 'terminate' })
 }
 
 /** The thread is over, and its children with it. */
 export function abandonAll(state: ThreadState): void {
+  giveUp(state, () => true)
   for (const { id, over } of state.children.values()) if (!over) state.toStop.push({ child: id, how: 'terminate' })
 }

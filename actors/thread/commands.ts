@@ -33,6 +33,7 @@ import type { Held, Slot } from './slots.js'
 import { dueAccount } from './spending.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState, Turn } from './state.js'
+import { dueRestart, isAttempt } from './supervision.js'
 
 export type Decision = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 
@@ -105,6 +106,9 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'report':
     case 'tell':
       return hear(state, command)
+    case 'requeue':
+    case 'drop':
+      return letter(state, command)
     case 'env': {
       const { kind: _, ...change } = command
       // Its parent need not know yet that it is over.
@@ -121,6 +125,13 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
   }
 }
 
+function letter(state: ThreadState, { kind, reference }: Extract<Command, { kind: 'requeue' | 'drop' }>): Decision {
+  if (!Object.hasOwn(state.dead, reference)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no dead letter ${reference}`)
+  if (kind === 'drop') return { facts: [{ type: 'letter.dropped', reference }] }
+  if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and calls no more children`)
+  return { facts: [{ type: 'letter.requeued', reference }] }
+}
+
 function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | 'tell' }>): Decision {
   const reference = referenceOf(state, command)
   if (reference === undefined) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${command.reference}`)
@@ -134,9 +145,10 @@ function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | '
 
 /** A child that could not be made does not know what it is called. */
 function referenceOf({ children }: ThreadState, { reference, child: id }: Extract<Command, { kind: 'report' | 'tell' }>): string | undefined {
-  if (children.get(reference)?.id === id) return reference
+  const child = children.get(reference)
+  if (child && isAttempt(child, id)) return reference
   if (reference !== id) return undefined
-  for (const [each, child] of children) if (child.id === id) return each
+  for (const [each, { id: known }] of children) if (known === id) return each
   return undefined
 }
 
@@ -238,6 +250,8 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (report) return report
   const boot = isOver(state) ? undefined : dueOfRequests(state)
   if (boot) return boot
+  const again = isOver(state) ? undefined : dueRestart(state)
+  if (again) return again
   if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ?? dueAccount(state)
   if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   const variables = dueOfVariables(state, moment.needs)

@@ -12,7 +12,7 @@ import type { Message } from '../../src/core/message.js'
 import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/record.js'
 import { thawTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
-import { childCalled } from './children.js'
+import { childCalled, restarted } from './children.js'
 import { absorbOfVariables } from './env.js'
 import { answered, change, decided, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
@@ -28,6 +28,7 @@ import { read, takeResults } from './results.js'
 import { begin, fill, firstHeld, park, unbegin } from './slots.js'
 import { reportSent } from './spending.js'
 import type { ThreadState } from './state.js'
+import { requeued } from './supervision.js'
 
 /** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
 const quiet: ReadonlySet<ThreadRecord['type']> = new Set(['call.returned', 'call.settled', 'call.parked', 'child.told', 'parent.told'])
@@ -73,6 +74,9 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
       return makeCalls(state, record)
     case 'child.called':
     case 'child.reported':
+    case 'child.restarted':
+    case 'letter.requeued':
+    case 'letter.dropped':
     case 'child.told':
     case 'children.stopped':
     case 'report.sent':
@@ -133,7 +137,7 @@ function absorbOfCall(state: ThreadState, record: OfCall): boolean {
   }
 }
 
-type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' }>
+type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.restarted' | 'letter.requeued' | 'letter.dropped' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' }>
 
 function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
   switch (record.type) {
@@ -148,6 +152,14 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       state.toStop = state.toStop.filter(({ child }) => !told.has(child))
       return true
     }
+    case 'child.restarted':
+      if (restarted(state, record) === 'answered') takeResults(state, record.at)
+      return true
+    case 'letter.requeued':
+      return requeued(state, record.reference)
+    case 'letter.dropped':
+      delete state.dead[record.reference]
+      return true
     case 'child.told':
       return childTold(state, record)
     case 'report.sent':

@@ -46,7 +46,7 @@ function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: G
     'thread.ended': 'done',
     'thread.terminated': 'terminated',
   } as const
-  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.freed': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing, 'child.called': standing, 'child.reported': standing } as const
+  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.freed': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing, 'child.called': standing, 'child.reported': standing, 'child.restarted': standing } as const
   return {
     initial: 'fresh',
     states: {

@@ -18,6 +18,7 @@ import type { Slot } from './slots.js'
 import { owesAccount } from './spending.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
+import { dueRestart } from './supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
@@ -111,6 +112,7 @@ export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
   if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
   if (place.work === 'waiting.children' && mayCall(state)) return false
+  if (state.retries.length > 0 && dueRestart(state)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
   return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

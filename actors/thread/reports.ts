@@ -36,7 +36,7 @@ function report(state: ThreadState): Fact | undefined {
   const over = isOver(state)
   const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
   const last = over || child?.lasting === false
-  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: addressesOf(ofLast), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...unreported(state, ofLast.length === owed.length) }
+  if (lastTurn && ofLast.length > 0) return { type: 'report.sent', run: lastTurn.run, to: addressesOf(ofLast), outcome: outcomeOf(lastTurn, child?.gives), ...filesOf(state, lastTurn), ...(last && { over: true }), ...(lastTurn.reason === 'failed' && { failed: true }), ...unreported(state, ofLast.length === owed.length) }
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined

@@ -54,7 +54,7 @@ export function dueOfRequests(state: ThreadState): Fact | undefined {
   return undefined
 }
 
-export function booted(state: ThreadState, { request, child: call, refused, grant }: ChildBooted): boolean {
+export function booted(state: ThreadState, { request, child: call, refused, grant, attachments }: ChildBooted): boolean {
   const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
   if (!asked) return false
   const { side } = asked
@@ -64,6 +64,8 @@ export function booted(state: ThreadState, { request, child: call, refused, gran
     return true
   }
   if (grant) reserve(state, grant)
-  putToWork(state, call, side)
+  const child = putToWork(state, call, side)
+  // Nobody waits for it: the call that asked for it was answered with what is missing.
+  if (call.supervision) child.charge = { call: { ...call, blocking: false }, step: state.step, index: 0, attempt: 1, failures: [], ...(attachments && { attachments }) }
   return true
 }

@@ -9,6 +9,7 @@ import { stopAtLimit } from './limits.js'
 import { conclude, isFor } from './session.js'
 import { drain } from './slots.js'
 import type { Slot } from './slots.js'
+import { noteEffect } from './spending.js'
 import type { ThreadState } from './state.js'
 
 /** Moves finished results into the transcript; between two steps also what arrived meanwhile. `cutOff`: the turn has ended before its calls. */
@@ -16,6 +17,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
   const { slots, step } = state
   drain(slots, (slot, index, landed) => {
     const { outcome, ...here } = broughtHere(state, slot, landed)
+    noteEffect(state, slot, landed)
     if (state.child?.gives && state.turn) (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }

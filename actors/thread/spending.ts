@@ -5,9 +5,12 @@
  * SPD1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then in the report's
  *     record, then with the parent. Nothing is counted twice, nothing is lost.
  */
+import type { Outcome } from '../../src/core/effect.js'
+import type { FailureCode } from '../../src/core/failure.js'
 import type { Fact, ModelReplied, ReportSent, Spent } from '../../src/core/record.js'
 import { addByModel, addUsage, sumUsage } from '../../src/core/usage.js'
 import type { ModelUsage } from '../../src/core/usage.js'
+import type { Slot } from './slots.js'
 import { accountOf, accounted, isOwing, pay, takeBack } from './purse.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
@@ -25,6 +28,7 @@ export function spentBelow(state: ThreadState, spent: Spent | undefined): void {
   state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
   note(state, spent.byModel)
   takeBack(state, spent)
+  if (state.child) state.effects += spent.effects ?? 0
 }
 
 function note(state: ThreadState, usage: readonly ModelUsage[]): void {
@@ -36,15 +40,25 @@ function note(state: ThreadState, usage: readonly ModelUsage[]): void {
   }
 }
 
+/** What is known to have failed has not happened; anything else has, or may have. */
+const harmless: ReadonlySet<FailureCode> = new Set(['TOOL_THREW', 'TOOL_FAILED'])
+
+/** A call has an outcome that counts (SUP3). */
+export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: Outcome): void {
+  if (!state.child || !began || !call.sideEffect || call.idempotent) return
+  if (outcome.ok || !harmless.has(outcome.failure.code)) state.effects++
+}
+
 /** What goes with a report; `all`: nothing is expected of it any more. */
 export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
-  const { unreported: byModel, purse } = state
-  return byModel.length === 0 && !purse ? {} : { spent: { byModel: [...byModel], ...accountOf(state, all) } }
+  const { unreported: byModel, purse, effects } = state
+  return byModel.length === 0 && !purse && effects === 0 ? {} : { spent: { byModel: [...byModel], ...accountOf(state, all), ...(effects > 0 && { effects }) } }
 }
 
 export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
   state.told += to.length
   state.unreported = []
+  state.effects = 0
   if (over) state.gone = true
   accounted(state, spent ?? { byModel: [] })
 }

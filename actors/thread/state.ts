@@ -27,6 +27,7 @@ import type { Tally } from './policy.js'
 import type { CameTo, Session } from './session.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
+import type { Charge, DeadLetter } from './supervision.js'
 
 export interface Turn {
   readonly run: string
@@ -84,7 +85,11 @@ export interface EndedTurn {
 
 /** A child as its parent knows it. */
 export interface Child {
-  readonly id: string
+  id: string
+  /** The id of its first attempt, where there were more. */
+  first?: string
+  /** What it is at, where it is called again when it fails. */
+  charge?: Charge
   readonly agent: string
   readonly name?: string
   readonly lasting: boolean
@@ -184,6 +189,12 @@ export interface ThreadState {
   working: number
   /** Children that are not over. */
   living: number
+  /** Children that failed and are to be called again, by reference. */
+  retries: string[]
+  /** Children that failed for good, by reference. */
+  dead: Record<string, DeadLetter>
+  /** Of a child: what was done to the world, by it and all below, and cannot be done twice; since its last report. */
+  effects: number
   /** Children that must be told to end. */
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
   /** Of a child: what its parent calls it, and whether it stays. */
@@ -251,6 +262,9 @@ export function createState(id: string): ThreadState {
     named: {},
     working: 0,
     living: 0,
+    retries: [],
+    dead: {},
+    effects: 0,
     toStop: [],
     child: undefined,
     owed: [],

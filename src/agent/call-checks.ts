@@ -13,7 +13,7 @@ export const relation = z.looseObject({ name: z.string(), files: z.string().opti
 type Relation = z.infer<typeof relation>
 
 /** Fields that speak of a child that lives on, and of an answer that is put together. */
-const ofAgents: readonly string[] = ['blocking', 'files', 'immediate', 'optional', 'resumable', 'initAgentNameProperty']
+const ofAgents: readonly string[] = ['blocking', 'files', 'immediate', 'optional', 'resumable', 'initAgentNameProperty', 'budget', 'supervision']
 const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls', 'includeErrors']
 
 type Told = Pick<Mistake, 'code' | 'text'>
@@ -83,6 +83,7 @@ function checkRelation(given: Relation, known: Known): readonly Told[] {
   if (meant.kind === 'prompt') return checkInput(given, meant)
   if (!isDual(meant) && sideB.safeParse(resumable).success) return say(`speaks to side B of the agent "${name}" (receives_messages: 'side_b'), and that is a person: it must be of type 'dual_ai'`)
   if (files === 'fork' && (resumable || blocking === false)) return say(`gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and not resumable`)
+  if (given['supervision'] !== undefined && resumable) return say(`supervises the agent "${name}", which stays and remembers: another try would be one that remembers nothing; leave it out, or let it end with its answer`)
   const prompt = known.definitions.find((each): each is PromptDefinition => each.kind === 'prompt' && each.name === meant.sideA?.prompt)
   return prompt ? checkInput(given, { ...prompt, name }) : []
 }

@@ -18,12 +18,24 @@ export interface Variable {
   readonly description?: string
 }
 
+/** What becomes of a child whose turn failed. */
+export interface Supervision {
+  /** It alone is called again, as another thread; its siblings go on. */
+  readonly strategy: 'one_for_one'
+  /** How often, before its failure is the answer. */
+  readonly maxRestarts: number
+  /** Failures that are longer ago do not count. Default: all do. */
+  readonly withinMs?: number
+}
+
 /** An agent as a tool of a prompt: calling it makes a child thread. */
 export interface SubagentTool {
   /** Name of the agent. */
   readonly name: string
   /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
   readonly blocking?: boolean
+  /** Default: what the agent of the parent says; else a failure is the answer. Not of children that stay. */
+  readonly supervision?: Supervision
   /** What the child may spend for each message, with all below it. Default: its agent's, else a share of what its parent has left. */
   readonly budget?: Budget
   /** A variable of the thread: unless it is `true`, `1` or `yes`, there is no such agent for the model. */
@@ -179,6 +191,8 @@ interface AgentFields {
   readonly env?: Readonly<Record<string, string>>
   /** Prompts may name it among their tools. */
   readonly exposeAsTool?: boolean
+  /** What becomes of its children when they fail. */
+  readonly supervision?: Supervision
   /** What a thread of it may spend, with all below it. Of a child: for each message. */
   readonly budget?: Budget
   /** What it is good for, as the model of a parent reads it. */

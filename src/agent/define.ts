@@ -13,7 +13,7 @@ import type { RunCode } from '../tools/code.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import type { Agent, AgentDefinition, ModelChoice, ModelDefinition, Prompt, PromptDefinition, Variable } from './define-agent.js'
 
-export type { Agent, AgentDefinition, ModelChoice, ModelDefinition, ModelSource, Prompt, PromptDefinition, PromptPart, SessionTool, Side, SubagentTool, SubpromptTool, Variable } from './define-agent.js'
+export type { Agent, AgentDefinition, ModelChoice, ModelDefinition, ModelSource, Prompt, PromptDefinition, PromptPart, SessionTool, Side, SubagentTool, SubpromptTool, Supervision, Variable } from './define-agent.js'
 
 /** A value by key, kept with the thread; a change counts when its call does. */
 export interface KeyValues {

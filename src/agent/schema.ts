@@ -38,6 +38,8 @@ const retry = z.strictObject({
   circuitBreakerThreshold: z.number().int().min(1).optional(),
 })
 
+const supervision = z.strictObject({ strategy: z.literal('one_for_one'), maxRestarts: count, withinMs: z.number().positive().optional() })
+
 /** An agent or a prompt; which fields go with which is in call-checks.ts. */
 const callable = z.strictObject({
   name: z.string(),
@@ -52,6 +54,7 @@ const callable = z.strictObject({
   immediate: z.union([z.boolean(), z.strictObject({ nameEnv: variableName.optional(), descriptionEnv: variableName.optional(), scopedEnv: z.array(variableName).optional() })]).optional(),
   files: z.literal('fork').optional(),
   budget: budgetSchema.optional(),
+  supervision: supervision.optional(),
   resumable: z
     .union([
       z.literal(false),
@@ -148,6 +151,7 @@ const forms = {
     exposeAsTool: z.boolean().optional(),
     toolDescription: z.string().optional(),
     budget: budgetSchema.optional(),
+    supervision: supervision.optional(),
   }),
   // Its own module knows the rest of it.
   mcp: z.looseObject({ kind: z.literal('mcp'), name: z.string().min(1) }),

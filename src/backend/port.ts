@@ -58,6 +58,8 @@ export interface Head {
   readonly says?: string
   /** Why it is paused or terminated. */
   readonly reason?: string
+  /** How many of its children failed for good. */
+  readonly dead?: number
   readonly createdAt: number
   readonly updatedAt: number
 }

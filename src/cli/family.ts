@@ -35,6 +35,8 @@ export function createFamily() {
         // A call that only speaks to it does not say its name.
         for (const { child } of event.calls) if (child && (child.create || !references.has(child.thread))) references.set(child.thread, child)
       }
+      const known = event.type === 'child.restarted' ? references.get(event.reference) ?? { reference: event.reference } : undefined
+      if (event.type === 'child.restarted' && known) references.set(event.child, known)
       if (event.type === 'child.reported') for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
       change(parentOf(event.thread), event)
     },
@@ -71,6 +73,9 @@ function change({ line, working }: Parent, event: SkeinEvent): void {
       if (child && !event.refused && (child.blocking || child.reports === 'implicit')) working.set(child.thread, (working.get(child.thread) ?? 0) + 1)
       break
     }
+    case 'child.restarted':
+      if (!event.refused) working.set(event.child, 1)
+      break
     case 'child.reported': {
       const left = (working.get(event.child) ?? 0) - 1
       if (left > 0) working.set(event.child, left)

@@ -24,6 +24,7 @@ const commands: Readonly<Record<string, Entry>> = {
   inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./inbox.js') },
   approve: { summary: 'let a call run that waits for approval', load: () => import('./approve.js') },
   deny: { summary: 'let a call that waits for approval never run', load: () => import('./deny.js') },
+  dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./dead.js') },
   answer: { summary: 'give the output of a call that waits for a person', load: () => import('./answer.js') },
   env: { summary: 'list or set the variables of a thread', load: () => import('./env.js') },
   files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./files/files.js') },

@@ -90,7 +90,7 @@ const outcome = z.discriminatedUnion('ok', [
 ])
 
 const amount = z.number().min(0)
-const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional() })
+const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
 const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
 
 export const commandSchema = z.discriminatedUnion('kind', [
@@ -124,9 +124,12 @@ export const commandSchema = z.discriminatedUnion('kind', [
     attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
     note: z.string().exactOptional(),
     unasked: z.literal(true).exactOptional(),
+    failed: z.literal(true).exactOptional(),
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),
   }),
+  /** Of a child that failed for good. */
+  z.strictObject({ kind: z.enum(['requeue', 'drop']), reference: z.string() }),
   z.strictObject({ kind: z.literal('tell'), child: z.string(), reference: z.string(), words: z.array(word), number: z.number().int().positive() }),
 ])
 

@@ -60,6 +60,8 @@ export interface RecordedCall {
   /** The tool said `sideEffect: true`: it runs only when its intent is durable, alone and after the calls before it, unless it commutes. */
   readonly sideEffect?: true
   readonly commutes?: true
+  /** Doing it twice is doing it once. */
+  readonly idempotent?: true
   /** The tool said `sideEffect: false`: it may run before its turn, and once more when what it read was changed. */
   readonly ahead?: true
   /** It reads a context without waiting, so it starts at its turn. */

@@ -51,6 +51,8 @@ export interface ChildCall {
   readonly budget?: Amounts
   /** Children of this thread that may live at once; more wait in line. */
   readonly maxChildren?: number
+  /** How often it is called again when it fails. */
+  readonly supervision?: { readonly maxRestarts: number; readonly withinMs?: number }
 }
 
 /** Sealed values, and the keys that they were sealed with. */
@@ -101,6 +103,8 @@ export interface Spent {
   /** In kinds of its budget. */
   readonly amounts?: Amounts
   readonly returned?: Amounts
+  /** Things that were done to the world, or may have been, and cannot be done twice. */
+  readonly effects?: number
 }
 
 /** Files that go with an answer: a directory of them, and what they are called where they come from, in order. */
@@ -128,6 +132,29 @@ export interface ChildCalled {
   readonly refused?: Failure
 }
 
+/** A child that failed is called again, as another thread: the mail goes out with this record. */
+export interface ChildRestarted {
+  readonly type: 'child.restarted'
+  readonly reference: string
+  readonly child: string
+  /** The first one is 1. */
+  readonly attempt: number
+  readonly grant?: Amounts
+  /** It was not called after all. */
+  readonly refused?: Failure
+}
+
+/** A child that failed for good is tried once more, or forgotten. */
+export interface LetterRequeued {
+  readonly type: 'letter.requeued'
+  readonly reference: string
+}
+
+export interface LetterDropped {
+  readonly type: 'letter.dropped'
+  readonly reference: string
+}
+
 /** A child says how its turn ended. With a call: that is its result. */
 export interface ChildReported {
   readonly type: 'child.reported'
@@ -146,6 +173,8 @@ export interface ChildReported {
   /** What the model reads below the answer. */
   readonly note?: string
   readonly unasked?: true
+  /** Its turn failed: it may be called again. */
+  readonly failed?: true
   /** Mail from one child is numbered from 1. */
   readonly number?: number
 }
@@ -180,6 +209,7 @@ export interface ReportSent {
   readonly to: readonly ReplyTo[]
   readonly outcome: Outcome
   readonly over?: true
+  readonly failed?: true
   readonly attachments?: AnswerFiles
   readonly note?: string
   readonly spent?: Spent

@@ -14,13 +14,13 @@ import type { Env } from './env.js'
 import type { Failure } from './failure.js'
 import type { SideName } from './message.js'
 import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
-import type { ChildBooted, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Gives, ParentTold, ReplyTo, ReportSent, VariablesProvided } from './record-child.js'
+import type { ChildBooted, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Gives, LetterDropped, LetterRequeued, ParentTold, ReplyTo, ReportSent, VariablesProvided } from './record-child.js'
 import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
 export type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { AnswerFiles, ChildBooted, ChildCall, ChildCalled, ChildReported, ChildTold, ChildrenStopped, Deferred, Gives, ParentTold, ReplyTo, ReportSent, Saying, Sealed, Spent, VariablesProvided, Word } from './record-child.js'
+export type { AnswerFiles, ChildBooted, ChildCall, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Deferred, Gives, ParentTold, ReplyTo, ReportSent, Saying, Sealed, Spent, VariablesProvided, Word } from './record-child.js'
 export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
 export const recordVersion = 2
@@ -154,6 +154,9 @@ export type Fact =
   | CallsMade
   | ChildCalled
   | ChildReported
+  | ChildRestarted
+  | LetterRequeued
+  | LetterDropped
   | ChildTold
   | ChildrenStopped
   | ReportSent

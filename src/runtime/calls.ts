@@ -63,7 +63,7 @@ export function recordEdited({ app, envs }: CallDesk, name: string, args: unknow
 }
 
 function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): RecordedCall {
-  const { sideEffect, commutes } = effectOf(tool, app)
+  const { sideEffect, commutes, idempotent } = effectOf(tool, app)
   const policy = policyOf(tool, args)
   const needs = envs.needsOfTool(tool.name)
   const reads = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
@@ -74,6 +74,7 @@ function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): R
     args,
     ...(sideEffect === true && { sideEffect: true as const }),
     ...(sideEffect === true && commutes && { commutes: true as const }),
+    ...(sideEffect === true && idempotent && { idempotent: true as const }),
     ...(ahead && { ahead: true as const }),
     ...(reads && !ahead && { inTurn: true as const }),
     ...(policy && { policy }),

@@ -11,6 +11,8 @@ import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { noContent } from '../files/contents.js'
+import { createDeadLetters } from './dead-letters.js'
+import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import { follow } from './follow.js'
 import { createInbox } from './inbox.js'
@@ -50,6 +52,8 @@ export interface SkeinClient {
   readonly inbox: Inbox
   /** Values that children wait for before they begin. */
   readonly variables: Variables
+  /** Children that failed for good. */
+  readonly deadLetters: DeadLetters
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
   /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
@@ -111,6 +115,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     },
     inbox: createInbox(means),
     variables: createVariables(means),
+    deadLetters: createDeadLetters(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     async backup(dir) {
       if (!backend.backup) throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)

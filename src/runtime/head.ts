@@ -26,7 +26,13 @@ export function headOf(state: ThreadState): Head {
     ...(wake !== undefined && { wakeAt: wake }),
     ...(reason !== undefined && { reason }),
     ...withPending(state),
+    ...withDead(state),
   }
+}
+
+function withDead({ dead }: ThreadState): Pick<Head, 'dead'> {
+  const count = Object.keys(dead).length
+  return count > 0 ? { dead: count } : {}
 }
 
 function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<Head, 'pending'> {

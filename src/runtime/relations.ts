@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
-import type { SubagentTool } from '../agent/define.js'
+import type { AgentDefinition, SubagentTool } from '../agent/define.js'
 import { toAmounts } from '../core/budget.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
@@ -33,12 +33,12 @@ const displayName = z.string().trim().min(1).describe('A name for it, for people
 const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments })
 const listArgs = z.object({})
 
-export function relationsOf(app: App, subagents: readonly SubagentTool[]): Relations {
+export function relationsOf(app: App, subagents: readonly SubagentTool[], { supervision }: Pick<AgentDefinition, 'supervision'> = {}): Relations {
   const all = subagents.map((subagent): Relation => {
     const agent = app.agents.get(subagent.name)
     const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
     const budget = subagent.budget ?? agent?.budget
-    return { ...subagent, ...(required && { required }), ...(budget && { budget }) }
+    return { ...(supervision && !subagent.resumable && { supervision }), ...subagent, ...(required && { required }), ...(budget && { budget }) }
   })
   const lasting = all.filter(({ resumable }) => resumable)
   const direct = all.filter(({ resumable }) => !resumable)
@@ -187,7 +187,11 @@ function send(lasting: readonly Relation[], { state, limits }: Family, { tool, a
   return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...how(relation, limits) } }
 }
 
-function how({ blocking = true, resumable, budget }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget'> {
+function intensityOf({ maxRestarts, withinMs }: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {
+  return { maxRestarts, ...(withinMs !== undefined && { withinMs }) }
+}
+
+function how({ blocking = true, resumable, budget, supervision }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'> {
   const stays = resumable || undefined
-  return { blocking, lasting: Boolean(resumable), reports: stays?.parentCommunication ?? 'implicit', ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }), maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }) }
+  return { blocking, lasting: Boolean(resumable), reports: stays?.parentCommunication ?? 'implicit', ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }), maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }), ...(supervision && { supervision: intensityOf(supervision) }) }
 }

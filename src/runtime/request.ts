@@ -90,7 +90,7 @@ export function createBrief(app: App, agentName: string, { side: sideName = 'a',
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
-  const relations = relationsOf(app, subagents.filter(({ name }) => !disabled.includes(name)))
+  const relations = relationsOf(app, subagents.filter(({ name }) => !disabled.includes(name)), agent)
   const promptTools = promptToolsOf(app, subprompts)
   const once = isOfPrompt(agentName)
   // Nobody could speak after it.

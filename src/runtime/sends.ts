@@ -23,6 +23,12 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
       const call = state.slots.items[record.index]?.call.child
       return call && !record.refused ? toChild(state, { call, base: state.slots.items[record.index]?.base }, record) : []
     }
+    case 'child.restarted': {
+      const charge = state.children.get(record.reference)?.charge
+      if (!charge || record.refused) return []
+      const { call, step, index, attachments, base } = charge
+      return toChild(state, { call: { ...call, thread: record.child, create: true }, base }, { type: 'child.called', step, index, ...(attachments && { attachments }), ...(record.grant && { grant: record.grant }) })
+    }
     case 'children.stopped':
       return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, { kind: record.how, reason: record.reason, ...(record.how === 'terminate' && { inherited: true as const }) }))
     case 'thread.paused':
@@ -34,10 +40,10 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'env.changed':
       return flowOn(state, record)
     case 'report.sent': {
-      const { outcome, over, to, spent, attachments, note } = record
+      const { outcome, over, to, spent, attachments, note, failed } = record
       const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
       return to.map(({ thread, call, quiet, unasked }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(unasked && { unasked }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(unasked && { unasked }), ...(failed && { failed }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
       )
     }
     case 'parent.told':

@@ -45,7 +45,7 @@ function createApp(): readonly Definition[] {
     })
     return { calls: [...Array.from({ length: looks }, () => ({ tool: 'look', args: {} })), ...calls], text: 'so', usage }
   }, { record: false })
-  const tools = ['look', { name: 'node' }, { name: 'loose', blocking: false }, { name: 'keeper', resumable: { receives_messages: 'side_a' as const, parentCommunication: 'explicit' as const }, blocking: false, budget: { tokens: 40 } }]
+  const tools = ['look', { name: 'node' }, { name: 'loose', blocking: false, supervision: { strategy: 'one_for_one' as const, maxRestarts: 1 } }, { name: 'keeper', resumable: { receives_messages: 'side_a' as const, parentCommunication: 'explicit' as const }, blocking: false, budget: { tokens: 40 } }]
   return [
     looseTool('look', () => 'seen'),
     defineModel({ name: 'm', model, maxRetries: 0 }),

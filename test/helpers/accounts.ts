@@ -50,6 +50,8 @@ function spentIn(record: ThreadRecord): Amounts | undefined {
 function underWay(record: ThreadRecord): { readonly amounts: Amounts | undefined; readonly sign: 1 | -1 }[] {
   switch (record.type) {
     case 'child.called':
+    case 'child.restarted':
+    case 'child.booted':
       return [{ amounts: record.grant, sign: 1 }]
     case 'message.received':
       return [{ amounts: record.grant, sign: -1 }]

@@ -54,6 +54,8 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'subagent_list', args: {}, asks: 'children' },
   { tool: 'writer', args: {}, child: { thread: 'kid-a', create: true, agent: 'writer', reference: 'writer-1', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2 } },
   { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
+  { tool: 'writer', args: {}, child: { thread: 'kid-c', create: true, agent: 'writer', reference: 'writer-3', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2, supervision: { maxRestarts: 1, withinMs: 4_000 } } },
+  { tool: 'writer', args: {}, child: { thread: 'kid-d', create: true, agent: 'writer', reference: 'writer-4', text: 'write', blocking: false, lasting: false, reports: 'implicit', maxParallel: 2, supervision: { maxRestarts: 2 } } },
   { tool: 'expert', args: {}, answered: 'Handoff complete', handoff: 'expert' },
   { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
   { tool: 'done', args: { say: 'yes' }, session: { does: 'pass', message: 'say' } },
@@ -213,8 +215,8 @@ function reporting(state: ThreadState, { pick, outcome: how, over }: Extract<Hap
   const working = [...state.children].filter(([, { busy }]) => busy > 0)
   const [reference, child] = working[pick % Math.max(1, working.length)] ?? []
   if (reference === undefined || !child) return undefined
-  const index = state.slots.items.findIndex((slot) => slot.hold?.why === 'children' && slot.call.child?.thread === child.id)
-  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }) }
+  const index = state.slots.items.findIndex((slot) => slot.hold?.why === 'children' && slot.call.child?.reference === reference)
+  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }), ...(!how.ok && { failed: true }) }
 }
 
 function deciding(state: ThreadState, { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>): Order | undefined {

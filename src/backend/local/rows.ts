@@ -51,13 +51,13 @@ export function pendings(value: unknown): Pending[] {
   return parsed.data
 }
 
-export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason'> {
+export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
   const parsed = moreSchema.safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread is called')
   return parsed.data
 }
 
-const moreSchema = z.object({ reference: z.string().exactOptional(), name: z.string().exactOptional(), says: z.string().exactOptional(), reason: z.string().exactOptional() })
+const moreSchema = z.object({ reference: z.string().exactOptional(), name: z.string().exactOptional(), says: z.string().exactOptional(), reason: z.string().exactOptional(), dead: z.number().exactOptional() })
 
 const pendingSchema = z.array(
   z.object({

@@ -179,8 +179,8 @@ export class Writes {
 }
 
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason } = head
-  const more = (reference ?? name ?? says ?? reason) === undefined ? null : JSON.stringify({ reference, name, says, reason })
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } = head
+  const more = (reference ?? name ?? says ?? reason ?? dead) === undefined ? null : JSON.stringify({ reference, name, says, reason, dead })
   return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null, more]
 }
 

@@ -148,3 +148,21 @@ describe('skein tree', () => {
     expect(await skein(['tree', 'nothing'])).toMatchObject({ code: 4, stderr: 'skein: there is no thread "nothing" in this store\n' })
   })
 })
+
+describe('skein dead', () => {
+  it('C1, B5: lists children that failed for good; each is tried again or dropped', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store) })
+    await (await host.threads.create({ agent: 'boldlead', id: 't1' })).send('go').result()
+    const { code, stdout } = await skein(['dead', '--root', 't1'])
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^ID +AGENT +ATTEMPTS +SINCE +MESSAGE +FAILURE\nt1\/bold-1 +bold +2 +\S+ \S+ +x +.*CHILD_FAILED.*\n$/)
+    expect(await skein(['dead', 'requeue', 't1/bold-1'])).toMatchObject({ code: 0, stdout: 'it is tried again\n' })
+    for (let letters = 0; letters === 0; ) letters = (await host.deadLetters.list()).length
+    expect(objects((await skein(['dead', '--json'])).stdout)[0]).toMatchObject({ letters: [{ id: 't1/bold-1', attempts: 4 }] })
+    expect(await skein(['dead', 'drop', 't1/bold-1'])).toMatchObject({ code: 0, stdout: 'dropped\n' })
+    expect(await skein(['dead'])).toMatchObject({ code: 0, stderr: 'no child failed for good\n' })
+    expect(await skein(['dead', 'drop', 't1/bold-1'])).toMatchObject({ code: 4 })
+    await host.close()
+  })
+})
