@@ -85,6 +85,10 @@ function serverProcess(binary: string, args: readonly string[], { port, log, cwd
     async start() {
       const born = spawn(binary, [...args, '-l', log], { stdio: 'ignore', cwd })
       child = born
+      // A test that was cut off leaves no server behind.
+      const end = (): void => void born.kill('SIGKILL')
+      process.once('exit', end)
+      born.once('close', () => process.off('exit', end))
       let dead = false
       ended = new Promise((resolve) => {
         born.on('error', () => undefined)
