@@ -4,6 +4,7 @@
  *
  * SW1 A slice is one short transaction or one folder of blobs.
  * SW2 A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
+ * SW3 One slice at a time, however many ask.
  */
 import { systemClock } from '../../core/clock.js'
 import type { Trees } from '../trees.js'
@@ -28,9 +29,15 @@ const folders = 256
 export function createTrees(swept: Swept, live: () => void): Trees {
   const { writer, writes } = swept
   const sweep = createSweep(swept)
+  let last: Promise<unknown> = Promise.resolve()
   return {
     remove: async (removal) => (live(), writer.add(() => writes.remove(removal))),
-    sweep: async (options) => (live(), sweep(options)),
+    async sweep(options) {
+      live()
+      const slice = last.then(() => sweep(options))
+      last = slice.catch(() => undefined) // whoever asked for it hears of it
+      return slice
+    },
   }
 }
 
