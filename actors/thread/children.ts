@@ -146,7 +146,8 @@ export function childReported(state: ThreadState, report: ChildReported & { read
   // Nobody waits for it any more.
   if (child.charge && (isOver(state) || (child.charge.call.blocking && !waitingSlot(state, reference, call)))) delete child.charge
   const outcome = supervise(state, child, report)
-  return outcome === 'again' ? 'noted' : deliver(state, child, { ...report, outcome })
+  if (outcome === 'again') return 'noted'
+  return deliver(state, child, outcome === report.outcome ? report : { ...report, outcome })
 }
 
 /** One that failed is not called again after all: that is its answer. */
