@@ -1,10 +1,12 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 /** Files that own no process, port or listener of their machine: they share one process, and so the modules that it has loaded. */
 const together = ['actors', 'workers', 'src/agent', 'src/core', 'src/files', 'src/models', 'src/runtime', 'src/tools'].map((folder) => `test/${folder}/**/*.test.ts`)
 
 // Crash tests start real processes; the rest is instant and needs no such patience.
-const patience = { testTimeout: 20_000, hookTimeout: 20_000 }
+// Many wait for processes, so no core is left free for the runner.
+const patience = { testTimeout: 20_000, hookTimeout: 20_000, maxWorkers: availableParallelism() }
 
 export default defineConfig({
   test: {
