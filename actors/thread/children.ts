@@ -59,7 +59,7 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
   return next && calling(state, next)
 }
 
-/** PUR3 */
+/** BG3 */
 function calling(state: ThreadState, { index, refused }: Next): Fact | undefined {
   const { step, slots } = state
   const called = { type: 'child.called', step, index } as const

@@ -2,9 +2,9 @@
  * The purse of a thread that has a budget (L2): what is left of it, and what is reserved for children. A child's budget is
  * taken out of its parent's purse by the record that calls it, and what is left of it comes back with the record of its report.
  *
- * PUR1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every record.
- * PUR2 Every end gives back: an answer, a failure, an end from outside, a message that was never taken.
- * PUR3 A child without a budget of its own gets a share: what is left, divided by the children that may work at once. With
+ * BG1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every record.
+ * BG2 Every end gives back: an answer, a failure, an end from outside, a message that was never taken.
+ * BG3 A child without a budget of its own gets a share: what is left, divided by the children that may work at once. With
  *     nothing left it waits while something is reserved that may come back; else it is not called.
  */
 import { change, isNothing, kinds, nanoUsdOf, nothingOf, tokensOf } from '../../src/core/budget.js'
@@ -91,7 +91,7 @@ export function usedUp({ purse }: ThreadState): string | undefined {
   return kind === 'nanoUsd' ? 'costUsd' : kind
 }
 
-/** PUR3: what a child gets; undefined where nothing is limited. */
+/** BG3: what a child gets; undefined where nothing is limited. */
 export function grantFor({ purse }: ThreadState, { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>): Amounts | 'wait' | 'spent' | undefined {
   if (!purse && !own) return undefined
   const left = purse?.left ?? {}

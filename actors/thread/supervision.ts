@@ -2,11 +2,11 @@
  * Supervision (B5): a child that failed is called again, as another thread, and whoever waits for it goes on waiting. A crash
  * of the process is no failure: that is what journals are for.
  *
- * SUP1 Only a turn that failed is tried again; one that was ended by someone, or by its limits, is not.
- * SUP2 A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as a dead letter.
- * SUP3 It is not tried again when that would pass over something that it, or anyone below it, has done to the world or may
+ * UV1 Only a turn that failed is tried again; one that was ended by someone, or by its limits, is not.
+ * UV2 A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as a dead letter.
+ * UV3 It is not tried again when that would pass over something that it, or anyone below it, has done to the world or may
  *     have done, and that cannot be done twice.
- * SUP4 Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
+ * UV4 Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
  */
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
@@ -40,7 +40,7 @@ export function isAttempt({ id, first }: Child, thread: string): boolean {
   return id === thread || (first !== undefined && (thread === first || thread.startsWith(`${first}_`)))
 }
 
-/** SUP1–SUP3: whether it is called again; else what its answer is. */
+/** UV1–UV3: whether it is called again; else what its answer is. */
 export function supervise(state: ThreadState, child: Child, report: ChildReported & { readonly at: number }): 'again' | Outcome {
   const { outcome, failed, spent, reference, at } = report
   const { charge } = child

@@ -65,7 +65,7 @@ export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Fa
     const { thread, call, quiet } = said.replyTo
     const name = command?.kind === 'create' && command.child ? { child: state.id, reference: command.child.reference } : nameOf(state)
     const outcome: Outcome = { ok: false, failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why } }
-    const spent = said.grant && { byModel: [], returned: said.grant } // PUR2
+    const spent = said.grant && { byModel: [], returned: said.grant } // BG2
     return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...(spent && { spent }), ...(call !== undefined && { call }), ...(quiet && { quiet }), ...((state.seq === 0 || isOver(state)) && { over: true }) })]
   }
   if ((command?.kind === 'report' || command?.kind === 'tell') && state.seq === 0) return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]

@@ -115,7 +115,7 @@ const family: Case = {
 }
 
 describe('the books of a tree', () => {
-  test('L2, B7, PUR1: add up after every commit, wherever it is cut off and goes on', async () => {
+  test('L2, BG1: add up after every commit, wherever it is cut off and goes on', async () => {
     const all = await live(memory(), family)
     expect(all).toBeGreaterThan(20)
     for (let commits = 0; commits < all; commits++) {
@@ -146,7 +146,7 @@ describe('the books of a tree', () => {
   })).plan
   const budgets: fc.Arbitrary<Budget> = fc.record({ tokens: fc.nat(400), costUsd: fc.constantFrom(0, 0.1, 1), toolCalls: fc.nat(12), steps: fc.nat(15) }, { requiredKeys: [] })
 
-  test('L2, B7, PUR1, PUR2: add up for any tree and any budget, and after a cut anywhere; at rest nothing is reserved', async () => {
+  test('L2, BG1, BG2: add up for any tree and any budget, and after a cut anywhere; at rest nothing is reserved', async () => {
     await fc.assert(
       fc.asyncProperty(plans, budgets, fc.nat(40), async (plan, budget, commits) => {
         const source = memory()

@@ -137,7 +137,7 @@ onEveryStore('a budget', (world) => {
     expect((await lead.usage()).budget).toEqual({ left: { tokens: 80 }, reserved: { tokens: 0 } })
   })
 
-  it('L2, PUR2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after each answer', async () => {
+  it('L2, BG2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after each answer', async () => {
     const resumable = { receives_messages: 'side_a' as const }
     const app = team({
       relation: { resumable, budget: { tokens: 50 } },
