@@ -1,5 +1,5 @@
 /** Where children meet pauses, variables, budgets, two sides, secrets and snapshots: what one part decides holds for the others. */
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
@@ -14,6 +14,7 @@ import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
 import { pairApp } from '../../helpers/dual.js'
+import { cutAfterEveryCommit } from '../../helpers/every-commit.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
@@ -330,5 +331,227 @@ onEveryStore('a tree whose threads are cached at every record', (world) => {
     } finally {
       await backend.close()
     }
+  })
+})
+
+/** Where a child of a child may stand when something happens to the tree; another one and another boss are in line. */
+const standings = ['thinking', 'waiting for approval', 'waiting for variables', 'running a tool'] as const
+const blows = ['cancel the lead', 'terminate the lead', 'cancel the boss', 'terminate the boss', 'cancel the writer', 'terminate the writer', 'restart'] as const
+
+onEveryStore('whatever happens to a tree, wherever its threads stand', (world) => {
+  const gates: { open(): void }[] = []
+  function app(standing: (typeof standings)[number]): readonly Definition[] {
+    const held = deferred()
+    gates.push({ open: () => held.resolve() })
+    const wait = looseTool('wait', async (state) => {
+      await Promise.race([held.promise, new Promise((resolve) => state.signal.addEventListener('abort', resolve))])
+      return 'waited'
+    })
+    const pay = looseTool('pay', () => 'paid', { needsApproval: true })
+    const level = looseTool('level', async (state) => state.env('LEVEL'), { variables: [{ name: 'LEVEL', type: 'text' }] })
+    const uses = { thinking: '', 'waiting for approval': 'pay', 'waiting for variables': 'level', 'running a tool': 'wait' }[standing]
+    const writer: Script = async ({ messages }) => {
+      if (uses === '') await held.promise
+      return uses !== '' && messages.at(-1)?.role === 'user' ? { calls: [{ tool: uses, args: {} }], usage: tokens(3) } : { text: 'wrote', usage: tokens(3) }
+    }
+    const chief = (tool: string): Script => ({ messages }) => (messages.at(-1)?.role === 'user' ? { calls: [1, 2].map((n) => ({ tool, args: { message: `do ${n}` } })), usage: tokens(5) } : { text: 'done', usage: tokens(5) })
+    const agent = (name: string, script: Script, tools: readonly (string | SubagentTool)[]) => [defineModel({ name: `${name}_m`, model: scriptedModel(script), maxRetries: 0 }), definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools }), defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true })]
+    return [wait, pay, level, ...agent('lead', chief('boss'), [{ name: 'boss' }]), ...agent('boss', chief('writer'), [{ name: 'writer', files: 'fork' }]), ...agent('writer', writer, ['wait', 'pay', 'level'])]
+  }
+
+  it.each(standings.flatMap((standing) => blows.map((blow) => [standing, blow] as const)))('F7, L2, S12: %s, %s: it comes to rest, every purse is given back, nothing is counted twice', async (standing, blow) => {
+    const options = { snapshotEvery: 1, limits: { maxParallelChildren: 1 } }
+    const definitions = app(standing)
+    let skein = await world.open(definitions, options)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 10_000, steps: 1_000, toolCalls: 500 } })
+    await lead.send('go').accepted()
+    const heads = async () => (await skein.threads.list({ root: 'lead' })).threads
+    const stands = { thinking: 'thinking', 'waiting for approval': 'awaiting_approval', 'waiting for variables': 'awaiting_variables', 'running a tool': 'acting' }[standing]
+    await until('the writer', async () => (await heads()).some(({ agent, status }) => agent === 'writer' && status === stands))
+    expect((await heads()).map(({ agent }) => agent).sort()).toEqual(['boss', 'lead', 'writer'])
+    if (blow === 'restart') {
+      const closed = world.close(skein)
+      gates.at(-1)?.open()
+      await closed
+      skein = await world.open(definitions, options)
+    } else {
+      const [what = '', , who = ''] = blow.split(' ')
+      const id = (await heads()).find(({ agent }) => agent === who)?.thread ?? ''
+      const thread = await skein.threads.get(id)
+      await (what === 'cancel' ? thread.cancel('enough') : thread.terminate('enough'))
+    }
+    gates.at(-1)?.open()
+    // Whoever comes next is helped on.
+    for (let more = true; more; ) {
+      await (await skein.threads.get('lead')).settled({ tree: true })
+      const items = await skein.inbox.list({ root: 'lead' })
+      for (const { id, why } of items) if (why === 'approval') await skein.inbox.approve(id)
+      if (items.some(({ why }) => why === 'variables')) await (await skein.threads.get('lead')).env.set({ LEVEL: 'high' })
+      more = items.length > 0
+    }
+    const after = await heads()
+    const { budget, subtree } = await (await skein.threads.get('lead')).usage()
+    expect(budget?.reserved).toEqual({ tokens: 0, steps: 0, toolCalls: 0 })
+    const own = await Promise.all(after.map(async ({ thread }) => (await (await skein.threads.get(thread)).usage()).own.inputTokens))
+    expect(subtree?.inputTokens).toBe(own.reduce((sum, each) => sum + each, 0))
+    expect((budget?.left.tokens ?? 0) + (subtree?.inputTokens ?? 0)).toBe(10_000)
+    for (const { agent, status } of after) expect([agent, status]).toEqual([agent, expect.stringMatching(agent === 'lead' ? /^(idle|terminated)$/ : /^(done|terminated)$/)])
+    // Nobody is lost, nobody is there twice: those behind a child that was ended are called, those of a parent that was are not.
+    const bosses = blow.endsWith('the lead') ? 1 : 2
+    const writers = blow.endsWith('the lead') ? 1 : blow.endsWith('the boss') ? 3 : 4
+    expect(after.map(({ agent }) => agent).sort()).toEqual([...Array<string>(bosses).fill('boss'), 'lead', ...Array<string>(writers).fill('writer')])
+    const backend = await world.store.source.open('client')
+    await cutBySnapshots(backend, 'lead')
+    await backend.close()
+  })
+})
+
+onEveryStore('children, restarts and what comes late', (world) => {
+  it('L2, S6: a child that had to wait for values has a reservation that comes back, whatever its end', async () => {
+    for (const end of ['answers', 'fails', 'is terminated', 'never starts'] as const) {
+      const gate = deferred()
+      const writer: Script = async () => {
+        await gate.promise
+        if (end === 'fails') throw new Error('no')
+        return { text: 'wrote', usage: tokens(7) }
+      }
+      const { app } = team({ lead: ({ messages }) => (last(messages) === 'go' ? { calls: [write('hello')], usage: tokens(5) } : { text: 'ok', usage: tokens(5) }), writer, tools: [token] })
+      const skein = await world.open(app)
+      const id = `lead-${end.replaceAll(' ', '_')}`
+      const lead = await skein.threads.create({ agent: 'lead', id, budget: { tokens: 1_000 } })
+      await lead.send('go').text()
+      if (end === 'never starts') await lead.terminate()
+      else {
+        await skein.variables.provide(id, 'env_1_0', { TOKEN: secret })
+        await until('it, and its share', async () => (await skein.threads.list({ parent: id })).threads.length === 1 && ((await lead.usage()).budget?.reserved.tokens ?? 0) > 0)
+        if (end === 'is terminated') await (await skein.threads.get((await skein.threads.list({ parent: id })).threads[0]?.thread ?? '')).terminate('x')
+      }
+      gate.resolve()
+      await lead.settled({ tree: true })
+      const { budget, subtree } = await lead.usage()
+      expect([end, budget?.reserved]).toEqual([end, { tokens: 0 }])
+      expect((budget?.left.tokens ?? 0) + (subtree?.inputTokens ?? 0)).toBe(1_000)
+      await world.close(skein)
+    }
+  })
+
+  it('F2: a change flows to children at work, to those that come later, and not through one that scopes it', async () => {
+    const gate = deferred()
+    const show = looseTool('show', async (state) => `${await state.env('LEVEL')}/${await state.env('MINE')}`, { variables: [{ name: 'LEVEL', type: 'text', default: 'none' }, { name: 'MINE', type: 'text', default: 'none' }] })
+    const agent = (name: string, script: Script, tools: readonly (string | SubagentTool)[]) => [defineModel({ name: `${name}_m`, model: scriptedModel(script) }), definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools }), defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true, ...(name === 'boss' && { variables: [{ name: 'MINE', type: 'text' as const, scoped: true, required: false }] }) })]
+    const asking = (tool: string, more: object = { message: 'x' }): Script => ({ messages }) => (messages.at(-1)?.role === 'user' ? { calls: [{ tool, args: more as never }, ...(tool === 'boss' ? [{ tool, args: more as never }] : [])] } : results(messages).join(' '))
+    const app = [show, ...agent('lead', asking('boss'), [{ name: 'boss' }]), ...agent('boss', asking('writer'), [{ name: 'writer' }]), ...agent('writer', async ({ messages }) => {
+      if (messages.at(-1)?.role !== 'user') return last(messages)
+      await gate.promise
+      return { calls: [{ tool: 'show', args: {} }] }
+    }, ['show'])]
+    let skein = await world.open(app, { snapshotEvery: 1, limits: { maxParallelChildren: 1 } })
+    let lead = await skein.threads.create({ agent: 'lead', id: 'lead', env: { LEVEL: 'one', MINE: 'of the lead' } })
+    await lead.send('go').accepted()
+    await until('the writer', async () => (await skein.threads.list({ root: 'lead' })).threads.some(({ agent: name }) => name === 'writer'))
+    await lead.env.set({ LEVEL: 'two', MINE: 'of the lead, later' })
+    await quiet(30)
+    await world.close(skein)
+    gate.resolve()
+    skein = await world.open(app, { snapshotEvery: 1, limits: { maxParallelChildren: 1 } })
+    lead = await skein.threads.get('lead')
+    await lead.settled({ tree: true })
+    expect(last(await lead.messages())).toBe('two/none two/none')
+  })
+
+  it('S11: a pair that is cancelled in the middle of side B takes the next message at side A, and answers', async () => {
+    const gate = deferred()
+    let asked = 0
+    const { app, models } = pairApp({
+      a: ({ messages }) => `a${messages.length}`,
+      b: async () => {
+        if (asked++ === 0) await gate.promise
+        return 'b'
+      },
+      lead: ({ messages }) => (last(messages) === 'go' ? calls({ tool: 'subagent_create', args: { agent: 'pair', name: 'P', message: 'hello' } }) : last(messages) === 'again' ? calls({ tool: 'subagent_message', args: { reference: 'pair-1', message: 'more' } }) : last(messages)),
+      relation: { resumable: stays },
+      maxSessionTurns: 1,
+    })
+    let skein = await world.open(app, { snapshotEvery: 1 })
+    let lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const run = lead.send('go')
+    await until('side b', () => asked === 1)
+    await lead.cancel('enough')
+    await run.result()
+    await lead.settled({ tree: true })
+    await world.close(skein)
+    gate.resolve()
+    skein = await world.open(app, { snapshotEvery: 1 })
+    lead = await skein.threads.get('lead')
+    const text = await lead.send('again').text()
+    expect(models.a.requests.at(-1)?.messages.at(-1)?.text).toBe('more')
+    expect(text).toContain('max_session_turns')
+  })
+
+  it('F8, S7: reports to a paused parent are read in the order in which they were sent, once it goes on', async () => {
+    const { app } = team({
+      lead: ({ messages }) => (last(messages) === 'go' ? calls(...['a', 'b', 'c'].map((name) => create(name, name))) : 'ok'),
+      writer: ({ messages }) => `wrote ${last(messages)}`,
+      relation: { resumable: stays, blocking: false },
+    })
+    let skein = await world.open(app, { snapshotEvery: 1, limits: { maxParallelChildren: 1 } })
+    let lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const run = lead.send('go')
+    await run.accepted()
+    await lead.pause()
+    await lead.settled({ tree: true })
+    await world.close(skein)
+    skein = await world.open(app, { snapshotEvery: 1, limits: { maxParallelChildren: 1 } })
+    lead = await skein.threads.get('lead')
+    await lead.resume()
+    await lead.settled({ tree: true })
+    expect((await lead.messages({ silent: 'show' })).filter(({ silent }) => silent).map(({ text }) => text)).toEqual(['[writer-1] wrote a', '[writer-2] wrote b', '[writer-3] wrote c'])
+  })
+})
+
+onEveryStore('many children', (world) => {
+  it('S12: 2,000 children, one in ten of them failing', async () => {
+    const n = 2_000
+    const { app } = team({ lead: ({ messages }) => (last(messages) === 'go' ? calls(...Array.from({ length: n }, (_, k) => write(String(k)))) : results(messages).map((text) => (text.startsWith('Error CHILD_FAILED') ? 'x' : text)).join()), writer: ({ messages }) => {
+      if (Number(last(messages)) % 10 === 3) throw new Error('no')
+      return last(messages)
+    } })
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 1_000_000 } })
+    const text = await lead.send('go').text()
+    expect(text).toBe(Array.from({ length: n }, (_, k) => (k % 10 === 3 ? 'x' : String(k))).join())
+    await lead.settled({ tree: true })
+    expect((await lead.usage()).budget?.reserved).toEqual({ tokens: 0 })
+  }, 60_000)
+})
+
+describe('a tree that is cut off after each of its commits', () => {
+  it('S4, S9, S10, S13, P1: children that begin by themselves, a pair, a prompt within a prompt and a handoff: all of it once', async () => {
+    const { cuts, text, threads } = await cutAfterEveryCommit(() => {
+      const models: Readonly<Record<string, Script>> = {
+        lead: ({ messages }) => (last(messages) === 'go' || results(messages).length === 1 ? calls({ tool: 'outer', args: { message: 'o' } }, { tool: 'pair', args: { message: 'p' } }, 'expert') : 'never'),
+        expert: ({ messages }) => `end: ${results(messages).join(' | ')}`,
+        writer: ({ messages }) => `wrote ${last(messages)}`,
+        outer: () => ({ text: 'outer', calls: [{ tool: 'inner', args: { message: 'i' } }] }),
+        inner: () => 'inner',
+        a: () => 'a',
+        b: () => calls('accept'),
+      }
+      const agent = (name: string) => defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true })
+      return [
+        looseTool('accept', () => 'accepted'),
+        ...Object.entries(models).map(([name, script]) => defineModel({ name, model: scriptedModel(script) })),
+        definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead', tools: [{ name: 'writer', immediate: true }, { name: 'outer', includeToolCalls: true }, { name: 'pair' }, 'expert'] }),
+        definePrompt({ name: 'outer', prompt: 'x', model: 'outer', exposeAsTool: true, toolDescription: 'x', tools: [{ name: 'inner' }] }),
+        definePrompt({ name: 'inner', prompt: 'x', model: 'inner', exposeAsTool: true, toolDescription: 'x' }),
+        ...['expert', 'writer'].map((name) => definePrompt({ name: `${name}_p`, prompt: 'x', model: name })),
+        ...['a', 'b'].map((name) => definePrompt({ name, prompt: 'x', model: name, tools: name === 'b' ? ['accept'] : [] })),
+        ...['lead', 'expert', 'writer'].map(agent),
+        defineAgent({ name: 'pair', type: 'dual_ai', sideA: { prompt: 'a' }, sideB: { prompt: 'b', sessionStop: 'accept' }, exposeAsTool: true }),
+      ]
+    })
+    expect(text).toBe('end: wrote go | {"text":"outer","toolCalls":[{"tool":"inner","args":{"message":"i"},"result":"inner"}]} | accepted | Handoff complete')
+    expect(threads.map(({ agent, status }) => `${agent} ${status}`).sort()).toEqual(['expert idle', 'pair done', 'prompt:inner done', 'prompt:outer done', 'writer done'])
+    expect(cuts).toBeGreaterThan(10)
   })
 })
