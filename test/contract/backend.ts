@@ -308,6 +308,12 @@ function mailbox({ backend, reopen }: Context): void {
     expect([...(await backend().mailbox.waiting())].sort()).toEqual(['a', 'b'])
   })
 
+  it('J4: mail that one process puts for a thread arrives in the order of the calls, however long it is', async () => {
+    const said = ['first', 'x'.repeat(3_000_000), 'third', 'y'.repeat(1_500_000), 'last']
+    await Promise.all(said.map((body, n) => backend().mailbox.put({ to: 'a', id: `m${n}`, body })))
+    expect((await backend().mailbox.read('a', 0)).map(({ body }) => String(body).length)).toEqual(said.map(({ length }) => length))
+  })
+
   it('J4: done finishes only our own mail', async () => {
     await backend().mailbox.put({ to: 'b', id: 'm1', body: 1 })
     const [mail] = await backend().mailbox.read('b', 0)

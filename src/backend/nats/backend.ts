@@ -66,6 +66,7 @@ async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void):
   leases.join({ mailbox, commits })
   if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, died: () => leases.loseAll() })
   let closing: Promise<void> | undefined
+  let asking: ReturnType<typeof link.jsm.streams.info> | undefined
   const close = async (): Promise<void> => {
     end()
     await commits.settled()
@@ -78,7 +79,12 @@ async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void):
   return {
     name: 'nats',
     role,
-    hosted: async () => (live(), (await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))).state.messages > 0),
+    hosted: async () => {
+      live()
+      // Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do not keep.
+      asking ??= link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live)).finally(() => (asking = undefined))
+      return (await asking).state.messages > 0
+    },
     commit: async (commit) => {
       live()
       if (role === 'client') throw clientMayNot('commit')

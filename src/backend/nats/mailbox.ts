@@ -5,12 +5,15 @@
  * MB1 A letter stays in the stream until a commit that names it is durable (J4), and is then removed, tried again until it is.
  * MB2 What one commit sends to one thread is one message: it arrives whole and in order.
  * MB3 Mail of a partition is forgotten with its lease: the next holder reads it from the stream.
+ * MB4 What this process puts for a thread arrives in the order of the calls, whatever is tried again or is longer. (Mail of commits
+ *     has the order of its sender's commits: NC2 in commits.ts.)
  */
 import { z } from 'zod'
 import type { Json } from '../../core/json.js'
 import { isSkeinError } from '../../core/failure.js'
 import type { Mail, Mailbox, Send, StoredMail } from '../port.js'
 import { tell } from '../topics.js'
+import { Chains } from './chains.js'
 import { Letters, lettersPerMessage } from './letters.js'
 import { idIn, partitionOf } from './names.js'
 import { publish } from './publish.js'
@@ -37,6 +40,7 @@ export class NatsMailbox implements Mailbox {
   readonly #looked = new Map<string, Letters>()
   readonly #watchers = new Set<(thread: string) => void>()
   readonly #removing = new Set<Promise<void>>()
+  readonly #puts = new Chains()
 
   constructor(ground: Ground) {
     this.#ground = ground
@@ -44,7 +48,8 @@ export class NatsMailbox implements Mailbox {
 
   async put(send: Send): Promise<void> {
     this.#ground.live()
-    await this.post([seal(send)])
+    const sealed = seal(send)
+    await this.#puts.run(send.to, () => this.post([sealed])) // MB4
   }
 
   /** MB2: in order, all of them durable when it resolves. */
@@ -189,6 +194,7 @@ export class NatsMailbox implements Mailbox {
 
   /** Everything that is done is removed. */
   async settled(): Promise<void> {
+    await this.#puts.settled()
     await Promise.allSettled(this.#removing)
   }
 }

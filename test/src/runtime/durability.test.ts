@@ -37,13 +37,16 @@ onEveryStore('the journal comes first', (world) => {
   })
 
   it('T4: also when the next call belongs to the next turn', async () => {
-    const { app, model } = tinyApp({ script: [calls('look'), 'done'], tools: [looseTool('look', () => quiet())], maxSteps: 1 })
+    // The second message is durable before the first commit that is held: commits of a thread wait for each other.
+    const both = deferred()
+    const { app, model } = tinyApp({ script: [calls('look'), 'done'], tools: [looseTool('look', () => both.promise)], maxSteps: 1 })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const hold = holdBack(world.tap, 'call.returned')
     thread.send('one')
     const next = thread.send('two', { delivery: 'new_turn' })
     await next.accepted()
+    both.resolve()
     await hold.reached
     await quiet()
     expect(model.requests).toHaveLength(1)
