@@ -12,15 +12,16 @@ import type { Tally } from './tally.js'
 export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
 
 /** The calls of a thread that wait for someone. */
-export function awaitedOf({ thread, pending = [] }: Pick<StoredHead, 'thread' | 'pending'>): readonly Awaited[] {
-  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}` }))
+export function awaitedOf({ thread, reference, pending = [] }: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
+  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}`, ...(reference !== undefined && { reference }) }))
 }
 
-export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown }: Awaited): string {
+export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown, reference }: Awaited): string {
   const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
-  if (request !== undefined) return `a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
+  const whose = reference === undefined ? '' : `${reference} › `
+  if (request !== undefined) return `${whose}a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
   const what = call === 'turn' ? `agent ${tool}` : `${tool} ${preview(args, 200)}`
-  return `${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
+  return `${whose}${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
 }
 
 /** The commands that answer it. */

@@ -3,6 +3,7 @@
  * parents.
  *
  * CR1 A child has a line while a turn of it is open; whether more wait in line is said first, where it is not cut off.
+ * CR2 Among the children of one parent those that someone must let go on stand first, with all above them, for the same reason.
  */
 import type { SkeinEvent } from '../index.js'
 import { waitsFor } from './call-line.js'
@@ -23,6 +24,25 @@ interface Row {
   readonly calls: ReturnType<typeof createCalls>
   readonly open: Map<string, Open>
   paused?: true
+}
+
+/** Nothing goes on there until someone acts. */
+function stands({ paused, open }: Row): boolean {
+  return paused === true || [...open.values()].some(({ held }) => held !== undefined && held !== 'children')
+}
+
+/** Children by parent, in the order of CR2. */
+function ordered(rows: ReadonlyMap<string, Row>): ReadonlyMap<string, readonly string[]> {
+  const waiting = new Set<string>()
+  for (const [thread, row] of rows) if (stands(row)) for (let each: string | undefined = thread; each !== undefined; each = rows.get(each)?.parent) waiting.add(each)
+  const below = new Map<string, string[]>()
+  const add = (parent: string, thread: string): void => {
+    const list = below.get(parent)
+    if (list) list.push(thread)
+    else below.set(parent, [thread])
+  }
+  for (const first of [true, false]) for (const [thread, { parent }] of rows) if (waiting.has(thread) === first) add(parent, thread)
+  return below
 }
 
 export function createChildRows(paint: Output['paint'], top: string) {
@@ -57,8 +77,11 @@ export function createChildRows(paint: Output['paint'], top: string) {
   }
 
   /** A child, then those below it. */
-  function linesBelow(parent: string, turning: string): readonly string[] {
-    return [...rows].filter(([, row]) => row.parent === parent).flatMap(([thread, row]) => [lineOf(thread, row, turning), ...linesBelow(thread, turning)])
+  function linesBelow(parent: string, below: ReturnType<typeof ordered>, turning: string): readonly string[] {
+    return (below.get(parent) ?? []).flatMap((thread) => {
+      const row = rows.get(thread)
+      return row ? [lineOf(thread, row, turning), ...linesBelow(thread, below, turning)] : []
+    })
   }
 
   return {
@@ -70,7 +93,7 @@ export function createChildRows(paint: Output['paint'], top: string) {
     inLine: (): boolean => family.inLine(top).length > 0,
     lines(turning: string): readonly string[] {
       const waiting = [top, ...rows.keys()].reduce((sum, thread) => sum + family.inLine(thread).length, 0)
-      return [...(waiting > 0 ? [paint('dim', `… ${counted(waiting, 'child', 'children')} in line`)] : []), ...linesBelow(top, turning)]
+      return [...(waiting > 0 ? [paint('dim', `… ${counted(waiting, 'child', 'children')} in line`)] : []), ...linesBelow(top, ordered(rows), turning)]
     },
   }
 }

@@ -103,7 +103,11 @@ async function valuesOf({ given, stdin, file = [], unset = [] }: Asked): Promise
     }
   })
   const read = await Promise.all(files)
-  return { ...(await envOf(given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped() }), ...Object.fromEntries(unset.map((name) => [name, null])) }
+  const values: Readonly<Record<string, string>> = { ...(await envOf(given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped() }) }
+  // Seldom meant: the shell had no value for it, or the pipe no output.
+  const empty = Object.keys(values).find((name) => values[name] === '')
+  if (empty !== undefined) throw new SkeinError('BAD_OPTION', `the value of ${empty} is empty; to take a value away use --unset ${empty}`)
+  return { ...values, ...Object.fromEntries(unset.map((name) => [name, null])) }
 }
 
 /** Editors end a file with a line end; a value has none there. */

@@ -4,7 +4,7 @@
  *
  * FY1 A child is at work from its call to its report, as its parent has heard of it: a report that is still on its way is work.
  */
-import type { SkeinEvent, Usage } from '../index.js'
+import type { Failure, SkeinEvent, Usage } from '../index.js'
 import { childName } from './calls.js'
 import type { ChildCall } from './calls.js'
 
@@ -23,6 +23,7 @@ export function createFamily() {
   const parents = new Map<string, Parent>()
   const references = new Map<string, Reference>()
   const reported = new Map<string, Usage>()
+  const failures = new Map<string, Failure>()
   const parentOf = (thread: string): Parent => {
     const parent = parents.get(thread) ?? { line: new Map(), working: new Map() }
     parents.set(thread, parent)
@@ -37,7 +38,12 @@ export function createFamily() {
       }
       const known = event.type === 'child.restarted' ? references.get(event.reference) ?? { reference: event.reference } : undefined
       if (event.type === 'child.restarted' && known) references.set(event.child, known)
-      if (event.type === 'child.reported') for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
+      if (event.type === 'child.reported') {
+        for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
+        // A quiet one is no answer: it says that the child is over.
+        if (event.outcome.ok) failures.delete(event.child)
+        else if (!event.quiet) failures.set(event.child, event.outcome.failure)
+      }
       change(parentOf(event.thread), event)
     },
     /** What its parent calls it. */
@@ -46,6 +52,8 @@ export function createFamily() {
     label: (thread: string): string => childName(references.get(thread) ?? { reference: thread }),
     /** What it and all below it have spent, as it has told its parent. */
     spent: (thread: string): Usage | undefined => reported.get(thread),
+    /** Why its last answer is none. */
+    failure: (thread: string): Failure | undefined => failures.get(thread),
     working: (thread: string): readonly string[] => [...parentOf(thread).working.keys()],
     inLine: (thread: string): readonly ChildCall[] => [...parentOf(thread).line.values()],
   }

@@ -38,6 +38,8 @@ function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxIte
   return [id, missing ? `${why}: ${missing.join(', ')}` : why, tool, args === null ? '' : preview(args, 40), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
 }
 
-function questions({ prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
-  return [...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]), ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`])]
+/** In which tree, and whose; then what is asked. */
+function questions({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
+  const whose = reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')]
+  return [...whose, ...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]), ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`])]
 }

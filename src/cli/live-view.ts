@@ -33,9 +33,11 @@ interface Row {
   readonly logged?: number
 }
 
-/** The time before the args: these may be cut or wrapped, that must be seen. */
-function toldOf(paint: Output['paint'], news: CallNews): string | undefined {
-  return callLine(paint, news, news.state === 'answered' ? paint('dim', `${tookOf(news)} ${preview(news.call.args, 60)}`.trim()) : '')
+/** The time before the args: these may be cut, that must be seen. So must all of a failure, which is wrapped. */
+function toldOf({ paint, fit }: Output, news: CallNews): string | undefined {
+  if (news.state !== 'answered') return callLine(paint, news, '')
+  const line = callLine(paint, news, paint('dim', `${tookOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()))
+  return line !== undefined && news.outcome.ok ? fit(line) : line
 }
 
 /** What is said besides words and calls. */
@@ -80,7 +82,7 @@ export function createLiveView(out: Output, thread: string): View {
       rows.delete(call.id)
     } else rows.set(call.id, { call })
     // The rows show these.
-    words.aside(state === 'asked' || state === 'held' ? undefined : toldOf(paint, news))
+    words.aside(state === 'asked' || state === 'held' ? undefined : toldOf(out, news))
   }
 
   function heard(event: Extract<SkeinEvent, { type: 'tool.log' | 'tool.progress' | 'tool.preliminary' }>): void {

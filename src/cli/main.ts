@@ -40,6 +40,9 @@ const after = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
 Environment: SKEIN_STORE (folder of the store), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
+/** CI2 */
+let help = 'skein --help'
+
 function createProgram(): Command {
   const program = new Command('skein')
     .description('Durable agents: every thread keeps a journal, and goes on where it stood.')
@@ -54,6 +57,7 @@ function createProgram(): Command {
     .helpCommand(false)
     .addHelpText('after', after)
     .hook('preSubcommand', async (_, chosen) => {
+      help = `skein ${chosen.name()} --help`
       const entry = commands[chosen.name()]
       if (entry) (await entry.load()).register(chosen)
     })
@@ -79,7 +83,7 @@ function misused(error: CommanderError): number {
   if (error.code === 'commander.help') return 4
   const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
   const json = process.argv.includes('--json')
-  const line = json ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } }) : `skein: ${message} (see skein --help)`
+  const line = json ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } }) : `skein: ${message} (see ${help})`
   process.stderr.write(`${line}\n`)
   return 4
 }

@@ -30,6 +30,8 @@ export interface Output {
   /** Lines at the bottom of a terminal, in the place of the last ones; nothing elsewhere. */
   show(lines: readonly string[]): void
   paint(colour: Colour, text: string): string
+  /** The line, cut to the width of the terminal. */
+  fit(line: string): string
   flush(): Promise<void>
 }
 
@@ -57,6 +59,7 @@ export function createOutput(json: boolean): Output {
     complain: line,
     show: (lines) => mode === 'live' && stdout.write(bottom.replace(lines)),
     paint: (colour, text) => (coloured ? `\u001B[${colours[colour]}m${text}\u001B[0m` : text),
+    fit: (text) => fitted(text, (stdout.columns || 80) - 1),
     async flush() {
       await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
     },
@@ -90,7 +93,8 @@ function createBottom(size: () => { readonly columns: number; readonly rows: num
   const draw = (): string => {
     if (lines.length === 0) return ''
     const { columns, rows } = size()
-    const room = Math.max(1, rows - 2)
+    // What was said above stays in sight.
+    const room = Math.ceil((rows * 2) / 3)
     const shown = lines.length > room ? [...lines.slice(0, room - 1), `… and ${lines.length - room + 1} more`] : lines
     const start = lineOpen ? '\n' : ''
     lineOpen = false

@@ -1,10 +1,10 @@
 /** `skein show`: one thread, its state and its last messages. */
 import type { Command } from 'commander'
-import type { Message, SkeinClient, ThreadUsage } from '../index.js'
+import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { answersTo, awaitedLine, awaitedOf } from './awaited.js'
-import { bytes, clockTime, counted, dateTime, harmless, preview, spent } from './format.js'
+import { bytes, clockTime, counted, dateTime, failureLine, harmless, oneLine, preview, spent } from './format.js'
 import type { Output } from './output.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
@@ -27,15 +27,17 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   const thread = await client.threads.get(id)
   const [info, usage, all, hosted, held] = await Promise.all([thread.info(), thread.usage(), thread.messages(), client.hosted(), thread.files.usage()])
   const files = { files: held.files, bytes: held.bytes }
+  const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
   const messages = all.slice(-limit)
   if (out.mode === 'json') {
-    out.json({ ...info, usage, files, hosted, messages, more: all.length > messages.length })
+    out.json({ ...info, usage, files, hosted, ...(failure && { failure }), messages, more: all.length > messages.length })
     return exitCode.ok
   }
   const fields = [
     ['thread', id],
     ['agent', info.agent],
-    ['status', `${info.status}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`],
+    ['status', `${info.status}${info.reason === undefined ? '' : `: ${oneLine(info.reason, 500)}`}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`],
+    ...(failure ? [['failure', failureLine(failure)]] : []),
     ...(info.tags.length > 0 ? [['tags', info.tags.join(', ')]] : []),
     ...(info.parent === undefined ? [] : [['parent', info.parent]]),
     ['created', dateTime(info.createdAt)],
@@ -49,6 +51,13 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
   for (const message of messages) out.print(`\n${written(out, message)}`)
   return exitCode.ok
+}
+
+/** Why the last turn failed, if it did. */
+async function lastFailure(thread: Thread): Promise<Failure | undefined> {
+  let failure: Failure | undefined
+  for await (const event of thread.events({ until: 'now' })) if (event.type === 'turn.ended') ({ failure } = event)
+  return failure
 }
 
 function amounts({ left, reserved }: NonNullable<ThreadUsage['budget']>): string {

@@ -58,7 +58,8 @@ async function usageOf(client: SkeinClient, heads: readonly StoredHead[], family
 function listing({ heads, family, usage }: Tree) {
   const threads = heads.map((head) => {
     const reference = family.reference(head.thread)
-    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread) }
+    const failure = family.failure(head.thread)
+    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread), ...(failure && { failure }) }
   })
   const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...(name !== undefined && { name }), place: ahead + 1 })))
   return { threads, inLine }
@@ -70,10 +71,15 @@ function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly 
   const below = `${indent}  `
   const line = family.inLine(head.thread)
   return [
-    [`${indent}${family.label(head.thread)}`, head.agent, head.status, waits(tree, head), shortly(usage.get(head.thread)), head.thread],
+    [`${indent}${family.label(head.thread)}`, head.agent, statusOf(tree, head), waits(tree, head), shortly(usage.get(head.thread)), head.thread],
     ...heads.filter(({ parent }) => parent === head.thread).flatMap((child) => rows(tree, child, below)),
     ...line.map((child, ahead) => [`${below}${childName(child)}`, child.agent, 'in line', `its turn: place ${ahead + 1} of ${line.length}`, '', '']),
   ]
+}
+
+/** One that is done may have failed: its parent has read why. */
+function statusOf({ family }: Tree, { thread, status }: StoredHead): string {
+  return status === 'done' && family.failure(thread) ? 'done (failed)' : status
 }
 
 function shortly({ inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }): string {

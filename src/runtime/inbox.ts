@@ -20,6 +20,8 @@ export interface InboxItem extends Pending {
   /** Ids from the root down to the thread. */
   readonly path: readonly string[]
   readonly agent: string
+  /** Of a child: what its parent calls it. */
+  readonly reference?: string
 }
 
 export interface InboxFilter {
@@ -74,8 +76,8 @@ export function createInbox(means: ThreadMeans): Inbox {
   }
 }
 
-function itemsOf({ thread, path, agent, pending = [] }: StoredHead): InboxItem[] {
-  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent }))
+function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
+  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent, ...(reference !== undefined && { reference }) }))
 }
 
 function parseId(id: string): { readonly thread: string; readonly call: string } {

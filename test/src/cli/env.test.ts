@@ -42,6 +42,8 @@ it.each([
   [['env', 't1', 'lower=x'], '"lower" is no name of a variable'],
   [['env', 't1', '=x'], 'names no variable'],
   [['env', 't1', 'HOME_OF_NOBODY'], 'the environment has no HOME_OF_NOBODY'],
+  [['env', 't1', 'API_KEY='], 'the value of API_KEY is empty; to take a value away use --unset API_KEY'],
+  [['env', 't1', '--stdin', 'API_KEY'], 'the value of API_KEY is empty'],
   [['env', 't1', '--file', 'API_KEY'], '--file takes NAME=path'],
   [['env', 't1', '--file', 'API_KEY=/nowhere/at/all'], '--file API_KEY: ENOENT'],
 ])('C1: %j exits 4 with one line', async (args, says) => {

@@ -52,7 +52,8 @@ describe('a turn with children', () => {
     expect(waits.code).toBe(3)
     expect(waits.stderr).toMatch(/✓ publisher-1 /)
     expect(waits.stderr).toContain('‖ publisher-2 › publish waits for approval: Shall it be public?\n')
-    expect(waits.stderr).toMatch(/\n‖ waits for approval · 1 step · .*\n(?:publish {} waits for approval: Shall it be public\?\n {2}skein approve \S+.*\n {2}skein deny \S+.*\n){2}then go on with: .* --thread t1/)
+    expect(waits.stderr).toMatch(/\n‖ waits for approval · 1 step · .*\n(?:publisher-[23] › publish {} waits for approval: Shall it be public\?\n {2}skein approve \S+.*\n {2}skein deny \S+.*\n){2}then go on with: .* --thread t1/)
+    expect((await skein(['inbox'])).stdout).toMatch(/\n {2}t1 › publisher-2\n {2}Shall it be public\?\n/)
     expect(await skein(['run', app, '--thread', 't1'])).toMatchObject({ code: 3 })
 
     expect(await skein(['approve', asked(waits.stderr, 'approve')])).toMatchObject({ code: 0 })
@@ -90,11 +91,15 @@ describe('a turn with children', () => {
   // `script` of util-linux is what gives a process a terminal without a native module.
   it.skipIf(!existsSync('/usr/bin/script'))('C1: on a terminal children are below the turn, a line each, as many as there is room for', async () => {
     const { env } = place()
-    const command = `stty rows 8 cols 100; '${process.execPath}' '${binary}' run '${app}' --agent crowd --thread t1 go`
+    const command = `stty rows 8 cols 30; '${process.execPath}' '${binary}' run '${app}' --agent crowd --thread t1 go`
     const { code, stdout } = await launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', NO_COLOR: '1' } }).ended
     expect(code).toBe(0)
     expect(stdout).toMatch(/[◐◓◑◒] guest-1 arrive {}\r\n(?:[◐◓◑◒] guest-\d arrive {}\r\n){4}… and 7 more\r\n/)
-    expect(stdout.match(/✓ guest-\d+ /g)).toHaveLength(12)
+    const done = stdout.split('\r\n').flatMap((line) => /✓ guest-\d+ .*/.exec(line) ?? [])
+    expect(done).toHaveLength(12)
+    // The time is seen, and what does not fit is cut, not wrapped.
+    for (const line of done) expect(line).toMatch(/^✓ guest-\d+ [\d.]+ m?s \{"mes.*$/)
+    for (const line of done) expect(line.length).toBeLessThan(30)
     expect(stdout).toMatch(/all came\r\n✓ completed/)
   })
 })
@@ -125,6 +130,20 @@ describe('skein tree', () => {
     await host.close()
     const child = /publisher-2.* (c_\S+)/.exec(stdout)?.[1] ?? ''
     expect((await skein(['tree', child])).stdout).toMatch(/^TREE .*\npublisher-2 +publisher +awaiting_approval .*\n$/)
+  })
+
+  it('C1: a child that failed is told from one that answered; what is over takes no message, also without a host', async () => {
+    const { skein, store } = place()
+    const host = await createSkein({ app, backend: local(store) })
+    await (await host.threads.create({ agent: 'chief', id: 't1' })).send('go').result()
+    await host.close()
+    const { stdout } = await skein(['tree', 't1'])
+    expect(stdout).toMatch(/\n {2}broken-1 +broken +done \(failed\) .*\n {2}writer-1 +writer +done +\d/)
+    const [, { failure }] = (objects((await skein(['tree', 't1', '--json'])).stdout)[0] as { threads: [object, { failure: object }] }).threads
+    expect(failure).toMatchObject({ code: 'CHILD_FAILED' })
+    const child = /broken-1.* (c_\S+)/.exec(stdout)?.[1] ?? ''
+    expect((await skein(['show', child])).stdout).toMatch(/\nstatus +done\nfailure +MODEL_REJECTED: out of order\n/)
+    expect(await skein(['send', child, 'hello?'])).toMatchObject({ code: 4, stderr: expect.stringContaining('is done and takes no more messages') })
   })
 
   it('C1, O2: what each has spent with all below it; show says it by model', async () => {
