@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config'
 const together = ['actors', 'workers', 'src/agent', 'src/core', 'src/files', 'src/models', 'src/runtime', 'src/tools'].map((folder) => `test/${folder}/**/*.test.ts`)
 
 // Crash tests start real processes; the rest is instant and needs no such patience.
-// Many wait for processes, so no core is left free for the runner.
-const patience = { testTimeout: 20_000, hookTimeout: 20_000, maxWorkers: availableParallelism() }
+// Many wait for processes, so there is one worker more than there are cores.
+const patience = { testTimeout: 20_000, hookTimeout: 20_000, maxWorkers: availableParallelism() + 1 }
 
 export default defineConfig({
   test: {

@@ -15,7 +15,7 @@ import { createChance, live } from '../helpers/lives.js'
 const payments = fileURLToPath(new URL('./fixtures/payments.mjs', import.meta.url))
 const threads = 3
 const bills = threads * 3
-const wantedKills = process.env['SOAK'] ? 200 : 20
+const wantedKills = process.env['SOAK'] ? 200 : 8
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
 
 let folder = ''

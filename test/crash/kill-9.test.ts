@@ -1,7 +1,7 @@
 /**
  * kill -9: a real process with the embedded store is killed after a random number of beats, again and again, until
  * its work is complete. Nothing acknowledged may be lost, nothing finished run again, and the transcripts must be
- * those of a quiet run. `npm run soak` does ten times as many kills. The seed is printed when it fails.
+ * those of a quiet run. `npm run soak` does 500 kills. The seed is printed when it fails.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { createChance, live } from '../helpers/lives.js'
 
 const swarm = fileURLToPath(new URL('./fixtures/swarm.mjs', import.meta.url))
 const threads = 4
-const wantedKills = process.env['SOAK'] ? 500 : 50
+const wantedKills = process.env['SOAK'] ? 500 : 15
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
 
 let folder = ''
