@@ -1,7 +1,6 @@
 /**
  * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
  */
-import { callId } from '../../src/core/message.js'
 import type { SideName } from '../../src/core/message.js'
 import type { CallsMade, ModelReplied, RecordedCall, StopReason, TurnEnded, TurnStarted } from '../../src/core/record.js'
 import { addUsage, noUsage } from '../../src/core/usage.js'
@@ -10,7 +9,7 @@ import { cutOff } from './denied.js'
 import { detailOf, stopAtLimit } from './limits.js'
 import { isCounted, pay } from './purse.js'
 import { defer } from './requests.js'
-import { read, takeResults } from './results.js'
+import { read, stepMessage, takeResults } from './results.js'
 import { createSession, endSide, isFor } from './session.js'
 import { closeRest, createSlots } from './slots.js'
 import { spend } from './spending.js'
@@ -34,7 +33,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
 export function reply(state: ThreadState, record: ModelReplied & { readonly at: number }): boolean {
   const { turn } = state
   if (!turn || record.step !== state.step + 1) return false
-  const { step, text, reasoning, calls, usage, at, side, label } = record
+  const { step, text, calls, usage, at } = record
   beginStep(state, step, at)
   turn.steps++
   if (turn.session) turn.session.steps++
@@ -48,16 +47,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   if (given !== undefined) turn.output = given
   nameChildren(state, record)
   spend(state, record)
-  state.transcript.items.push({
-    id: `step_${step}`,
-    role: 'assistant',
-    text,
-    at,
-    ...(reasoning !== undefined && { reasoning }),
-    ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
-    ...(side && { side }),
-    ...(label !== undefined && { label }),
-  })
+  state.transcript.items.push(stepMessage(record))
   end(turn, record, state)
   state.slots = createSlots(calls, at, record)
   takeResults(state, at)
@@ -91,7 +81,7 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop, side }: C
   state.turn.detail = undefined
   state.queuedCalls = []
   nameChildren(state, { calls, at, ...(side && { side }) })
-  state.transcript.items.push({ id: `step_${step}`, role: 'assistant', text: '', at, calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })), ...(side && { side }) })
+  state.transcript.items.push(stepMessage({ step, at, text: '', calls, ...(side && { side }) }))
   state.slots = createSlots(calls, at, { ...(side && { side }) })
   takeResults(state, at)
   return true

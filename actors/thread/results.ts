@@ -4,6 +4,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
 import type { Message, SideName } from '../../src/core/message.js'
+import type { RecordedCall } from '../../src/core/record.js'
 import { answerHere } from './attach.js'
 import { stopAtLimit } from './limits.js'
 import { conclude, isFor } from './session.js'
@@ -44,6 +45,30 @@ function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pic
 }
 
 const nothing: readonly string[] = []
+
+export interface Spoken {
+  readonly step: number
+  readonly at: number
+  readonly text: string
+  readonly calls: readonly RecordedCall[]
+  readonly reasoning?: string
+  readonly side?: SideName
+  readonly label?: string
+}
+
+/** A model's reply as the transcript has it. */
+export function stepMessage({ step, at, text, calls, reasoning, side, label }: Spoken): Message {
+  return {
+    id: `step_${step}`,
+    role: 'assistant',
+    text,
+    at,
+    ...(reasoning !== undefined && { reasoning }),
+    ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
+    ...(side && { side }),
+    ...(label !== undefined && { label }),
+  }
+}
 
 interface Result {
   readonly step: number

@@ -2,14 +2,15 @@
  * Messages out of durable events, results in call order: the same slots that the fold uses, over a part of the
  * journal.
  */
-import { resultMessage } from '../../actors/thread/results.js'
+import { resultMessage, stepMessage } from '../../actors/thread/results.js'
+import type { Spoken } from '../../actors/thread/results.js'
 import { passedOn } from '../../actors/thread/session.js'
 import { begin, close, closeRest, createSlots, drain, edit, fill, release, settle, unbegin } from '../../actors/thread/slots.js'
 import type { Slots } from '../../actors/thread/slots.js'
 import type { DurableEvent } from '../core/event.js'
-import { callId, parseCallId } from '../core/message.js'
-import type { Message, SideName } from '../core/message.js'
-import type { CallDecided, ChildCalled, ChildReported, RecordedCall } from '../core/record.js'
+import { parseCallId } from '../core/message.js'
+import type { Message } from '../core/message.js'
+import type { CallDecided, ChildCalled, ChildReported } from '../core/record.js'
 import { started } from '../../actors/thread/children.js'
 import { cutOff, denied } from '../../actors/thread/denied.js'
 
@@ -61,20 +62,11 @@ export function createAssembly() {
     yield* ready
     yield* handedOver(slots, { step, at })
   }
-  function* open(asked: { readonly step: number; readonly at: number; readonly calls: readonly RecordedCall[]; readonly text: string; readonly reasoning?: string; readonly side?: SideName; readonly label?: string }): Generator<Message> {
-    const { calls, at, text, reasoning, side, label } = asked
+  function* open(asked: Spoken): Generator<Message> {
+    const { calls, at } = asked
     step = asked.step
     slots = createSlots(calls, at, asked)
-    yield {
-      id: `step_${step}`,
-      role: 'assistant',
-      text,
-      at,
-      ...(reasoning !== undefined && { reasoning }),
-      ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
-      ...(side && { side }),
-      ...(label !== undefined && { label }),
-    }
+    yield stepMessage(asked)
     yield* results(at)
   }
   /** Changes the slots as the fold does. */
