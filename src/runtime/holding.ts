@@ -3,17 +3,18 @@
  * those that cannot be woken; all of it ends with the lease.
  *
  * HD1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
- * HD2 A thread that cannot be woken (damaged, from the future, unknown agent) is parked: its mail is kept, its senders are
- *     told, all other threads go on.
+ * HD2 A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all other
+ *     threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
  * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten. One that is left starts
  *     nothing new, lets running calls land within a grace, and commits what was decided.
  */
 import type { Backend, Lease } from '../backend/port.js'
-import type { Answer } from '../core/command.js'
-import { failure, fromFailure, toFailure } from '../core/failure.js'
-import type { Failure, FailureCode } from '../core/failure.js'
+import { isOver } from '../../actors/thread/state.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import { fromFailure, toFailure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
 import type { Means } from './effects.js'
-import { answerTopic, asSignal } from './news.js'
+import { parking, tellParked } from './parking.js'
 import { removeTree } from './removal.js'
 import { Resident } from './resident.js'
 import type { ResidentOptions } from './resident.js'
@@ -33,8 +34,6 @@ export interface HoldingMeans {
   readonly removed: (root: string) => void
 }
 
-/** What no second try can mend. */
-const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'UNKNOWN_AGENT', 'UNKNOWN_PROMPT', 'SECRET_UNREADABLE', 'INVARIANT'])
 const firstRetryMs = 50
 const longestRetryMs = 5_000
 
@@ -45,6 +44,8 @@ export class Holding {
   readonly #residentOptions: ResidentOptions
   readonly #waking = new Map<string, Promise<void>>()
   readonly #parked = new Map<string, Failure>()
+  /** Threads of which it was told that they lack their agent. */
+  readonly #lacking = new Set<string>()
   readonly #alarms = new Map<string, () => void>()
   readonly #retries = new Map<string, number>()
   /** Set while it is being left: looks whether everyone has. */
@@ -100,16 +101,30 @@ export class Holding {
     try {
       const woken = await wake(backend, thread)
       if (this.leaving) return
-      if (woken.state.seq > 0) means.brief(woken.state.agent)
+      const lacks = this.#lacks(woken.state)
       if (woken.state.env.keys.length > 0) await means.envs.secrets.admit(woken.state.env.keys)
       if (this.leaving) return
-      const resident = new Resident(woken, this.#residentOptions)
+      const resident = new Resident(woken, this.#residentOptions, lacks)
       this.residents.set(thread, resident)
       resident.begin()
     } catch (thrown) {
       if (!this.leaving) this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
     } finally {
       this.#waking.delete(thread)
+    }
+  }
+
+  /** What its definitions lack so that it could go on; one that is over needs none. */
+  #lacks(state: ThreadState): Failure | undefined {
+    const { means, warn } = this.#host
+    if (state.seq === 0 || isOver(state)) return undefined
+    try {
+      means.brief(state.agent)
+      return undefined
+    } catch (thrown) {
+      if (!this.#lacking.has(state.id)) warn(`thread ${state.id} is parked`, thrown)
+      this.#lacking.add(state.id)
+      return toFailure(thrown, 'UNKNOWN_AGENT')
     }
   }
 
@@ -127,12 +142,8 @@ export class Holding {
 
   async #holdMail(thread: string, why: Failure): Promise<void> {
     const { backend, warn } = this.#host
-    const answer: Answer = {
-      ok: false,
-      failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why },
-    }
     try {
-      for (const mail of await backend.mailbox.read(thread, 0)) backend.signals.publish(answerTopic(mail.id), asSignal(answer))
+      for (const mail of await backend.mailbox.read(thread, 0)) tellParked(backend, { thread, mail, why })
     } catch (thrown) {
       warn(`the mail of the parked thread ${thread} could not be read`, thrown)
     }

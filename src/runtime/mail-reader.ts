@@ -4,21 +4,26 @@
  * MX1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own function: that
  *     takes its time, and other mail is not kept waiting.
  * MX2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
+ * MX3 Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
  */
 import { turnOf } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
+import type { Failure } from '../core/failure.js'
 import type { Means } from './effects.js'
 import { bringsKeys, openMail } from './mail.js'
 import { toOrder } from './orders.js'
 import type { Ordered } from './orders.js'
+import { needsNoDefinition, tellParked } from './parking.js'
 
 /** The thread whose mail it is. */
 export interface Addressee {
   readonly state: ThreadState
   /** It still takes mail. */
   open(): boolean
+  /** Why it is parked, if it is. */
+  parked(): Failure | undefined
   obey(mail: StoredMail, ordered: Ordered): void
   answer(mail: StoredMail, answer: Answer): void
   /** There is nothing more to read. */
@@ -35,7 +40,7 @@ export class MailReader {
   #more = false
   /** Mail that a definition's function is asked about. */
   #aside = 0
-  /** Mail of children whose turn has not come. */
+  /** Mail whose turn has not come: of children, and of a thread that is parked. */
   #early: StoredMail[] = []
 
   constructor({ backend, means }: { readonly backend: Backend; readonly means: Means }, to: Addressee) {
@@ -77,6 +82,11 @@ export class MailReader {
     const known = state.accepted.get(mail.id)
     if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
     const opened = openMail(mail, this.#means.app)
+    const parked = this.#to.parked()
+    if (parked && !('command' in opened && needsNoDefinition(opened.command))) { // MX3
+      tellParked(this.#backend, { thread: state.id, mail, why: parked })
+      return void this.#early.push(mail)
+    }
     const turn = 'command' in opened ? turnOf(state, opened.command) : 'now'
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })

@@ -10,6 +10,7 @@
  * TH3 One commit at a time; what is decided meanwhile goes into the next one.
  * TH4 Mail is finished by the commit that holds its records, in order of arrival.
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
+ * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like any.
  */
 import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
@@ -17,6 +18,7 @@ import { fold } from '../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { createThreadActor } from '../../actors/thread/place.js'
 import type { ThreadActor } from '../../actors/thread/place.js'
+import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, Commit, StoredMail } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
@@ -89,12 +91,15 @@ export class Resident {
   #stopped = false
   #draining = false
   #hydrating: Promise<void> | undefined
+  readonly #lacks: Failure | undefined
 
-  constructor(woken: Woken, options: ResidentOptions) {
+  /** `lacks`: why it cannot go on with the definitions that there are (TH6). */
+  constructor(woken: Woken, options: ResidentOptions, lacks?: Failure) {
     const { state, chain } = woken
     this.id = state.id
     this.state = state
     this.#options = options
+    this.#lacks = lacks
     this.#chain = chain
     this.#durable = state.seq
     this.#pace = new Pace(woken, options.snapshotEvery)
@@ -112,6 +117,7 @@ export class Resident {
     this.#mail = new MailReader(options, {
       state,
       open: () => !this.#stopped && !this.#draining,
+      parked: () => this.#parked,
       obey: (mail, ordered) => this.#obey(mail, ordered),
       answer: (mail, answer) => this.#answer(mail, answer),
       done: () => this.#settle(),
@@ -133,7 +139,12 @@ export class Resident {
 
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
-    return (this.#draining || (atRest(this.state) && !this.#overdue && this.#begun.size === 0)) && this.#reconciler.running === 0 && !this.#busy
+    return (this.#draining || this.#parked !== undefined || (atRest(this.state) && !this.#overdue && this.#begun.size === 0)) && this.#reconciler.running === 0 && !this.#busy
+  }
+
+  /** TH6 */
+  get #parked(): Failure | undefined {
+    return isOver(this.state) ? undefined : this.#lacks
   }
 
   /** Its deadline has come: let go now, it would only be woken again. */
@@ -147,7 +158,7 @@ export class Resident {
   }
 
   get wakeAt(): number | undefined {
-    return earliestWake(this.state)
+    return this.#parked ? undefined : earliestWake(this.state)
   }
 
   /** What the model and the calls have said so far, for watchers that come late. */
@@ -193,7 +204,7 @@ export class Resident {
   }
 
   #recordDue(): void {
-    for (;;) {
+    while (!this.#parked) {
       const fact = due(this.state, this.#moment())
       if (!fact) return
       this.#record(fact)
@@ -214,6 +225,7 @@ export class Resident {
   }
 
   #reconcile(): void {
+    if (this.#parked) return
     if (this.state.wants === this.#reconciled) return this.#reconciler.startReady()
     this.#reconciled = this.state.wants
     this.#reconciler.reconcile(outstanding(this.state))

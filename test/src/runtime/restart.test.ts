@@ -5,8 +5,10 @@ import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { World } from '../../helpers/world.js'
+import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import type { Definition } from '../../../src/agent/define.js'
 import { isSkeinError } from '../../../src/core/failure.js'
+import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Skein } from '../../../src/runtime/skein.js'
 
 /** A thread that a host left in the middle of its call `slow`. */
@@ -229,6 +231,49 @@ onEveryStore('another app on the same store', (world) => {
     const thread = await back.threads.get(left.thread)
     expect((await thread.run(left.run).result()).stopReason).toBe('cancelled')
     expect((await thread.messages()).map(({ text }) => text)).toContain('are you there?')
+  })
+})
+
+onEveryStore('a parked thread', (world) => {
+  it('HD2, TH6: takes terminate; what was kept for it is refused then, and its tree rests', async () => {
+    const left = await leftInCall(world)
+    const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
+    const parked = await other.threads.get(left.thread)
+    await expect(parked.send('are you there?', { id: 'kept' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED' })
+    await parked.terminate('nobody has its agent')
+    expect(await parked.info()).toMatchObject({ status: 'terminated', rest: true, reason: 'nobody has its agent' })
+    await parked.settled({ tree: true })
+    await expect(parked.send('and now?').result()).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
+    expect((await parked.run(left.run).result()).stopReason).toBe('terminated')
+  })
+
+  it('HD2, TH6: is deleted like any other: at work only with terminate', async () => {
+    const left = await leftInCall(world)
+    const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
+    await expect(other.threads.delete(left.thread)).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('terminate: true') })
+    await other.threads.delete(left.thread, { terminate: true })
+    await expect(other.threads.get(left.thread)).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
+  })
+
+  it('HD2, TH6: lets its parent be deleted, and takes no room in memory', async () => {
+    const family = (agents: readonly string[]): readonly Definition[] => {
+      const model = scriptedModel(({ thread, step }) => (thread === 'boss' && step === 0 ? calls({ tool: 'writer', args: { message: 'write' } }) : deferred<never>().promise))
+      return agents.flatMap((agent) => [
+        ...(agent === 'boss' ? [defineModel({ name: 'm', model })] : []),
+        definePrompt({ name: `${agent}_prompt`, prompt: 'x', model: 'm', tools: agent === 'boss' && agents.includes('writer') ? [{ name: 'writer' }] : [] }),
+        defineAgent({ name: agent, type: 'ai_human', sideA: { prompt: `${agent}_prompt` }, ...(agent === 'writer' && { exposeAsTool: true, toolDescription: 'Writes' }) }),
+      ])
+    }
+    const first = await world.open(family(['boss', 'writer']))
+    const boss = await first.threads.create({ agent: 'boss', id: 'boss' })
+    await boss.send('go').accepted()
+    await until('the child at work', async () => (await first.threads.list({ parent: 'boss' })).threads.some(({ status }) => status === 'thinking'))
+    await world.close(first)
+    const other = await world.open(family(['boss']), { maxResident: 0 })
+    await until('it is parked', () => world.warnings.some((warning) => warning.endsWith('is parked')))
+    await other.threads.delete('boss', { terminate: true })
+    expect((await other.threads.list()).threads).toEqual([])
+    expect(world.warnings.filter((warning) => warning.endsWith('is parked'))).toHaveLength(1)
   })
 })
 
