@@ -18,6 +18,12 @@ export interface NatsServerOptions {
   /** `always`: acknowledged is on the disk, as in nats.conf. Default: the server's own, which is faster. */
   readonly sync?: 'always'
   readonly maxPayload?: number
+  /** Where its folder is made. Default: where temporary files are. */
+  readonly under?: string
+  /** The port of another one that is not up at the same time. Default: a free one. */
+  readonly port?: number
+  /** `false`: it is started by `start()`. */
+  readonly start?: false
   /** A configuration file instead of one made here; its ports are ours all the same. */
   readonly conf?: string
   /** Lines for the top level of its configuration. */
@@ -31,6 +37,8 @@ export interface NatsServer {
   readonly monitor: string
   /** Where its data is. */
   readonly data: string
+  /** What it has written to its log. */
+  log(): Promise<string>
   /** SIGKILL; resolves when it is dead. */
   kill(): Promise<void>
   /** Starts it again on the same data and port. */
@@ -55,19 +63,20 @@ const asked = natsVersions.find((version) => version === process.env['NATS']) ??
 
 export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
   const binary = await natsBinary(options.version ?? asked)
-  const dir = await mkdtemp(join(tmpdir(), 'skein-nats-'))
-  const [port, http] = [await freePort(), await freePort()]
+  const dir = await mkdtemp(join(options.under ?? tmpdir(), 'skein-nats-'))
+  const [port, http] = [options.port ?? (await freePort()), await freePort()]
   const data = join(dir, '.nats') // as in nats.conf, which says it relative to where the server is started
   const conf = join(dir, 'nats.conf')
   const lines = ['server_name: test', 'host: 127.0.0.1', `port: ${port}`, `http: 127.0.0.1:${http}`, `max_payload: ${options.maxPayload ?? 1024 * 1024}`, ...(options.more ?? [])]
   await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''} }\n`)
   const args = options.conf === undefined ? ['-c', conf] : ['-c', options.conf, '-a', '127.0.0.1', '-p', String(port), '-m', String(http)]
   const running = serverProcess(binary, args, { port, log: join(dir, 'log'), cwd: dir })
-  await running.start()
+  if (options.start !== false) await running.start()
   return {
     url: `nats://127.0.0.1:${port}`,
     port,
     data,
+    log: () => readFile(join(dir, 'log'), 'utf8'),
     monitor: `http://127.0.0.1:${http}`,
     ...running,
     async remove() {

@@ -57,7 +57,7 @@ export class Link {
     let nc: NatsConnection | undefined
     try {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
-      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
+      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreAuthErrorAbort: true, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
       checkVersion(nc, place)
       const jsm = await jetstreamManager(nc, { timeout: requestMs })
       return new Link(nc, jsm, options)
@@ -100,8 +100,9 @@ export class Link {
   failed(what: string, thrown: unknown): SkeinError {
     if (isSkeinError(thrown)) return thrown
     const { message } = toFailure(thrown, 'STORE_FAILED')
-    const hint = passes(thrown) ? 'is the server up? It is tried again' : 'see the log of the server'
-    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, { retry: true, cause: thrown })
+    const forbidden = isForbidden(thrown)
+    const hint = forbidden ? 'give its user the permissions of docs/nats.md' : passes(thrown) ? 'is the server up? It is tried again' : 'see the log of the server'
+    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, { retry: !forbidden, cause: thrown })
   }
 
   subscribe(subject: string, heard: (message: Msg) => void): Subscription {
@@ -149,10 +150,15 @@ class Cut extends Error {
 function passes(thrown: unknown): boolean {
   if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError) return true
   // Nobody answered, or the connection broke under the request.
-  if (thrown instanceof errors.RequestError) return !(thrown.cause instanceof errors.PermissionViolationError)
+  if (thrown instanceof errors.RequestError) return !isForbidden(thrown)
   if (thrown instanceof JetStreamApiError) return transient.has(thrown.code)
   // The manager's word for a server whose JetStream does not answer yet.
   return thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'
+}
+
+/** This user may not do that. */
+function isForbidden(thrown: unknown): boolean {
+  return thrown instanceof errors.PermissionViolationError || (thrown instanceof Error && thrown.cause instanceof errors.PermissionViolationError)
 }
 
 export function apiCode(thrown: unknown): number | undefined {
@@ -168,7 +174,23 @@ function checkVersion({ info }: NatsConnection, place: string): void {
 
 function cannotOpen(place: string, thrown: unknown): SkeinError {
   const { message } = toFailure(thrown, 'STORE_FAILED')
-  const noJetStream = thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'
-  const hint = noJetStream ? 'JetStream is off there; start the server with `nats-server -c nats.conf`' : 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
-  return new SkeinError('STORE_FAILED', `the NATS server at ${place} cannot be used: ${message}; ${hint}`, { retry: true, cause: thrown })
+  const refused = isRefused(thrown)
+  return new SkeinError('STORE_FAILED', `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`, { retry: !refused, cause: thrown })
+}
+
+function openingHint(thrown: unknown, refused: boolean): string {
+  if (refused) return 'it refuses the credentials of nats({ credentials }): check them, and the users of the server'
+  if (thrown instanceof Error && thrown.name === 'JetStreamNotEnabled') return 'JetStream is off there; start the server with `nats-server -c nats.conf`'
+  if (isUntrusted(thrown)) return 'its certificate is not trusted here: name its authority with nats({ tls: { caFile } }), and the server as the certificate does'
+  return 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
+}
+
+/** It knows who we say that we are, and will not have us. */
+function isRefused(thrown: unknown): boolean {
+  return thrown instanceof errors.AuthorizationError || thrown instanceof errors.UserAuthenticationExpiredError
+}
+
+function isUntrusted(thrown: unknown): boolean {
+  const text = thrown instanceof Error ? `${thrown.message} ${thrown.cause instanceof Error ? thrown.cause.message : ''}` : ''
+  return /certificate|altnames|ERR_TLS|tls/i.test(text)
 }

@@ -2,7 +2,6 @@
  * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain NATS, all
  * under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its page.
  */
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
 import type { BackendSource } from '../port.js'
@@ -61,32 +60,10 @@ export function nats(options: NatsOptions = {}): BackendSource {
   const wanted = { ...(partitions !== undefined && { partitions }), ...(leaseMs !== undefined && { leaseMs }), ...(replicas !== undefined && { replicas }) }
   return {
     async open(role) {
-      const { openNats } = await import('./backend.js')
-      const connection = await connectionOf(urls, options)
+      const [{ openNats }, { connectionOf, withoutSecrets }] = await Promise.all([import('./backend.js'), import('./credentials.js')])
+      const connection = { ...connectionOf(urls, options), name: 'skein' }
       const opening: Opening = { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
       return openNats(opening, role)
     },
-  }
-}
-
-function withoutSecrets(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//')
-}
-
-async function connectionOf(urls: readonly string[], { credentials, tls }: NatsOptions): Promise<Opening['connection']> {
-  const { credsAuthenticator, nkeyAuthenticator } = await import('@nats-io/transport-node')
-  const inUrl = urls.map((url) => /\/\/([^:@/]+):([^@/]+)@/.exec(url)).find((found) => found !== null)
-  const bytes = (value: string): Uint8Array => new TextEncoder().encode(value)
-  return {
-    servers: urls.map(withoutSecrets),
-    name: 'skein',
-    ...(inUrl && { user: decodeURIComponent(inUrl[1] ?? ''), pass: decodeURIComponent(inUrl[2] ?? '') }),
-    ...(credentials && 'user' in credentials && { user: credentials.user, pass: credentials.password }),
-    ...(credentials && 'token' in credentials && { token: credentials.token }),
-    ...(credentials && 'nkey' in credentials && { authenticator: nkeyAuthenticator(bytes(credentials.nkey)) }),
-    ...(credentials && 'creds' in credentials && { authenticator: credsAuthenticator(bytes(credentials.creds)) }),
-    // Read for every connection, so that a renewed file is taken.
-    ...(credentials && 'credsFile' in credentials && { authenticator: credsAuthenticator(() => readFileSync(credentials.credsFile)) }),
-    ...(tls !== undefined && { tls: tls === true ? {} : tls }),
   }
 }

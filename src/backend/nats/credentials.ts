@@ -1,0 +1,84 @@
+/**
+ * How a connection is made: who this process says that it is, and what it trusts. Owns no connection.
+ *
+ * CD1 What cannot be a credential is refused before a server is asked: a mistake in a file is one error at once.
+ * CD2 A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half written, the
+ *     last good one counts.
+ */
+import { readFileSync } from 'node:fs'
+import { credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
+import type { Authenticator, NodeConnectionOptions } from '@nats-io/transport-node'
+import { SkeinError, toFailure } from '../../core/failure.js'
+import type { NatsCredentials, NatsOptions } from './nats.js'
+
+type Made = Pick<NodeConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls' | 'servers'>
+
+export function connectionOf(urls: readonly string[], { credentials, tls }: NatsOptions): Made {
+  return {
+    servers: urls.map(withoutSecrets),
+    ...(credentials ? madeOf(credentials) : inUrls(urls)),
+    ...(tls !== undefined && { tls: tls === true ? {} : checkedTls(tls) }),
+  }
+}
+
+export function withoutSecrets(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//')
+}
+
+/** `user:password@` of the first server that has it; one word alone is a token, as everywhere with NATS. */
+function inUrls(urls: readonly string[]): Made {
+  const [found] = urls.flatMap((url) => /\/\/([^@/]+)@/.exec(url)?.[1] ?? [])
+  if (found === undefined) return {}
+  const [first = '', ...rest] = found.split(':')
+  const word = decodeURIComponent(first)
+  return rest.length === 0 ? { token: word } : { user: word, pass: decodeURIComponent(rest.join(':')) }
+}
+
+function madeOf(credentials: NatsCredentials): Made {
+  if ('user' in credentials) return { user: credentials.user, pass: credentials.password }
+  if ('token' in credentials) return { token: credentials.token }
+  if ('nkey' in credentials) return { authenticator: checked('nkey', nkeyAuthenticator(Buffer.from(credentials.nkey.trim())), 'it is the seed of a user and begins with SU') }
+  if ('creds' in credentials) return { authenticator: checked('creds', credsAuthenticator(Buffer.from(credentials.creds)), theirForm) }
+  return { authenticator: fromFile(credentials.credsFile) }
+}
+
+const theirForm = 'it is the text of a .creds file: a JWT and a seed, each between its lines of dashes'
+
+/** CD1 */
+function checked(option: string, authenticator: Authenticator, form: string): Authenticator {
+  try {
+    authenticator('a nonce')
+    return authenticator
+  } catch (thrown) {
+    throw new SkeinError('BAD_OPTION', `nats({ credentials: { ${option} } }) cannot be read (${toFailure(thrown, 'BAD_OPTION').message}); ${form}`, { cause: thrown })
+  }
+}
+
+/** CD2 */
+function fromFile(path: string): Authenticator {
+  let good: Authenticator | undefined
+  const read = (): Authenticator => checked(`credsFile: ${JSON.stringify(path)}`, credsAuthenticator(readFileSync(path)), theirForm)
+  const renew = (): Authenticator => {
+    try {
+      return read()
+    } catch (thrown) {
+      if (good) return good
+      throw thrown instanceof SkeinError ? thrown : new SkeinError('BAD_OPTION', `nats({ credentials: { credsFile: ${JSON.stringify(path)} } }) cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`, { cause: thrown })
+    }
+  }
+  good = renew()
+  return (nonce) => (good = renew())(nonce)
+}
+
+/** CD1: the client reads these files only when a server asks for TLS, and then says nothing of which one it was. */
+function checkedTls(tls: Exclude<NatsOptions['tls'], true | undefined>): NonNullable<Made['tls']> {
+  for (const file of [tls.caFile, tls.certFile, tls.keyFile]) {
+    if (file === undefined) continue
+    try {
+      readFileSync(file)
+    } catch (thrown) {
+      throw new SkeinError('BAD_OPTION', `nats({ tls }) cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`, { cause: thrown })
+    }
+  }
+  return tls
+}
