@@ -19,7 +19,7 @@ async function printed(file: string): Promise<string> {
 }
 
 test('every example has a test here and fits on a screen', () => {
-  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '07-dual-ai', '08-secrets-and-variables', '10-front-desk'])
+  expect(readdirSync(examples).sort()).toEqual(['01-first-thread', '02-crash-and-resume', '03-tools-and-files', '04-approvals', '05-effects-that-survive', '06-swarm', '07-dual-ai', '08-secrets-and-variables', '09-two-hosts', '10-front-desk'])
   for (const file of readdirSync(examples, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))) {
     expect(readFileSync(join(examples, file), 'utf8').trimEnd().split('\n').length, file).toBeLessThanOrEqual(60)
   }
@@ -171,6 +171,18 @@ test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a termin
   expect(code).toBe(0)
   expect(stdout).toMatch(/swarm: 0 done, 16 in line\r\n(?: {2}◐ researcher-[1-8] .*\r\n){8}/)
   expect(stdout).toContain('swarm: 25 done, 0 in line')
+})
+
+test('09-two-hosts: one of them is killed, the other goes on, and no river is booked twice', { timeout: 120_000 }, async () => {
+  const text = await printed(join(examples, '09-two-hosts/main.ts'))
+  const [, killed = '', other = ''] = /✗ kill -9 of host (one|two)\n[^]*\nhost (?!\1)(one|two) booked/.exec(text) ?? []
+  expect([killed, other].toSorted()).toEqual(['one', 'two'])
+  expect(text.match(/^ ?\d+ \w+ by (?:one|two)$/gm)).toHaveLength(24)
+  expect(text).toMatch(/\n24 rivers are surveyed\. The last one \d+\.\d s after host (?:one|two) was killed\.\n/)
+  expect(text).toContain('\n24 rivers are in the ledger, 0 of them twice\n')
+  const booked = Number(new RegExp(`host ${killed} booked (\\d+)`).exec(text)?.[1])
+  expect(booked).toBeGreaterThan(0)
+  expect(booked).toBeLessThan(24)
 })
 
 test('10-front-desk: a prompt sorts, agents take over with the whole history', async () => {
