@@ -15,6 +15,7 @@ export type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, Pr
 export type { ToolMetadata } from './agent/effect.js'
 export type { InferPromptInput, InferPromptOutput, InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from './agent/infer.js'
 export type { ToolKind } from './agent/tool-kind.js'
+export type { ThreadWait } from './runtime/admission.js'
 export type { CreateThread, SkeinClient } from './runtime/client.js'
 export type { Limits, Skein, SkeinOptions } from './runtime/skein.js'
 export type { AppSource } from './runtime/load-app.js'

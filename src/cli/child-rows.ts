@@ -11,6 +11,8 @@ import { createCalls } from './calls.js'
 import type { HoldReason, ShownCall } from './calls.js'
 import { createFamily } from './family.js'
 import { counted, preview } from './format.js'
+import { modelWaitLine, waitAfter } from './model-waits.js'
+import type { ModelWait } from './model-waits.js'
 import type { Output } from './output.js'
 
 interface Open {
@@ -24,6 +26,7 @@ interface Row {
   readonly calls: ReturnType<typeof createCalls>
   readonly open: Map<string, Open>
   paused?: true
+  waits: ModelWait | undefined
 }
 
 /** Nothing goes on there until someone acts. */
@@ -51,12 +54,13 @@ export function createChildRows(paint: Output['paint'], top: string) {
 
   function follow(event: SkeinEvent): void {
     const { thread, path, type } = event
-    if (type === 'turn.started') rows.set(thread, { depth: path.length - path.indexOf(top) - 2, parent: path.at(-2) ?? '', calls: createCalls(), open: new Map() })
+    if (type === 'turn.started') rows.set(thread, { depth: path.length - path.indexOf(top) - 2, parent: path.at(-2) ?? '', calls: createCalls(), open: new Map(), waits: undefined })
     if (type === 'turn.ended' || type === 'thread.ended' || type === 'thread.terminated') rows.delete(thread)
     const row = rows.get(thread)
     if (!row) return
     if (type === 'thread.paused') row.paused = true
     if (type === 'thread.resumed') delete row.paused
+    row.waits = waitAfter(event, row.waits)
     for (const news of row.calls.take(event)) {
       if (news.state === 'held') row.open.set(news.call.id, { call: news.call, held: news.why })
       else if (news.state === 'answered' || news.state === 'denied') row.open.delete(news.call.id)
@@ -64,7 +68,7 @@ export function createChildRows(paint: Output['paint'], top: string) {
     }
   }
 
-  function lineOf(thread: string, { depth, open, paused }: Row, turning: string): string {
+  function lineOf(thread: string, { depth, open, paused, waits }: Row, turning: string): string {
     const name = `${'  '.repeat(depth)}${family.label(thread)}`
     const all = [...open.values()]
     const asks = all.find(({ held }) => held !== undefined)
@@ -73,7 +77,7 @@ export function createChildRows(paint: Output['paint'], top: string) {
     const own = all.findLast(({ call }) => !call.child)
     if (own) return `${paint('cyan', turning)} ${name} ${own.call.tool} ${paint('dim', preview(own.call.args, 200))}`
     const working = family.working(thread).length
-    return `${paint('cyan', turning)} ${name} ${paint('dim', working > 0 && all.length > 0 ? `waits for ${counted(working, 'child', 'children')}` : 'thinking')}`
+    return `${paint('cyan', turning)} ${name} ${paint('dim', working > 0 && all.length > 0 ? `waits for ${counted(working, 'child', 'children')}` : waits ? `waits for ${modelWaitLine(waits)}` : 'thinking')}`
   }
 
   /** A child, then those below it. */

@@ -14,6 +14,8 @@ import type { CallNews, HoldReason, ShownCall } from './calls.js'
 import { createChildRows } from './child-rows.js'
 import { exitCode } from './exit.js'
 import { counted, harmless, oneLine, preview } from './format.js'
+import { modelWaitLine, waitAfter } from './model-waits.js'
+import type { ModelWait } from './model-waits.js'
 import type { Output } from './output.js'
 import { speakerOf } from './speaker.js'
 import { exitOfTally, tallyLine } from './tally.js'
@@ -59,6 +61,7 @@ export function createLiveView(out: Output, thread: string): View {
   const children = createChildRows(paint, thread)
   const rows = new Map<string, Row>()
   let thinking = false
+  let waits: ModelWait | undefined
   let frame = 0
 
   function bottom(): readonly string[] {
@@ -67,7 +70,7 @@ export function createLiveView(out: Output, thread: string): View {
     const turning = frames[frame++ % frames.length] ?? ''
     // A child that is at work has a line of its own.
     const own = [...rows.values()].filter(({ call, held, returned }) => !call.child || held || returned).map((row) => rowLine(paint, row, turning))
-    return [...own, ...(thinking && rows.size === 0 ? [paint('dim', `${turning} thinking`)] : []), ...children.lines(turning)]
+    return [...own, ...(thinking && rows.size === 0 ? [paint('dim', `${turning} ${waits ? `waits for ${modelWaitLine(waits)}` : 'thinking'}`)] : []), ...children.lines(turning)]
   }
 
   function called(news: CallNews): void {
@@ -99,7 +102,7 @@ export function createLiveView(out: Output, thread: string): View {
       children.take(event)
       // What children say is for their parents.
       if (event.thread !== thread) return 'seq' in event ? out.show(bottom()) : undefined
-      thinking = thinks(event, thinking)
+      ;[thinking, waits] = [thinks(event, thinking), waitAfter(event, waits)]
       // Taken away before words come: they go on where the last ones ended.
       if (!thinking && rows.size === 0) out.show([])
       words.aside(asideOf(paint, event))

@@ -5,6 +5,8 @@ import type { HeadFilter, SkeinClient, StoredHead } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { dateTime, table } from './format.js'
+import { modelWaitLine, modelWaitsOf } from './model-waits.js'
+import type { ModelWait } from './model-waits.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { withClient } from './store.js'
@@ -41,12 +43,14 @@ async function ps({ out }: Around, client: SkeinClient, options: Options): Promi
   const found = await newest(client, { ...(status && { status }), ...(agent && { agent }), ...(tag && { tag }) }, options)
   const threads = found.slice(-limit)
   const hosted = await client.hosted()
+  const waits = hosted ? await modelWaitsOf(client, threads) : new Map<string, ModelWait>()
   if (out.mode === 'json') {
-    out.json({ threads, hosted, more: found.length > threads.length })
+    const told = threads.map((head) => ({ ...head, ...(waits.has(head.thread) && { waits: waits.get(head.thread) }) }))
+    out.json({ threads: told, hosted, more: found.length > threads.length })
     return exitCode.ok
   }
   if (threads.length === 0) out.note('no threads')
-  else out.print(table([['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS'], ...threads.map(row)]))
+  else out.print(listing(threads, waits))
   if (found.length > threads.length) out.note(`older threads are not shown; see --limit`)
   if (!hosted && threads.some(({ rest }) => !rest)) out.note('no host serves this store now; unfinished turns go on when one opens it')
   return exitCode.ok
@@ -63,6 +67,14 @@ async function newest(client: SkeinClient, filter: HeadFilter, { all, status, li
     cursor = page.next
   } while (cursor !== undefined)
   return found
+}
+
+/** What is waited for has a column only where someone waits. */
+function listing(threads: readonly StoredHead[], waits: ReadonlyMap<string, ModelWait>): string {
+  const rows = [['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS'], ...threads.map(row)]
+  if (waits.size === 0) return table(rows)
+  const waited = threads.map(({ thread }) => waits.get(thread)).map((wait) => (wait ? modelWaitLine(wait) : ''))
+  return table(rows.map((cells, index) => [...cells, index === 0 ? 'WAITS FOR' : (waited[index - 1] ?? '')]))
 }
 
 function row({ thread, status, agent, updatedAt, tags }: StoredHead): readonly string[] {

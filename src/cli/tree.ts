@@ -8,6 +8,8 @@ import type { ExitCode } from './exit.js'
 import { createFamily } from './family.js'
 import type { Family } from './family.js'
 import { counted, table } from './format.js'
+import { modelWaitLine, modelWaitsOf } from './model-waits.js'
+import type { ModelWait } from './model-waits.js'
 import { perform } from './perform.js'
 import type { Around } from './perform.js'
 import { withClient } from './store.js'
@@ -18,6 +20,7 @@ interface Tree {
   readonly family: Family
   /** Of each with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
+  readonly modelWaits: ReadonlyMap<string, ModelWait>
 }
 
 export function register(command: Command): void {
@@ -42,7 +45,8 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
   // Parents know what their children are called, and who waits in line; the rest need not be read.
   const parents = new Set(heads.flatMap(({ thread, parent, status }) => [...(parent === undefined ? [] : [parent]), ...(status === 'waiting' ? [thread] : [])]))
   for (const parent of parents) for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
-  return { heads, family, usage: await usageOf(client, heads, family) }
+  const modelWaits = (await client.hosted()) ? await modelWaitsOf(client, heads) : new Map<string, ModelWait>()
+  return { heads, family, usage: await usageOf(client, heads, family), modelWaits }
 }
 
 /** Of one that is over its parent knows all of it; the others are asked. */
@@ -55,11 +59,11 @@ async function usageOf(client: SkeinClient, heads: readonly StoredHead[], family
   return usage
 }
 
-function listing({ heads, family, usage }: Tree) {
+function listing({ heads, family, usage, modelWaits }: Tree) {
   const threads = heads.map((head) => {
     const reference = family.reference(head.thread)
     const failure = family.failure(head.thread)
-    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread), ...(failure && { failure }) }
+    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread), ...(failure && { failure }), ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }) }
   })
   const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...(name !== undefined && { name }), place: ahead + 1 })))
   return { threads, inLine }
@@ -86,8 +90,9 @@ function shortly({ inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 
   return `${inputTokens} / ${outputTokens}${costUsd > 0 ? ` · $${costUsd.toFixed(4)}` : ''}`
 }
 
-function waits({ family }: Tree, head: StoredHead): string {
+function waits({ family, modelWaits }: Tree, head: StoredHead): string {
+  const line = modelWaits.get(head.thread)
   const people = awaitedOf(head).map(({ why, tool }) => `${why}: ${tool}`)
   const working = head.status === 'waiting' ? family.working(head.thread).length : 0
-  return [...people, ...(working > 0 ? [counted(working, 'child', 'children')] : []), ...(head.says === undefined ? [] : [`says: ${head.says}`])].join(', ')
+  return [...people, ...(line ? [modelWaitLine(line)] : []), ...(working > 0 ? [counted(working, 'child', 'children')] : []), ...(head.says === undefined ? [] : [`says: ${head.says}`])].join(', ')
 }

@@ -75,6 +75,8 @@ export type DeltaEvent = DeltaPlace &
     | (ToolPlace & { readonly type: 'tool.log'; readonly text: string })
     /** What was streamed of this step is void; `text` is what stands in its place. */
     | { readonly type: 'stream.reset'; readonly text: string }
+    /** The call waits in line, because the provider has limited the model: nobody goes before `until`. Place 1 is next; 0: the wait is over. */
+    | { readonly type: 'model.waiting'; readonly model: string; readonly place: number; readonly until: number }
   )
 
 export type SkeinEvent = DurableEvent | DeltaEvent

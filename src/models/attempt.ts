@@ -12,7 +12,8 @@ export interface Attempt {
   end(): void
 }
 
-export function attemptOptions(call: ModelCallOptions): Attempt {
+/** `spoke` is called with all that it emits. */
+export function attemptOptions(call: ModelCallOptions, spoke?: () => void): Attempt {
   let live = true
   return {
     options: {
@@ -20,9 +21,11 @@ export function attemptOptions(call: ModelCallOptions): Attempt {
       get signal() {
         return call.signal
       },
-      ...(call.restarted && { restarted: call.restarted }),
+      restarted: call.restarted,
       emit(delta) {
-        if (live) call.emit(delta)
+        if (!live) return
+        spoke?.()
+        call.emit(delta)
       },
     },
     end() {

@@ -8,7 +8,7 @@
  */
 import { failure, type Failure, SkeinError, toFailure } from '../core/failure.js'
 import { attemptOptions } from './attempt.js'
-import type { Model, ModelCallOptions, ModelReply, ModelRequest } from './port.js'
+import type { Model, ModelCallOptions, ModelReply, ModelRequest, ModelWait } from './port.js'
 
 interface Refusal {
   readonly model: string
@@ -31,7 +31,7 @@ async function firstAnswer(models: readonly Model[], request: ModelRequest, call
     if (refusals.length > 0) call.restarted?.()
     const { options, end } = attemptOptions(call)
     try {
-      const reply = await model.call(request, options)
+      const reply = await model.call(request, Object.assign(options, { waiting: (wait: ModelWait) => call.waiting?.(wait) }))
       return reply.model === undefined ? { ...reply, model: model.name } : reply
     } catch (thrown) {
       end()

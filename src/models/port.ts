@@ -57,11 +57,22 @@ export interface ModelReply {
   readonly model?: string
 }
 
+/** A call waits in line because the provider has limited the model. It is asked whenever someone looks. */
+export interface ModelWait {
+  readonly model: string
+  /** 1 is next; 0: the wait is over. */
+  readonly place: number
+  /** Nobody goes before. */
+  readonly until: number
+}
+
 export interface ModelCallOptions {
   readonly signal: AbortSignal
   readonly emit: (delta: ModelDelta) => void
   /** Called before each new attempt (a retry, a fallback): what was emitted so far is void. */
-  readonly restarted?: () => void
+  readonly restarted?: (() => void) | undefined
+  /** Called when the call begins to wait in line, as it moves forward, and when the wait is over. */
+  waiting?(wait: ModelWait): void
 }
 
 export interface Model {

@@ -8,11 +8,15 @@
  *     minutes is given up at once: the turn should fail while someone still waits for it.
  * RY3 Before each new attempt `restarted` is called; deltas of an attempt that is over are dropped.
  * RY4 An abort ends a wait at once and leaves no wake-up behind.
+ * RY5 A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts), and the call
+ *     waits there with all others. Waiting is no attempt.
  */
 import type { Chance, Clock } from '../core/clock.js'
 import { isSkeinError, SkeinError } from '../core/failure.js'
 import { pause } from './abortable.js'
 import { attemptOptions } from './attempt.js'
+import { defaultMaxRetries, Gate, longestAskedWaitMs } from './gate.js'
+import type { Pass } from './gate.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from './port.js'
 
 export interface RetryInfo {
@@ -30,39 +34,58 @@ export interface RetryOptions {
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
+  /** Shared by all calls of the model. Default: one of its own. */
+  readonly gate?: Gate
   /** Told just before each wait. */
   readonly retrying?: (info: RetryInfo) => void
 }
 
-const longestAskedWaitMs = 5 * 60_000
-
 export function withRetries(model: Model, options: RetryOptions): Model {
-  return { name: model.name, call: (request, call) => attemptAll(model, options, { request, call }) }
+  const gated: Gated = { ...options, gate: options.gate ?? new Gate(model.name, options) }
+  return { name: model.name, call: (request, call) => attemptAll(model, gated, { request, call }) }
 }
+
+type Gated = RetryOptions & { readonly gate: Gate }
 
 interface Asked {
   readonly request: ModelRequest
   readonly call: ModelCallOptions
 }
 
-async function attemptAll(model: Model, options: RetryOptions, { request, call }: Asked): Promise<ModelReply> {
-  const { maxRetries = 4, clock, retrying } = options
+async function attemptAll(model: Model, options: Gated, { request, call }: Asked): Promise<ModelReply> {
+  const { gate, clock } = options
+  const ticket = gate.ticket()
   for (let attempt = 1; ; attempt++) {
-    const { options: own, end } = attemptOptions(call)
+    const pass = gate.free ? gate.begin() : await gate.enter({ thread: request.thread, ticket, signal: call.signal, waiting: (wait) => call.waiting?.(wait) })
+    if (attempt > 1) call.restarted?.()
+    const { options: own, end } = attemptOptions(call, pass && ((): void => gate.letIn(pass)))
+    let pauseMs = 0
     try {
-      return await model.call(request, own)
+      const reply = await model.call(request, own)
+      gate.letIn(pass)
+      return reply
     } catch (thrown) {
       end()
       if (call.signal.aborted) throw call.signal.reason
       if (!isSkeinError(thrown) || !thrown.retry) throw thrown
-      const askedMs = askedWait(thrown)
-      if (attempt > maxRetries || askedMs > longestAskedWaitMs) throw givenUp(thrown, attempt)
-      const waitMs = askedMs + jitter(attempt, options)
-      retrying?.({ model: model.name, thread: request.thread, attempt, waitMs, error: thrown })
-      if (waitMs > 0) await pause(waitMs, clock, call.signal)
-      call.restarted?.()
+      pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)
+    } finally {
+      gate.end(pass)
     }
+    if (pauseMs > 0) await pause(pauseMs, clock, call.signal)
   }
+}
+
+/** How long the call waits by itself; throws when it is given up. */
+function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: Pass | undefined): number {
+  const { gate, maxRetries = defaultMaxRetries, retrying } = options
+  const { attempt, error } = failed
+  const askedMs = askedWait(error)
+  const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0 // RY5
+  const waitMs = limited ? gate.limited(askedMs, pass) : jitter(attempt, options)
+  if (attempt > maxRetries || waitMs === undefined || askedMs > longestAskedWaitMs) throw givenUp(error, attempt)
+  retrying?.({ ...failed, waitMs })
+  return limited ? 0 : waitMs
 }
 
 function jitter(attempt: number, { baseMs = 500, capMs = 30_000, chance }: RetryOptions): number {

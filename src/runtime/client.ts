@@ -11,6 +11,8 @@ import type { Chance, Clock } from '../core/clock.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import { noContent } from '../files/contents.js'
+import { askWaits } from './admission.js'
+import type { ThreadWait } from './admission.js'
 import { createDeadLetters } from './dead-letters.js'
 import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
@@ -56,6 +58,8 @@ export interface SkeinClient {
   readonly deadLetters: DeadLetters
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Threads that wait in line for a model that its provider has limited, and their places; asks all hosts, which have a quarter of a second to answer. */
+  modelWaits(): Promise<readonly ThreadWait[]>
   /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
   backup(dir: string): Promise<void>
   /** Whether a host serves the store. */
@@ -117,6 +121,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     variables: createVariables(means),
     deadLetters: createDeadLetters(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
+    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, chance }),
     async backup(dir) {
       if (!backend.backup) throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
       await backend.backup(dir)

@@ -85,7 +85,7 @@ export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): 
     voice.mute()
     cancel.abort(new SkeinError('CANCELLED', reason))
   }
-  return { abort, soFar: () => [voice.soFar()] }
+  return { abort, soFar: () => voice.soFar() }
 }
 
 export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {

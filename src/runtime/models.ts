@@ -8,9 +8,16 @@ import { toModel } from '../models/chosen.js'
 import { withFallback } from '../models/fallback.js'
 import type { Model } from '../models/port.js'
 import { withRetries } from '../models/retry.js'
+import type { Admission } from './admission.js'
 import type { Brief } from './request.js'
 
-export function createModels(app: App, clock: Clock, chance: Chance): (brief: Brief) => Model | Promise<Model> {
+export interface ModelsMeans {
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly admission: Admission
+}
+
+export function createModels(app: App, { clock, chance, admission }: ModelsMeans): (brief: Brief) => Model | Promise<Model> {
   const made = new Map<string, Model | Promise<Model>>()
 
   async function make(definition: ModelDefinition): Promise<Model> {
@@ -23,7 +30,7 @@ export function createModels(app: App, clock: Clock, chance: Chance): (brief: Br
   async function persistent({ name, model: source, maxRetries }: ModelDefinition): Promise<Model> {
     const model = await toModel(source)
     const named: Model = { name, call: (request, options) => model.call(request, options) }
-    return withRetries(named, { clock, chance, ...(maxRetries !== undefined && { maxRetries }) })
+    return withRetries(named, { clock, chance, gate: admission.gate(name), ...(maxRetries !== undefined && { maxRetries }) })
   }
 
   return ({ model: definition }) => {

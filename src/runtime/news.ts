@@ -13,6 +13,10 @@ export const treeTopic = (root: string): string => `tree/${root}`
 export const answerTopic = (command: string): string => `answer/${command}`
 /** A new watcher asks here for the text that is being spoken. */
 export const catchUpTopic = 'catch-up'
+/** A provider has limited a model. */
+export const limitsTopic = 'limits'
+/** Someone asks which threads wait for a model. */
+export const waitsTopic = 'waits'
 
 /** Records of one commit, as they go to watchers. */
 export interface Committed {

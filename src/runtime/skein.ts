@@ -15,6 +15,8 @@ import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
+import { createAdmission } from './admission.js'
+import type { Admission } from './admission.js'
 import { check, createClient, once } from './client.js'
 import type { SkeinClient } from './client.js'
 import type { Means } from './effects.js'
@@ -135,9 +137,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     // What it copies to children is sealed while it decides.
     if (declaresScoped(app)) await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
+    const admission = createAdmission({ app, signals: backend.signals, clock, chance })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
+      means: createMeans(app, { clock, chance, admission, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
@@ -157,6 +160,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       },
       close: once(async () => {
         await Promise.all([janitor.close(), host.close()])
+        admission.close()
         await pool.close()
         await disconnect()
         await client.close()
@@ -212,9 +216,9 @@ function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
 
-function createMeans(app: App, { chance, ...given }: Given): Means {
+function createMeans(app: App, { chance, admission, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()
   const brief: Means['brief'] = (agent, side = 'a', disabled = []) => {
     const key = [side, agent, ...disabled].join(' ')
@@ -222,5 +226,5 @@ function createMeans(app: App, { chance, ...given }: Given): Means {
     briefs.set(key, known)
     return known
   }
-  return { ...given, app, brief, model: createModels(app, given.clock, chance) }
+  return { ...given, app, brief, model: createModels(app, { clock: given.clock, chance, admission }) }
 }

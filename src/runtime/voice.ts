@@ -8,7 +8,7 @@ import type { Cancel } from '../core/cancel.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError } from '../core/failure.js'
 import type { Redactor, TextStream } from '../core/redact.js'
-import type { ModelCallOptions, ModelDelta } from '../models/port.js'
+import type { ModelCallOptions, ModelDelta, ModelWait } from '../models/port.js'
 import type { Wanting } from './effects.js'
 
 const asItIs: TextStream = { push: (piece) => piece, end: () => '' }
@@ -33,6 +33,7 @@ export class Voice implements ModelCallOptions {
   #asked: Map<number, Line> | undefined
   #text = ''
   #reasonedLength = 0
+  #wait: ModelWait | undefined
   /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
   #muted = false
 
@@ -76,7 +77,14 @@ export class Voice implements ModelCallOptions {
     this.#asked = undefined
     this.#text = ''
     this.#reasonedLength = 0
-    this.#wanting.speak(() => this.soFar())
+    this.#wanting.speak(() => this.#reset())
+  }
+
+  /** Not a field: few calls ever wait. */
+  waiting(wait: ModelWait): void {
+    if (this.#muted) return
+    this.#wait = wait.place > 0 ? wait : undefined
+    this.#wanting.speak(() => this.#waits(wait))
   }
 
   /** The reply is there: what was held back is told. */
@@ -87,8 +95,16 @@ export class Voice implements ModelCallOptions {
     if (this.#asked) for (const [index, { tool, line }] of this.#asked) this.#ask(index, tool, line.end())
   }
 
-  soFar(): DeltaEvent {
+  soFar(): readonly DeltaEvent[] {
+    return this.#wait ? [this.#reset(), this.#waits(this.#wait)] : [this.#reset()]
+  }
+
+  #reset(): DeltaEvent {
     return { type: 'stream.reset', ...this.#place(), text: this.#text }
+  }
+
+  #waits({ model, place, until }: ModelWait): DeltaEvent {
+    return { type: 'model.waiting', ...this.#place(), model, place, until }
   }
 
   #clean(): TextStream {

@@ -101,6 +101,15 @@ describe('with a host in another process', () => {
     expect((await tail.ended).code).toBe(130)
   })
 
+  it('L5: ps and tree say that a thread waits for a model, its place, and until when', async () => {
+    const [first, second] = [await host.threads.create({ agent: 'limited', id: 'first' }), await host.threads.create({ agent: 'limited', id: 'second' })]
+    for (const thread of [first, second]) for await (const event of thread.send('go').fullStream) if (event.type === 'model.waiting') break
+    const { stdout } = await skein(['ps', '--agent', 'limited'])
+    expect(stdout).toMatch(/ WAITS FOR\nfirst .* model limited: place 1, not before [\d:]+\nsecond .* model limited: place 2, not before [\d:]+\n$/)
+    expect((await skein(['tree', 'second'])).stdout).toMatch(/thinking +model limited: place 2, not before [\d:]+ /)
+    for (const thread of [first, second]) await thread.cancel()
+  })
+
   it('C1: send is answered, and --wait shows the turn', async () => {
     await idle('sent')
     expect(objects((await skein(['send', 'sent', 'two', '--id', 'mine', '--json'])).stdout)).toEqual([{ thread: 'sent', run: 'mine', state: 'accepted' }])

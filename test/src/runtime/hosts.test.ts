@@ -1,6 +1,7 @@
 /** Several hosts on one namespace, in one process; what happens to processes is in test/crash/hosts.test.ts. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Definition } from '../../../src/agent/define.js'
+import { failure } from '../../../src/core/failure.js'
 import { nats } from '../../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../../src/backend/port.js'
 import { connectSkein } from '../../../src/runtime/client.js'
@@ -97,6 +98,24 @@ describe('sharing', () => {
     const same = await two.threads.get('x')
     expect(await same.run('m').text()).toBe('done')
     expect((await same.messages()).map(({ role, text }) => [role, text])).toEqual([['user', 'go'], ['assistant', ''], ['tool', 'second'], ['assistant', 'done']])
+  })
+
+  it('L5, B7, AY1: a model that is limited on one host is not asked by the other either', async () => {
+    const asked = { one: 0, two: 0 }
+    const limits = failure('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { retryAfterMs: 200_000 } })
+    const one = await open(tinyApp({ script: () => (asked.one++, { error: limits }) }).app)
+    await open(tinyApp({ script: () => (asked.two++, 'done') }).app)
+    let lines = 0
+    // Both have a line when two threads are first.
+    for (let n = 0; lines < 2; n++) {
+      const thread = await one.threads.create({ agent: 'helper', id: `t${n}` })
+      for await (const { type } of thread.send('go').fullStream) if (type === 'model.waiting' || type === 'turn.ended') break
+      if (asked.one > 0) lines = (await one.modelWaits()).filter(({ place }) => place === 1).length
+    }
+    const { one: sent, two } = asked
+    for (let n = 0; n < 20; n++) await (await one.threads.create({ agent: 'helper', id: `later${n}` })).send('go').accepted()
+    expect((await one.modelWaits()).length).toBeGreaterThan(20)
+    expect([sent, asked]).toEqual([1, { one: 1, two }])
   })
 
   it('R2: a client of no host follows a run that another process serves', async () => {
