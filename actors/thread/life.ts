@@ -69,9 +69,9 @@ export function over(state: ThreadState, { reason, delete: deleting, inherited }
   abandonAll(state)
   dropSchedules(state)
   state.requests = {}
-  // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7).
-  const { child, parent, owed } = state
-  if (child && parent !== undefined && !inherited && owed.length === 0 && !isOver(state)) owed.push({ thread: parent, quiet: true, message: endNotice })
+  // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last answer told it (RP5).
+  const { child, parent, owed, gone } = state
+  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !isOver(state)) owed.push({ thread: parent, quiet: true, message: endNotice })
 }
 
 /** In place of a message that somebody waits for. */

@@ -7,6 +7,7 @@
  * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard changes
  *     nothing, and one that came early waits for those before it (CM3).
  * RP4 An answer to several messages that no call waits for is read once.
+ * RP5 The last answer of a child that does not stay says that it is over: no second mail tells that.
  */
 import { collect } from '../../src/core/attachments.js'
 import type { Command } from '../../src/core/command.js'

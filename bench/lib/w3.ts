@@ -101,7 +101,7 @@ async function measureLive(contenders: readonly Contender[], children: number, {
     const heapKb: number[] = []
     for (let round = 1; round <= Math.min(rounds, liveRounds); round++) {
       console.error(`w3 live ${children} round ${round}: ${contender.name}`)
-      const job: Job = { work: 'live', ...warmUp, children, gc: true, limits: { maxParallelChildren: children } }
+      const job: Job = { work: 'live', ...warmUp, children, gc: true, limits: { maxParallelChildren: children, maxChildren: children } }
       heapKb.push((await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: held }))).heapKb)
     }
     figures.add({ w: 'w3 live', contender: contender.name, kind: contender.kind, what: String(children), unit: 'KB' }, heapKb)

@@ -17,7 +17,7 @@ import type { FrozenTree } from '../core/tree.js'
 import type { Child, ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 10
+const foldVersion = 11
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 

@@ -139,6 +139,19 @@ onEveryStore('a child that speaks for itself', (world) => {
     expect([told?.to, readMail(told?.body ?? null)]).toMatchObject(['lead', { kind: 'report', child: 't', call: 'call_2_0', over: true, outcome: { ok: false, failure: { code: 'CHILD_FAILED', message: 'it did not take this: thread t is terminated' } } }])
   })
 
+  it('RP5: a child that does not stay sends its parent one mail: its answer, which says that it is over', async () => {
+    const told: string[] = []
+    world.tap.commit = (commit, go) => {
+      told.push(...commit.sends.filter(({ to }) => to === 'lead').map(({ body }) => JSON.stringify(readMail(body as never))))
+      return go()
+    }
+    const skein = await world.open(family({ lead: ({ step, messages }) => (step === 0 ? calls(write('a')) : (results(messages)[0] ?? '')), writer: () => 'written' }))
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    expect(await thread.send('go').text()).toBe('written')
+    await thread.settled({ tree: true })
+    expect(told.map((text): unknown => JSON.parse(text))).toMatchObject([{ kind: 'report', number: 1, over: true, outcome: { ok: true, value: 'written' } }])
+  })
+
   it('S13: a child whose parent is gone is terminated when it speaks', () => {
     const mail = { number: 1, id: 'r', body: sealMail({ kind: 'report', child: 'kid', reference: 'writer-1', outcome: { ok: true, value: 1 }, number: 1 }) }
     const [told] = refusalsOf(freshThread().state, mail, failure('UNKNOWN_THREAD', 'there is no thread t'))
