@@ -5,8 +5,10 @@
  * PL1 The table moves exactly as the machine itself does (test/actors/thread/agreement.test.ts). Interpreting the
  *     machine costs 7–17 µs per step, the table 0.2, the actor around it 0.5.
  * PL2 The actor hears of the records that move it; the others would leave it where it is.
+ * PL3 The live threads of a host are children of one actor, and share its system.
  */
 import { createActor, fromTransition } from 'xstate'
+import type { ActorRefFrom } from 'xstate'
 import type { HoldReason } from '../../src/core/record.js'
 import { threadMachine } from './machine.js'
 import type { Signal } from './machine.js'
@@ -59,16 +61,31 @@ export const moveByTable: Move = (place, signal) => {
 
 const logic = fromTransition(moveByTable, ({ input }: { input: Place }) => input)
 
-/** The live actor of a thread, standing at `place`; `move` sends to it. */
-export function createThreadActor(place: Place) {
-  const actor = createActor(logic, { input: place })
-  actor.start()
-  const move: Move = (from, signal) => {
-    if (moveByTable(from, signal) === from) return from // PL2
-    actor.send(signal)
-    return actor.getSnapshot().context
+export type ThreadActor = ActorRefFrom<typeof logic>
+
+/** The parent of the live threads of one host. Only a parent may stop an actor. */
+const house = fromTransition((threads: null, event: { readonly type: 'leave'; readonly thread: ThreadActor }, { stopChild }) => {
+  if (event.type === 'leave') stopChild(event.thread)
+  return threads
+}, null)
+
+/** The live actors of a host: one system for all. A system for each thread would be half of what its actor takes (PL3). */
+export class ThreadActors {
+  readonly #house = createActor(house).start()
+
+  /** The live actor of a thread, standing at `place`. */
+  create(place: Place): ThreadActor {
+    return createActor(logic, { input: place, parent: this.#house }).start()
   }
-  return { actor, move }
+
+  stop(thread: ThreadActor): void {
+    this.#house.send({ type: 'leave', thread })
+  }
 }
 
-export type ThreadActor = ReturnType<typeof createThreadActor>
+/** The same as `moveByTable`, by the live actor. */
+export function moveActor(actor: ThreadActor, from: Place, signal: Signal): Place {
+  if (moveByTable(from, signal) === from) return from // PL2
+  actor.send(signal)
+  return actor.getSnapshot().context
+}

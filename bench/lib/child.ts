@@ -28,7 +28,7 @@ export interface Job {
   /** W3: children of one parent, also in the warm-up; and what a Skein is opened with. */
   readonly children?: number
   readonly warmChildren?: number
-  readonly limits?: { readonly maxParallelChildren: number }
+  readonly limits?: { readonly maxParallelChildren: number; readonly maxChildren: number }
   /** W6: size of the attachment. */
   readonly bytes?: number
   /** W7: threads at rest, and how many of them are spoken to. */

@@ -52,13 +52,13 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
   return {
     name,
     async call(request, options) {
-      const { signal } = options
+      const { signal, emit } = options
       signal.throwIfAborted()
       let asked: ReturnType<AiSdkModel['doStream']> | undefined
       try {
         asked = model.doStream(toCallOptions(request, model, signal))
         const { stream } = await abortable(asked, signal)
-        return await collect(stream, { ...options, model: name })
+        return await collect(stream, { signal, emit, model: name })
       } catch (thrown) {
         if (signal.aborted) {
           if (asked) cancelLate(asked)

@@ -4,32 +4,41 @@
  * AM1 Once an attempt has ended, nothing it still emits reaches the consumer: its deltas would be taken for
  *     those of the attempt that follows.
  */
-import type { ModelCallOptions } from './port.js'
+import type { ModelCallOptions, ModelDelta, ModelWait } from './port.js'
 
-export interface Attempt {
-  readonly options: ModelCallOptions
+/** A class: a literal with a getter has a hidden class of its own, and a swarm makes thousands a second. */
+export class Attempt implements ModelCallOptions {
+  readonly #call: ModelCallOptions
+  readonly #spoke: (() => void) | undefined
+  #live = true
+
+  /** `spoke` is called with all that it emits. */
+  constructor(call: ModelCallOptions, spoke?: () => void) {
+    this.#call = call
+    this.#spoke = spoke
+  }
+
+  /** Not copied: looking at a signal is what makes it. */
+  get signal(): AbortSignal {
+    return this.#call.signal
+  }
+
+  get restarted(): ModelCallOptions['restarted'] {
+    return this.#call.restarted
+  }
+
+  waiting(wait: ModelWait): void {
+    this.#call.waiting?.(wait)
+  }
+
+  readonly emit = (delta: ModelDelta): void => {
+    if (!this.#live) return
+    this.#spoke?.()
+    this.#call.emit(delta)
+  }
+
   /** The attempt failed: mute it. */
-  end(): void
-}
-
-/** `spoke` is called with all that it emits. */
-export function attemptOptions(call: ModelCallOptions, spoke?: () => void): Attempt {
-  let live = true
-  return {
-    options: {
-      // Not a spread: that would make the signal, which is made only when someone looks.
-      get signal() {
-        return call.signal
-      },
-      restarted: call.restarted,
-      emit(delta) {
-        if (!live) return
-        spoke?.()
-        call.emit(delta)
-      },
-    },
-    end() {
-      live = false
-    },
+  end(): void {
+    this.#live = false
   }
 }

@@ -7,8 +7,8 @@
  * FB3 `restarted` is called before each further model; deltas of a model that failed are dropped.
  */
 import { failure, type Failure, SkeinError, toFailure } from '../core/failure.js'
-import { attemptOptions } from './attempt.js'
-import type { Model, ModelCallOptions, ModelReply, ModelRequest, ModelWait } from './port.js'
+import { Attempt } from './attempt.js'
+import type { Model, ModelCallOptions, ModelReply, ModelRequest } from './port.js'
 
 interface Refusal {
   readonly model: string
@@ -29,12 +29,12 @@ async function firstAnswer(models: readonly Model[], request: ModelRequest, call
   const refusals: Refusal[] = []
   for (const model of models) {
     if (refusals.length > 0) call.restarted?.()
-    const { options, end } = attemptOptions(call)
+    const attempt = new Attempt(call)
     try {
-      const reply = await model.call(request, Object.assign(options, { waiting: (wait: ModelWait) => call.waiting?.(wait) }))
+      const reply = await model.call(request, attempt)
       return reply.model === undefined ? { ...reply, model: model.name } : reply
     } catch (thrown) {
-      end()
+      attempt.end()
       if (call.signal.aborted) throw call.signal.reason
       refusals.push({ model: model.name, failure: toFailure(thrown, 'MODEL_UNAVAILABLE') })
     }

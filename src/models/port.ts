@@ -66,6 +66,7 @@ export interface ModelWait {
   readonly until: number
 }
 
+/** Read its fields by name; a spread does not have them all (the signal is made when it is looked at). */
 export interface ModelCallOptions {
   readonly signal: AbortSignal
   readonly emit: (delta: ModelDelta) => void

@@ -14,7 +14,7 @@
 import type { Chance, Clock } from '../core/clock.js'
 import { isSkeinError, SkeinError } from '../core/failure.js'
 import { pause } from './abortable.js'
-import { attemptOptions } from './attempt.js'
+import { Attempt } from './attempt.js'
 import { defaultMaxRetries, Gate, longestAskedWaitMs } from './gate.js'
 import type { Pass } from './gate.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from './port.js'
@@ -58,14 +58,14 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
   for (let attempt = 1; ; attempt++) {
     const pass = gate.free ? gate.begin() : await gate.enter({ thread: request.thread, ticket, signal: call.signal, waiting: (wait) => call.waiting?.(wait) })
     if (attempt > 1) call.restarted?.()
-    const { options: own, end } = attemptOptions(call, pass && ((): void => gate.letIn(pass)))
+    const own = new Attempt(call, pass && ((): void => gate.letIn(pass)))
     let pauseMs = 0
     try {
       const reply = await model.call(request, own)
       gate.letIn(pass)
       return reply
     } catch (thrown) {
-      end()
+      own.end()
       if (call.signal.aborted) throw call.signal.reason
       if (!isSkeinError(thrown) || !thrown.retry) throw thrown
       pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)

@@ -19,29 +19,40 @@ import { maskSaid } from './mask.js'
 
 /** Things said by a call that a watcher who comes late is told. */
 const remembered = 128
+/** Never changed. */
+const nothing: DeltaEvent[] = []
 
-export interface CallVoice {
-  said(what: Said): void
+/** What a call says. One for all tries of it: what is said is numbered on. */
+export class CallVoice {
+  readonly #means: Means
+  readonly #wanting: Wanting
+  readonly #effect: CallEffect
+  /** Most calls say nothing. */
+  #last: DeltaEvent[] = nothing
+  #number = 0
+
+  constructor(means: Means, wanting: Wanting, effect: CallEffect) {
+    this.#means = means
+    this.#wanting = wanting
+    this.#effect = effect
+  }
+
+  said(told: Said): void {
+    const { state } = this.#wanting
+    const { step, index, again } = this.#effect
+    const redactor = this.#means.envs.redactor(state)
+    const what = redactor ? maskSaid(redactor, told) : told
+    const tool = state.slots.items[index]?.call.tool ?? ''
+    const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: again ? 2 : 1, index, call: callId(step, index), tool, number: this.#number++ }
+    const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
+    if (this.#last.length === 0 || this.#last.length >= 2 * remembered) this.#last = this.#last.slice(-remembered)
+    this.#last.push(event)
+    this.#wanting.speak(() => event)
+  }
+
   /** The last of what was said. */
-  soFar(): readonly DeltaEvent[]
-}
-
-/** One for all tries of a call: what is said is numbered on. */
-export function createCallVoice({ envs }: Means, { state, speak }: Wanting, { step, index, again }: CallEffect): CallVoice {
-  let last: DeltaEvent[] = []
-  let number = 0
-  return {
-    said(told) {
-      const redactor = envs.redactor(state)
-      const what = redactor ? maskSaid(redactor, told) : told
-      const tool = state.slots.items[index]?.call.tool ?? ''
-      const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: again ? 2 : 1, index, call: callId(step, index), tool, number: number++ }
-      const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
-      last.push(event)
-      if (last.length > 2 * remembered) last = last.slice(-remembered)
-      speak(() => event)
-    },
-    soFar: () => last,
+  soFar(): readonly DeltaEvent[] {
+    return this.#last
   }
 }
 
@@ -133,7 +144,7 @@ export class CallJob implements Job {
     return this.#desk
   }
 
-  get said(): Job['said'] {
-    return this.#start.voice.said
+  said(what: Said): void {
+    this.#start.voice.said(what)
   }
 }

@@ -9,13 +9,14 @@ import type { Landing } from '../../actors/thread/commands.js'
 import type { Slot } from '../../actors/thread/slots.js'
 import { createCancel } from '../core/cancel.js'
 import type { CallEffect, Outcome } from '../core/effect.js'
+import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, failure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import { callId } from '../core/message.js'
 import type { Landed, RecordedCall } from '../core/record.js'
 import type { Returned } from '../pool/port.js'
 import { archived, isLong } from './archive.js'
-import { CallJob, createCallVoice } from './call-job.js'
+import { CallJob, CallVoice } from './call-job.js'
 import { recordCall } from './calls.js'
 import type { Means, Wanting } from './effects.js'
 import { joinFiles } from './join.js'
@@ -28,17 +29,30 @@ export interface CallStart extends CallEffect {
   readonly recovered: boolean
 }
 
-export function runCall(means: Means, wanting: Wanting, effect: CallStart): Started {
-  const cancel = createCancel()
-  const slot = wanting.state.slots.items[effect.index]
-  const voice = createCallVoice(means, wanting, effect)
-  const job = slot && new CallJob({ means, wanting, effect, slot, cancel, voice })
-  if (slot && job) {
-    const { land } = wanting
+/** A class: a swarm makes thousands of calls a second. */
+export class RunningCall implements Started {
+  readonly #cancel = createCancel()
+  readonly #voice: CallVoice
+
+  constructor(means: Means, wanting: Wanting, effect: CallStart) {
+    const slot = wanting.state.slots.items[effect.index]
+    this.#voice = new CallVoice(means, wanting, effect)
+    if (!slot) return
+    const job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
     // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread starts over from its journal.
-    carryOut(means, job, { effect, slot }).then(land, wanting.storeFailed)
+    carryOut(means, job, { effect, slot }).then(
+      (landing) => wanting.land(landing),
+      (thrown: unknown) => wanting.storeFailed(thrown),
+    )
   }
-  return { abort: (reason) => cancel.abort(new SkeinError('CANCELLED', reason)), soFar: voice.soFar }
+
+  abort(reason: string): void {
+    this.#cancel.abort(new SkeinError('CANCELLED', reason))
+  }
+
+  soFar(): readonly DeltaEvent[] {
+    return this.#voice.soFar()
+  }
 }
 
 interface Asked {

@@ -15,6 +15,7 @@ import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import type { SideName } from '../core/message.js'
+import type { Redactor } from '../core/redact.js'
 import type { Model } from '../models/port.js'
 import type { Blobs } from '../backend/port.js'
 import type { Pool } from '../pool/port.js'
@@ -59,36 +60,59 @@ export interface Wanting {
   storeFailed(thrown: unknown): void
 }
 
-export function callModel(means: Means, wanting: Wanting, effect: ModelEffect): Started {
-  const cancel = createCancel()
-  const { state } = wanting
-  const redactor = means.envs.redactor(state)
-  const voice = new Voice(wanting, effect.step, { cancel, redactor })
-  const speak = async (): Promise<Landing> => {
+/** A class: a swarm asks its models thousands of times a second. */
+export class ModelCall implements Started {
+  readonly #means: Means
+  readonly #wanting: Wanting
+  readonly #step: number
+  readonly #cancel = createCancel()
+  readonly #redactor: Redactor | undefined
+  readonly #voice: Voice
+
+  constructor(means: Means, wanting: Wanting, { step }: ModelEffect) {
+    this.#means = means
+    this.#wanting = wanting
+    this.#step = step
+    this.#redactor = means.envs.redactor(wanting.state)
+    this.#voice = new Voice(wanting, step, { cancel: this.#cancel, redactor: this.#redactor })
+    this.#ask().then(
+      (landing) => wanting.land(landing),
+      (thrown: unknown) => wanting.land(this.#failed(thrown)),
+    )
+  }
+
+  async #ask(): Promise<Landing> {
+    const { state } = this.#wanting
+    const means = this.#means
+    const voice = this.#voice
     const brief = means.brief(state.agent, state.turn?.session?.side, means.envs.disabled(state))
     voice.label = brief.side.label
-    if (reachesBack(state, brief.prompt)) await wanting.hydrated()
+    if (reachesBack(state, brief.prompt)) await this.#wanting.hydrated()
     const known = means.model(brief)
     const model = known instanceof Promise ? await known : known
     const stepsBefore = state.turn ? stepsOf(state.turn) : 0
     const given = await model.call(toRequest(brief, state, means.envs), voice)
-    const reply = redactor ? maskReply(redactor, checkReply(brief.model.name, given)) : given
+    const reply = this.#redactor ? maskReply(this.#redactor, checkReply(brief.model.name, given)) : given
     voice.end()
-    return toLanding(means, brief, { step: effect.step, reply, stepsBefore, state })
+    return toLanding(means, brief, { step: this.#step, reply, stepsBefore, state })
   }
-  const failed = (thrown: unknown): Landing => {
+
+  #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')
-    return { kind: 'model_failed', step: effect.step, failure: redactor ? maskFailure(redactor, failure) : failure }
+    return { kind: 'model_failed', step: this.#step, failure: this.#redactor ? maskFailure(this.#redactor, failure) : failure }
   }
-  speak().then(wanting.land, (thrown: unknown) => wanting.land(failed(thrown)))
-  const abort = (reason: string): void => {
-    voice.mute()
-    cancel.abort(new SkeinError('CANCELLED', reason))
+
+  abort(reason: string): void {
+    this.#voice.mute()
+    this.#cancel.abort(new SkeinError('CANCELLED', reason))
   }
-  return { abort, soFar: () => voice.soFar() }
+
+  soFar(): readonly DeltaEvent[] {
+    return this.#voice.soFar()
+  }
 }
 
-export function awaitDeadline({ clock }: Means, { land }: Wanting, { at, key }: DeadlineEffect): Started {
-  const cancel = clock.wakeAt(at, () => land({ kind: 'deadline', key }))
+export function awaitDeadline({ clock }: Means, wanting: Wanting, { at, key }: DeadlineEffect): Started {
+  const cancel = clock.wakeAt(at, () => wanting.land({ kind: 'deadline', key }))
   return { abort: cancel }
 }

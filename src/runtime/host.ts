@@ -9,6 +9,7 @@
  *     has too little takes what is free. A lost lease is had again when there is one.
  * HO4 Commits of all residents that are ready together are handed over together.
  */
+import { ThreadActors } from '../../actors/thread/place.js'
 import type { Backend, Survey } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
 import { SkeinError } from '../core/failure.js'
@@ -66,6 +67,7 @@ export class Host {
       residentOptions: {
         backend,
         means,
+        actors: new ThreadActors(),
         maxParallelTools,
         snapshotEvery,
         ...(maxWallClockMs !== undefined && { maxWallClockMs }),

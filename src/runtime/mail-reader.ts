@@ -21,9 +21,9 @@ import { needsNoDefinition, tellParked } from './parking.js'
 export interface Addressee {
   readonly state: ThreadState
   /** It still takes mail. */
-  open(): boolean
+  readonly open: boolean
   /** Why it is parked, if it is. */
-  parked(): Failure | undefined
+  readonly parked: Failure | undefined
   obey(mail: StoredMail, ordered: Ordered): void
   answer(mail: StoredMail, answer: Answer): void
   /** There is nothing more to read. */
@@ -55,13 +55,13 @@ export class MailReader {
 
   arrived(): void {
     this.#more = true
-    if (!this.#reading && this.#to.open()) void this.#read()
+    if (!this.#reading && this.#to.open) void this.#read()
   }
 
   async #read(): Promise<void> {
     this.#reading = true
     try {
-      while (this.#more && this.#to.open()) {
+      while (this.#more && this.#to.open) {
         this.#more = false
         for (const mail of await this.#backend.mailbox.read(this.#to.state.id, this.#last)) {
           // In order of arrival: what is sealed is not overtaken by what comes after it.
@@ -82,7 +82,7 @@ export class MailReader {
     const known = state.accepted.get(mail.id)
     if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
     const opened = openMail(mail, this.#means.app)
-    const parked = this.#to.parked()
+    const parked = this.#to.parked
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) { // MX3
       tellParked(this.#backend, { thread: state.id, mail, why: parked })
       return void this.#early.push(mail)
@@ -98,7 +98,7 @@ export class MailReader {
     this.#aside++ // MX1
     void ordered.then((given) => {
       this.#aside--
-      if (this.#to.open()) this.#to.obey(mail, given) // MX2
+      if (this.#to.open) this.#to.obey(mail, given) // MX2
       this.#to.done()
     })
   }

@@ -17,18 +17,35 @@ export interface Started {
   soFar?(): readonly DeltaEvent[]
 }
 
+/** What an effect in flight is known by. */
+export interface Ticket {
+  readonly effect: Effect
+  /** Takes it out of flight, and says whether its outcome still counts (RC1). */
+  done(): boolean
+}
+
 export interface Starter {
-  /** Begins the effect; `done` takes it out of flight and says whether its outcome still counts. */
-  start(effect: Effect, done: () => boolean): Started
+  start(ticket: Ticket): Started
   /** Whether the effect may begin now (RC3, pause). */
   ready(effect: Effect): boolean
 }
 
-interface Flight {
+/** A class: thousands are made a second. */
+class Flight implements Ticket {
   readonly effect: Effect
-  started?: Started
+  readonly #land: (flight: Flight) => boolean
+  started: Started | undefined = undefined
   /** The call does nothing but wait for its turn. */
-  waiting?: boolean
+  waiting = false
+
+  constructor(effect: Effect, land: (flight: Flight) => boolean) {
+    this.effect = effect
+    this.#land = land
+  }
+
+  done(): boolean {
+    return this.#land(this)
+  }
 }
 
 export class Reconciler {
@@ -88,13 +105,16 @@ export class Reconciler {
   }
 
   #launch(effect: Effect): void {
-    const flight: Flight = { effect }
+    const flight = new Flight(effect, this.#land)
     this.#inFlight.set(effect.key, flight)
     this.#counts[effect.kind]++
-    flight.started = this.#starter.start(effect, () => this.#inFlight.get(effect.key) === flight && this.#land(flight))
+    flight.started = this.#starter.start(flight)
   }
 
-  #land({ effect: { key, kind }, waiting }: Flight): boolean {
+  /** RC1 */
+  readonly #land = (flight: Flight): boolean => {
+    const { effect: { key, kind }, waiting } = flight
+    if (this.#inFlight.get(key) !== flight) return false
     if (waiting) this.#waiting--
     this.#inFlight.delete(key)
     this.#counts[kind]--

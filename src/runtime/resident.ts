@@ -16,8 +16,8 @@ import { due, land, obey } from '../../actors/thread/commands.js'
 import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
-import { createThreadActor } from '../../actors/thread/place.js'
-import type { ThreadActor } from '../../actors/thread/place.js'
+import { moveActor } from '../../actors/thread/place.js'
+import type { Move, ThreadActor, ThreadActors } from '../../actors/thread/place.js'
 import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, Commit, StoredMail } from '../backend/port.js'
@@ -29,30 +29,33 @@ import type { DeltaEvent } from '../core/event.js'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
-import { runCall } from './call.js'
-import { awaitDeadline, callModel } from './effects.js'
-import type { Means, Wanting } from './effects.js'
+import { RunningCall } from './call.js'
+import { awaitDeadline, ModelCall } from './effects.js'
+import type { Means } from './effects.js'
 import { headOf } from './head.js'
 import { pack } from './journal.js'
 import { MailReader } from './mail-reader.js'
+import type { Addressee } from './mail-reader.js'
 import type { Ordered } from './orders.js'
 import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
 import { asSignal, treeTopic } from './news.js'
 import { Reconciler } from './reconcile.js'
-import type { Started } from './reconcile.js'
+import type { Started, Starter, Ticket } from './reconcile.js'
 import type { Doomed } from './removal.js'
 import { momentOf } from './moment.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
 import { freeze, Pace } from './snapshot.js'
 import { Turns } from './turns.js'
+import { Wanted } from './wanted.js'
 import { hydrate } from './wake.js'
 import type { Woken } from './wake.js'
 
 export interface ResidentOptions {
   readonly backend: Backend
   readonly means: Means
+  readonly actors: ThreadActors
   readonly epoch: number
   readonly maxParallelTools: number
   readonly maxWallClockMs?: number
@@ -68,21 +71,21 @@ export interface ResidentOptions {
   readonly rested: (resident: Resident, stopped?: Failure) => void
 }
 
-export class Resident {
+/** What its mail, its reconciler and its effects ask of it are methods, not closures: a host may have thousands of residents. */
+export class Resident implements Addressee, Starter {
   readonly id: string
   readonly state: ThreadState
-  readonly #actor: ThreadActor['actor']
+  readonly #actor: ThreadActor
   readonly #options: ResidentOptions
-  readonly #move: ThreadActor['move']
+  readonly #move: Move
   readonly #reconciler
-  readonly #wanting: Wanting
   readonly #turns
   #chain: string
   #durable: number
   /** The last record that gave an outcome to a call. */
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
-  readonly #begun = new Map<string, CallBegan>()
+  #begun: Map<string, CallBegan> | undefined
   readonly #pace: Pace
   #reconciled = -1
   readonly #outbox = new Outbox()
@@ -103,31 +106,12 @@ export class Resident {
     this.#chain = chain
     this.#durable = state.seq
     this.#pace = new Pace(woken, options.snapshotEvery)
-    const { actor, move } = createThreadActor(state.place)
+    const actor = options.actors.create(state.place)
     this.#actor = actor
-    this.#move = move
-    this.#wanting = {
-      state,
-      hydrated: () => (this.#hydrating ??= this.#hydrate().finally(() => (this.#hydrating = undefined))),
-      speak: (make) => this.#speak(make),
-      turn: () => Promise.resolve(),
-      land: () => undefined,
-      storeFailed: (thrown) => this.stop(toFailure(thrown, 'STORE_FAILED')),
-    }
-    this.#mail = new MailReader(options, {
-      state,
-      open: () => !this.#stopped && !this.#draining,
-      parked: () => this.#parked,
-      obey: (mail, ordered) => this.#obey(mail, ordered),
-      answer: (mail, answer) => this.#answer(mail, answer),
-      done: () => this.#settle(),
-      failed: (thrown) => this.stop(toFailure(thrown, 'STORE_FAILED')),
-    })
+    this.#move = (from, signal) => moveActor(actor, from, signal)
+    this.#mail = new MailReader(options, this)
     this.#turns = new Turns(state)
-    this.#reconciler = new Reconciler(
-      { start: (effect, done) => this.#start(effect, done), ready: (effect) => this.#ready(effect) },
-      options.maxParallelTools,
-    )
+    this.#reconciler = new Reconciler(this, options.maxParallelTools)
   }
 
   /** Starts whatever the state waits for, and reads the mail. */
@@ -139,11 +123,11 @@ export class Resident {
 
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
-    return (this.#draining || this.#parked !== undefined || (atRest(this.state) && !this.#overdue && this.#begun.size === 0)) && this.#reconciler.running === 0 && !this.#busy
+    return (this.#draining || this.parked !== undefined || (atRest(this.state) && !this.#overdue && !this.#begun?.size)) && this.#reconciler.running === 0 && !this.#busy
   }
 
   /** TH6 */
-  get #parked(): Failure | undefined {
+  get parked(): Failure | undefined {
     return isOver(this.state) ? undefined : this.#lacks
   }
 
@@ -158,27 +142,31 @@ export class Resident {
   }
 
   get wakeAt(): number | undefined {
-    return this.#parked ? undefined : earliestWake(this.state)
+    return this.parked ? undefined : earliestWake(this.state)
   }
 
   /** What the model and the calls have said so far, for watchers that come late. */
   sayAgain(): void {
-    for (const event of this.#reconciler.soFar()) this.#speak(() => event)
+    for (const event of this.#reconciler.soFar()) this.speak(() => event)
   }
 
   mailArrived(): void {
     this.#mail.arrived()
   }
 
-  #obey(mail: StoredMail, ordered: Ordered): void {
+  get open(): boolean {
+    return !this.#stopped && !this.#draining
+  }
+
+  obey(mail: StoredMail, ordered: Ordered): void {
     const decision = 'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
     // What is numbered is known by its number.
     const numbered = 'order' in ordered && 'number' in ordered.order && ordered.order.number !== undefined
     if ('refused' in decision) this.#outbox.send(refusalsOf(this.state, mail, decision.refused))
-    this.#answer(mail, this.#obeyed(mail.id, decision, numbered))
+    this.answer(mail, this.#obeyed(mail.id, decision, numbered))
   }
 
-  #answer(mail: StoredMail, answer: Answer): void {
+  answer(mail: StoredMail, answer: Answer): void {
     this.#outbox.answer(mail, answer)
     this.#options.dirty(this)
   }
@@ -192,7 +180,7 @@ export class Resident {
   }
 
   #moment(): Moment {
-    return momentOf(this.#options, this.state, !this.#draining && !this.#stopped)
+    return momentOf(this.#options, this.state, this.open)
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -204,7 +192,7 @@ export class Resident {
   }
 
   #recordDue(): void {
-    while (!this.#parked) {
+    while (!this.parked) {
       const fact = due(this.state, this.#moment())
       if (!fact) return
       this.#record(fact)
@@ -217,47 +205,46 @@ export class Resident {
     this.#options.means.quotas?.note(this.state, record)
     // The end of a turn answers the calls that it leaves open.
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
-    if (record.type === 'call.began') this.#begun.set(callKey(record.step, record.index), record)
-    if (record.type === 'turn.ended') this.#begun.clear()
+    if (record.type === 'call.began') (this.#begun ??= new Map()).set(callKey(record.step, record.index), record)
+    if (record.type === 'turn.ended') this.#begun = undefined
     this.#outbox.record(record, sendsOf(this.state, record))
     this.#turns.advance()
     this.#options.dirty(this)
   }
 
   #reconcile(): void {
-    if (this.#parked) return
+    if (this.parked) return
     if (this.state.wants === this.#reconciled) return this.#reconciler.startReady()
     this.#reconciled = this.state.wants
     this.#reconciler.reconcile(outstanding(this.state))
   }
 
-  #ready(effect: Effect): boolean {
+  ready(effect: Effect): boolean {
     if (effect.kind === 'deadline' || effect.kind === 'schedule') return true
-    if (this.#stopped || this.#draining || (!mayStart(this.state) && effect.kind !== 'removal')) return false
+    if (!this.open || (!mayStart(this.state) && effect.kind !== 'removal')) return false
     if (effect.kind === 'removal') return this.#durable === this.state.seq
     const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
   }
 
-  #start(effect: Effect, done: () => boolean): Started {
+  start(ticket: Ticket): Started {
     const { means } = this.#options
-    const landed = (landing: Landing): void => {
-      if (!done()) return
-      this.#apply(this.#decide(landing))
-      this.#settle()
-    }
-    const turn = (index: number): Promise<void> => this.#turn(effect.key, index)
-    const { state, hydrated, speak, storeFailed } = this.#wanting
-    // Not a spread: an object that begins with one has a shape of its own, and thousands are made.
-    const wanting: Wanting = { state, hydrated, speak, turn, land: landed, storeFailed }
-    if (effect.kind === 'call') return runCall(means, wanting, { recovered: !this.#begun.delete(effect.key), ...effect })
+    const { effect } = ticket
+    const wanting = new Wanted(this, ticket)
+    if (effect.kind === 'call') return new RunningCall(means, wanting, { recovered: !this.#begun?.delete(effect.key), ...effect })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
     if (effect.kind === 'schedule') return awaitSchedule(means, wanting, effect)
-    if (effect.kind === 'removal') return this.#options.remove({ root: this.id, durable: () => (this.#busy ? undefined : this.#durable), failed: storeFailed })
-    return callModel(means, wanting, effect)
+    if (effect.kind === 'removal') return this.#options.remove({ root: this.id, durable: () => (this.#busy ? undefined : this.#durable), failed: (thrown) => this.failed(thrown) })
+    return new ModelCall(means, wanting, effect)
   }
 
-  #turn(key: string, index: number): Promise<void> {
+  land(landing: Landing): void {
+    this.#apply(this.#decide(landing))
+    this.done()
+  }
+
+  /** Resolves when the calls before this one of the step are settled. */
+  turn(key: string, index: number): Promise<void> {
     if (this.#turns.hasCome(index)) return Promise.resolve()
     return new Promise((resolve) => {
       this.#turns.wait(index, () => this.#reconciler.goOn(key, resolve))
@@ -281,10 +268,15 @@ export class Resident {
     return 'refused' in decision ? [] : decision.facts
   }
 
-  #speak(make: () => DeltaEvent): void {
+  speak(make: () => DeltaEvent): void {
     const { signals } = this.#options.backend
     const topic = treeTopic(this.state.path[0] ?? this.id)
     if (!this.#stopped && signals.heard(topic)) signals.publish(topic, asSignal({ kind: 'spoken', event: make() }))
+  }
+
+  /** Resolves when the whole transcript is in memory. */
+  hydrated(): Promise<void> {
+    return (this.#hydrating ??= this.#hydrate().finally(() => (this.#hydrating = undefined)))
   }
 
   /** What cannot be read ends the residence, not the turn: the history is still to be had from a back-up (TH5). */
@@ -292,7 +284,7 @@ export class Resident {
     try {
       await hydrate(this.#options.backend, this.state)
     } catch (thrown) {
-      this.stop(toFailure(thrown, 'STORE_FAILED'))
+      this.failed(thrown)
       throw thrown
     }
   }
@@ -310,7 +302,7 @@ export class Resident {
       this.#committed(batch, result.position, commit)
     } catch (thrown) {
       this.#committing = false
-      this.stop(toFailure(thrown, 'STORE_FAILED'))
+      this.failed(thrown)
     }
   }
 
@@ -340,10 +332,10 @@ export class Resident {
     if (this.#pace.due) this.#snapshot()
     if (this.#outbox.full) this.#options.dirty(this)
     this.#reconciler.startReady()
-    this.#settle()
+    this.done()
   }
 
-  #settle(): void {
+  done(): void {
     if (!this.#stopped && this.resting) this.#options.rested(this)
   }
 
@@ -360,11 +352,16 @@ export class Resident {
   /** Starts nothing more, ends model calls (they can be asked again), lets running calls land. */
   drain(): void {
     this.#draining = true
-    for (const { step, index } of this.#begun.values()) this.#record({ type: 'call.unbegun', step, index })
-    this.#begun.clear()
+    for (const { step, index } of this.#begun?.values() ?? []) this.#record({ type: 'call.unbegun', step, index })
+    this.#begun = undefined
     this.#reconciler.abortAll('the host is closing', 'model')
     this.#reconciler.abortWaiting('the host is closing')
-    this.#settle()
+    this.done()
+  }
+
+  /** The store could not do what was asked of it (TH5). */
+  failed(thrown: unknown): void {
+    this.stop(toFailure(thrown, 'STORE_FAILED'))
   }
 
   /** Ends the residence: effects are aborted, what was not committed is forgotten. */
@@ -372,7 +369,7 @@ export class Resident {
     if (this.#stopped) return
     this.#stopped = true
     this.#reconciler.abortAll('the thread left this host')
-    this.#actor.stop()
+    this.#options.actors.stop(this.#actor)
     if (why) this.#options.rested(this, why)
   }
 }

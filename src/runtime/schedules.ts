@@ -15,11 +15,11 @@ import type { CallDesk } from './calls.js'
 import type { Means, Wanting } from './effects.js'
 import type { Started } from './reconcile.js'
 
-export function awaitSchedule(means: Means, { state, land }: Wanting, { scheduled }: ScheduleEffect): Started {
+export function awaitSchedule(means: Means, wanting: Wanting, { scheduled }: ScheduleEffect): Started {
   const { id, tool, args, at } = scheduled
   const queue = async (): Promise<void> => {
-    const call = await recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
-    land({ kind: 'scheduled', id, call })
+    const call = await recordCall(means, { threadId: wanting.state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
+    wanting.land({ kind: 'scheduled', id, call })
   }
   return { abort: means.clock.wakeAt(at, () => void queue()) }
 }

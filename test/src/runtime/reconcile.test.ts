@@ -13,9 +13,10 @@ function stage(maxParallelTools = 2) {
   const shut = new Set<string>()
   const reconciler = new Reconciler(
     {
-      start({ key }, finished) {
+      start(ticket) {
+        const { key } = ticket.effect
         log.push(`start ${key}`)
-        done.set(key, finished)
+        done.set(key, () => ticket.done())
         return { abort: (reason) => void log.push(`abort ${key}: ${reason}`) }
       },
       ready: ({ key }) => !shut.has(key),

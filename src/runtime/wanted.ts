@@ -1,0 +1,49 @@
+/** An effect in flight, as its thread wants it: what comes of it counts while it is the one in flight (RC1). */
+import type { Landing } from '../../actors/thread/commands.js'
+import type { ThreadState } from '../../actors/thread/state.js'
+import type { DeltaEvent } from '../core/event.js'
+import type { Wanting } from './effects.js'
+import type { Ticket } from './reconcile.js'
+
+/** The thread. */
+interface Wanter {
+  readonly state: ThreadState
+  hydrated(): Promise<void>
+  speak(make: () => DeltaEvent): void
+  turn(key: string, index: number): Promise<void>
+  land(landing: Landing): void
+  failed(thrown: unknown): void
+}
+
+/** A class: thousands are made a second. */
+export class Wanted implements Wanting {
+  readonly state: ThreadState
+  readonly #wanter: Wanter
+  readonly #ticket: Ticket
+
+  constructor(wanter: Wanter, ticket: Ticket) {
+    this.state = wanter.state
+    this.#wanter = wanter
+    this.#ticket = ticket
+  }
+
+  hydrated(): Promise<void> {
+    return this.#wanter.hydrated()
+  }
+
+  speak(make: () => DeltaEvent): void {
+    this.#wanter.speak(make)
+  }
+
+  turn(index: number): Promise<void> {
+    return this.#wanter.turn(this.#ticket.effect.key, index)
+  }
+
+  land(landing: Landing): void {
+    if (this.#ticket.done()) this.#wanter.land(landing)
+  }
+
+  storeFailed(thrown: unknown): void {
+    this.#wanter.failed(thrown)
+  }
+}
