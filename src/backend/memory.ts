@@ -10,6 +10,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../core/clock.js'
 import { broken } from '../core/failure.js'
+import { say, stranger } from './host-info.js'
+import type { HostInfo, Self } from './host-info.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
 import { oneLease } from './one-lease.js'
 import { MemoryStore } from './memory-store.js'
@@ -31,7 +33,8 @@ interface Shared {
   readonly watchers: Set<(thread: string) => void>
   /** For secrets: as lasting as the data. */
   readonly key: { readonly text: string }
-  hosts: number
+  /** Those that are open, in the order in which they began. */
+  readonly hosts: Set<() => HostInfo>
   epoch: number
   holder: Lease | undefined
 }
@@ -43,11 +46,11 @@ export function memory(): BackendSource {
     blobs: new Map(),
     watchers: new Set(),
     key: { text: randomBytes(32).toString('hex') },
-    hosts: 0,
+    hosts: new Set(),
     epoch: 0,
     holder: undefined,
   }
-  return { open: async (role) => openMemory(shared, role) }
+  return { open: async (role, self = stranger) => openMemory(shared, role, self) }
 }
 
 /** ME1: the writes of one instance that wait for the end of this turn. */
@@ -117,22 +120,21 @@ class Life {
   }
 }
 
-function openMemory(shared: Shared, role: Role): Backend {
+function openMemory(shared: Shared, role: Role, self: Self): Backend {
   const { store, topics, watchers } = shared
   const turn = new Turn(watchers)
   const life = new Life(role)
   const { live, hostOnly } = life
-  const { leases, release } = leasesOf(shared, hostOnly)
-  if (role === 'host') shared.hosts += 1
+  const { leases, holds, release } = leasesOf(shared, hostOnly)
+  const info = (): HostInfo => ({ id: self.profile.name, ...say(self), partitions: holds() ? [0] : [] })
+  if (role === 'host') shared.hosts.add(info)
 
   return {
     name: 'memory',
     key: shared.key,
     role,
-    hosted: async () => {
-      live()
-      return shared.hosts > 0
-    },
+    hosted: async () => (live(), shared.hosts.size > 0),
+    hosts: async () => (live(), [...shared.hosts].map((host) => host())),
     // Not an async function: that would be a promise around a promise, for every commit.
     commit: (commit) => {
       try {
@@ -172,7 +174,7 @@ function openMemory(shared: Shared, role: Role): Backend {
     close: async () => {
       turn.flush()
       if (!life.end()) return
-      if (role === 'host') shared.hosts -= 1
+      shared.hosts.delete(info)
       release()
     },
   }
@@ -204,7 +206,7 @@ function mailOf(store: MemoryStore, turn: Turn, live: () => void): Omit<Mailbox,
   }
 }
 
-function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: Leases; release: () => void } {
+function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: Leases; holds: () => boolean; release: () => void } {
   let mine: Lease | undefined
   let lost = new AbortController()
   const release = (): void => {
@@ -214,7 +216,7 @@ function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: L
   }
   const leases: Leases = {
     ...oneLease,
-    survey: async () => ({ share: 1, free: shared.holder ? [] : [0] }),
+    survey: async () => ({ share: 1, free: shared.holder ? [] : [0], barred: 0 }),
     acquire: async (partition) => {
       hostOnly('acquire a lease')
       if (partition !== 0) throw broken('ME2', `there is no partition ${partition}; memory has one`)
@@ -234,7 +236,7 @@ function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: L
       return lease
     },
   }
-  return { leases, release }
+  return { leases, holds: () => mine !== undefined, release }
 }
 
 function treesOf({ store, blobs }: Shared, turn: Turn, hostOnly: (what: string) => void): Trees {

@@ -14,6 +14,7 @@
  */
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/record.js'
+import type { HostInfo, Self } from './host-info.js'
 import type { Trees } from './trees.js'
 
 /** Something that a thread waits for someone to decide or to give. */
@@ -210,6 +211,8 @@ export interface Survey {
   readonly share: number
   /** Partitions that nobody holds; only looked for while it holds less than its share. */
   readonly free: readonly number[]
+  /** Partitions that hosts of a newer Skein have written and nobody holds: they are not for this one. */
+  readonly barred: number
 }
 
 export interface Backend {
@@ -220,6 +223,8 @@ export interface Backend {
   readonly role: Role
   /** Whether a host that would answer mail is known to be there. */
   hosted(): Promise<boolean>
+  /** The hosts that are there, in the order in which they began. */
+  hosts(): Promise<readonly HostInfo[]>
   commit(commit: Commit): Promise<CommitResult>
   readonly journal: Journal
   readonly heads: Heads
@@ -238,5 +243,6 @@ export type Role = 'host' | 'client'
 
 /** What `memory()`, `local(dir)` and `nats(…)` give: opened by createSkein, closed with it. */
 export interface BackendSource {
-  open(role: Role): Promise<Backend>
+  /** `self`: what a host says of itself. */
+  open(role: Role, self?: Self): Promise<Backend>
 }

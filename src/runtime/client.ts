@@ -3,6 +3,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
+import type { HostInfo } from '../backend/host-info.js'
 import type { Backend, BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
 import { budgetSchema, toAmounts } from '../core/budget.js'
 import type { Budget } from '../core/budget.js'
@@ -64,6 +65,8 @@ export interface SkeinClient {
   backup(dir: string): Promise<void>
   /** Whether a host serves the store. */
   hosted(): Promise<boolean>
+  /** The hosts that serve it, in the order in which they began, and how many partitions they share. */
+  hosts(): Promise<{ readonly hosts: readonly HostInfo[]; readonly partitions: number }>
   close(): Promise<void>
 }
 
@@ -127,6 +130,7 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
       await backend.backup(dir)
     },
     hosted: () => backend.hosted(),
+    hosts: async () => ({ hosts: await backend.hosts(), partitions: backend.leases.partitions }),
     close: once(async () => {
       closed.abort()
       means.secrets.close()

@@ -10,6 +10,7 @@
  * HO4 Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../actors/thread/place.js'
+import type { HostWork } from '../backend/host-info.js'
 import type { Backend, Survey } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
 import { SkeinError } from '../core/failure.js'
@@ -20,6 +21,12 @@ import { Holding } from './holding.js'
 import type { HoldingMeans } from './holding.js'
 import { asSignal, catchUpTopic, treeTopic } from './news.js'
 import type { Resident } from './resident.js'
+
+/** What happens to a host. */
+export type HostNews =
+  /** How many of the partitions it holds now. */
+  | { readonly type: 'partitions'; readonly held: number; readonly of: number }
+  | { readonly type: 'server.lost' | 'server.back' }
 
 export interface HostOptions {
   readonly backend: Backend
@@ -32,6 +39,7 @@ export interface HostOptions {
   /** How long running calls may go on after `close` was asked for. */
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
+  readonly told: (news: HostNews) => void
   /** A tree was removed. */
   readonly removed: () => void
 }
@@ -55,6 +63,9 @@ export class Host {
   #flushing = false
   #balancing: Promise<void> | undefined
   #closing = false
+  /** What was last told of its partitions. */
+  #told = 0
+  #barred = 0
 
   private constructor(options: HostOptions) {
     const { backend, means, maxParallelTools, maxWallClockMs, turnLimits, snapshotEvery, closeGraceMs, warn } = options
@@ -92,10 +103,13 @@ export class Host {
     }
   }
 
-  get resident(): number {
-    let count = 0
-    for (const { residents } of this.#holdings.values()) count += residents.size
-    return count
+  get work(): Pick<HostWork, 'awake' | 'busy'> {
+    let [awake, busy] = [0, 0]
+    for (const holding of this.#holdings.values()) {
+      awake += holding.residents.size
+      busy += holding.busy
+    }
+    return { awake, busy }
   }
 
   async #join(): Promise<void> {
@@ -118,13 +132,24 @@ export class Host {
   }
 
   /** HO3 */
-  async #balance({ share, free }: Survey): Promise<void> {
+  async #balance({ share, free, barred }: Survey): Promise<void> {
+    if (barred !== this.#barred && barred > 0) this.#options.warn(`${barred} of ${this.#options.backend.leases.partitions} partitions were written by a newer Skein; this host leaves them alone, and their threads wait for a newer one. Update Skein here`, undefined)
+    this.#barred = barred
     const kept = [...this.#holdings.values()].filter(({ leaving }) => !leaving)
     const surplus = kept.sort((one, other) => one.busy - other.busy).slice(0, Math.max(0, kept.length - share))
-    for (const holding of surplus) void this.#leave(holding)
+    if (surplus.length > 0) void Promise.all(surplus.map((holding) => this.#leave(holding))).then(() => this.#tell())
     const wanted = free.filter((partition) => !this.#holdings.has(partition)).slice(0, Math.max(0, share - this.#holdings.size))
     await Promise.all(wanted.map((partition) => this.#take(partition)))
+    this.#tell()
     if (wanted.length > 0) await this.#wakeAwaiting(new Set(wanted))
+  }
+
+  #tell(): void {
+    const { told, backend } = this.#options
+    const held = this.#holdings.size
+    if (this.#closing || held === this.#told) return
+    this.#told = held
+    told({ type: 'partitions', held, of: backend.leases.partitions })
   }
 
   /** Threads that wait for variables: definitions and options may give them now. */
@@ -191,6 +216,8 @@ export class Host {
   #lost(holding: Holding): void {
     if (this.#holdings.get(holding.lease.partition) === holding) this.#holdings.delete(holding.lease.partition)
     holding.drop()
+    // All of them are lost at once.
+    setImmediate(() => this.#tell())
   }
 
   async #leave(holding: Holding): Promise<void> {

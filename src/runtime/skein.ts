@@ -7,6 +7,7 @@ import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
+import type { HostWork, Self } from '../backend/host-info.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { nanoUsdOf } from '../core/budget.js'
@@ -22,6 +23,8 @@ import type { SkeinClient } from './client.js'
 import type { Means } from './effects.js'
 import { Envs } from './env.js'
 import { Host } from './host.js'
+import type { HostNews } from './host.js'
+import { createLoad, profileOf } from './identity.js'
 import { Janitor } from './janitor.js'
 import type { Retention } from './janitor.js'
 import { loadApp } from './load-app.js'
@@ -56,6 +59,9 @@ export interface Limits {
 export interface SkeinOptions {
   /** A module (URL or path) that exports definitions, such a module already imported, or a list of definitions. */
   readonly app: AppSource
+  /** Of the app: hosts that share a store tell each other, and the newest version is served first. Default: those of the package that the module is in. */
+  readonly name?: string
+  readonly version?: string
   /** Default: `local('.skein')`. */
   readonly backend?: BackendSource
   readonly limits?: Limits
@@ -90,6 +96,8 @@ export interface SkeinOptions {
   readonly chance?: Chance
   /** Told of what an operator should know. Default: a process warning. */
   readonly warn?: (what: string, thrown: unknown) => void
+  /** Told of partitions that this host has got or lost, and of a server that it lost or has again. */
+  readonly told?: (news: HostNews) => void
 }
 
 export interface Skein extends SkeinClient {
@@ -115,12 +123,15 @@ const optionsSchema = z.strictObject({
   quotas: z.record(z.string().min(1).regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'), z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() })).optional(),
   clock: z.custom<Clock>().optional(),
   chance: z.custom<Chance>().optional(),
+  name: z.string().min(1).optional(),
+  version: z.string().min(1).optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
+  told: z.custom<(news: HostNews) => void>().optional(),
 })
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
-  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {}, env = {} } = options
+  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {}, env = {}, told = () => undefined } = options
   const warn = options.warn ?? ((what: string, thrown: unknown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning'))
   const { app, disconnect } = await equip(options.app)
   const opened: (() => Promise<void>)[] = [disconnect]
@@ -130,7 +141,9 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
     const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
     opened.unshift(() => pool.close())
-    const backend = await source.open('host')
+    const running: { host?: Host } = {}
+    const self = selfOf(options, { clock, warn, told, work: () => ({ awake: 0, busy: 0, ...running.host?.work }) })
+    const backend = await source.open('host', self)
     opened.push(() => backend.close())
     const secrets = new Secrets({ key: options.key, place: backend.key })
     const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
@@ -148,15 +161,17 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
       snapshotEvery: options.snapshotEvery ?? 2_000,
       closeGraceMs: options.closeGraceMs ?? 5_000,
       warn,
+      told,
       removed: () => janitor.sweep(),
     })
+    running.host = host
     janitor.begin()
     const client = createClient({ backend, clock, chance, secrets })
     return {
       ...client,
       agents: agentNames(app),
       get resident() {
-        return host.resident
+        return host.work.awake
       },
       close: once(async () => {
         await Promise.all([janitor.close(), host.close()])
@@ -169,6 +184,20 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
+  }
+}
+
+interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'told'>> {
+  work(): Pick<HostWork, 'awake' | 'busy'>
+}
+
+function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work }: Telling): Self {
+  const load = createLoad()
+  return {
+    profile: profileOf(app, { clock, ...(name !== undefined && { name }), ...(version !== undefined && { version }) }),
+    work: () => ({ ...work(), load: load() }),
+    warn: (what) => warn(what, undefined),
+    reach: (server) => told({ type: `server.${server}` }),
   }
 }
 

@@ -3,6 +3,7 @@
  * Owns no backend: `makeSource` gives a fresh store for each test and what removes it.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { Self } from '../../src/backend/host-info.js'
 import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
 import { blobs } from './backend-blobs.js'
 import { removedTrees } from './backend-trees.js'
@@ -13,6 +14,14 @@ export interface Fresh {
   readonly remove?: () => Promise<void>
 }
 
+/** What the hosts of this suite say of themselves. */
+const self: Self = {
+  profile: { name: 'pear/1', since: 5, skein: '1.2.3', records: 7, app: 'shop', appVersion: '4.0.0' },
+  work: () => ({ awake: 3, busy: 2, load: 0.25 }),
+  warn: (what) => process.emitWarning(what),
+  reach: () => undefined,
+}
+
 const bodies = (entries: readonly StoredEntry[]): string[] => entries.map((entry) => entry.body)
 
 export function backendContract(name: string, makeSource: () => Promise<Fresh>): void {
@@ -21,7 +30,7 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     let backend: Backend
     const opened: Backend[] = []
     const open = async (role: 'host' | 'client'): Promise<Backend> => {
-      const made = await fresh.source.open(role)
+      const made = await fresh.source.open(role, role === 'host' ? self : undefined)
       opened.push(made)
       return made
     }
@@ -45,6 +54,7 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     sends(context)
     ephemeral(context)
     roles(context)
+    hosts(context)
     blobs(context)
     removedTrees(context)
     lives(context)
@@ -452,9 +462,9 @@ function roles({ backend, open }: Context): void {
   it('leases: every thread belongs to one partition, and a host alone has a share of all of them', async () => {
     const { leases } = backend()
     const { partitions } = leases
-    expect(await leases.survey()).toEqual({ share: partitions, free: Array.from({ length: partitions }, (_, n) => n) })
+    expect(await leases.survey()).toEqual({ share: partitions, free: Array.from({ length: partitions }, (_, n) => n), barred: 0 })
     await acquireAll(backend())
-    expect(await leases.survey()).toEqual({ share: partitions, free: [] })
+    expect(await leases.survey()).toEqual({ share: partitions, free: [], barred: 0 })
     const threads = Array.from({ length: 20 }, (_, n) => `t/${n} ü`)
     for (const thread of threads) {
       await backend().commit(commit(thread, 0, { head: head(thread, { rest: false }), sends: [{ to: `${thread}+`, id: 'm', body: 1 }] }))
@@ -479,6 +489,19 @@ function roles({ backend, open }: Context): void {
     await expect(client.commit(commit('a', 1))).rejects.toMatchObject({ code: 'INVARIANT' })
     await expect(client.leases.acquire(0)).rejects.toMatchObject({ code: 'INVARIANT' })
     await expect(client.snapshots.put('a', new Uint8Array(1))).rejects.toMatchObject({ code: 'INVARIANT' })
+  })
+}
+
+function hosts({ backend, open }: Context): void {
+  it('says who is there, to hosts and clients: what a host says of itself, and the partitions that it holds', async () => {
+    await acquireAll(backend())
+    const { partitions } = backend().leases
+    const there = { id: expect.any(String), ...self.profile, ...self.work(), partitions: Array.from({ length: partitions }, (_, n) => n) }
+    const client = await open('client')
+    expect(await client.hosts()).toEqual([there])
+    expect(await backend().hosts()).toEqual([there])
+    await backend().close()
+    expect(await client.hosts()).toEqual([])
   })
 }
 

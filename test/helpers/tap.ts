@@ -16,7 +16,7 @@ export interface Tap {
 }
 
 export function tapped(source: BackendSource, tap: Tap): BackendSource {
-  return { open: async (role) => tapInto(await source.open(role), tap) }
+  return { open: async (...given) => tapInto(await source.open(...given), tap) }
 }
 
 function tapInto(backend: Backend, tap: Tap): Backend {

@@ -48,6 +48,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     backup: async (to) => (live(), backUp(folder, to)),
     role: 'client',
     hosted: async () => (live(), link.connect()),
+    hosts: async () => (live(), link.hosts()),
     commit: () => refuse('commit'),
     journal: reader.journal,
     heads: reader.heads,
@@ -65,7 +66,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     },
     blobs: createBlobs(folder, reader.blobs, live),
     trees: { remove: () => refuse('remove a tree'), sweep: () => refuse('sweep') },
-    leases: { ...oneLease, acquire: () => refuse('acquire a lease'), survey: async () => ({ share: 0, free: [] }) },
+    leases: { ...oneLease, acquire: () => refuse('acquire a lease'), survey: async () => ({ share: 0, free: [], barred: 0 }) },
     close: async () => {
       if (!open) return
       open = false

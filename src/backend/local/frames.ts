@@ -25,6 +25,7 @@ const toOwner = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('subscribe'), topic: z.string() }),
   z.object({ kind: z.literal('unsubscribe'), topic: z.string() }),
   z.object({ kind: z.literal('publish'), topic: z.string(), value: jsonText }),
+  z.object({ kind: z.literal('ask_hosts'), call: z.number().int() }),
 ])
 
 /** Why an owner refuses mail: it is closing or its disk is full, its file is damaged, or a bug. */
@@ -34,6 +35,7 @@ const toClient = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('stored'), call: z.number().int() }),
   z.object({ kind: z.literal('refused'), call: z.number().int(), code: refusalCode, message: z.string(), retry: z.boolean() }),
   z.object({ kind: z.literal('subscribed'), topic: z.string() }),
+  z.object({ kind: z.literal('hosts'), call: z.number().int(), value: jsonText }),
   z.object({ kind: z.literal('signal'), topic: z.string(), value: jsonText }),
 ])
 

@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
 import { checkCommit, mailText, storeClosed } from '../checks.js'
+import { say } from '../host-info.js'
+import type { HostInfo, Self } from '../host-info.js'
 import type { Backend, Lease, Leases, Signals } from '../port.js'
 import { oneLease } from '../one-lease.js'
 import { createTopics, tell } from '../topics.js'
@@ -32,7 +34,7 @@ import { Writer } from './writer.js'
 /** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
 const patience = { tries: 50, pauseMs: 20 }
 
-export async function openHost(dir: string, durability: Durability): Promise<Backend> {
+export async function openHost(dir: string, durability: Durability, self: Self): Promise<Backend> {
   const folder = await prepareFolder(dir)
   const path = await socketPath(folder)
   const ownership = await persist(patience, async () => {
@@ -46,7 +48,7 @@ export async function openHost(dir: string, durability: Durability): Promise<Bac
     database = await openForOwner(join(folder, 'skein.db'), durability)
     // What it leaves behind takes room, nothing else: no reason to refuse the folder.
     await sweepParts(folder, systemClock.now()).catch((error: unknown) => process.emitWarning(`${folder}: ${String(error)}`))
-    return await host({ folder, path, ownership, database })
+    return await host({ folder, path, ownership, database, self })
   } catch (error) {
     database?.close()
     await ownership.release()
@@ -67,9 +69,10 @@ interface Held {
   readonly path: string
   readonly ownership: Ownership
   readonly database: Database
+  readonly self: Self
 }
 
-async function host({ folder, path, ownership, database }: Held): Promise<Backend> {
+async function host({ folder, path, ownership, database, self }: Held): Promise<Backend> {
   const topics = createTopics()
   const watchers = new Set<(thread: string) => void>()
   const writes = new Writes(database)
@@ -88,9 +91,10 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     return writer.add((arrived) => writes.putMail(send, body, arrived))
   }
   const putBlob = (hash: string, bytes: Uint8Array): Promise<void> => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
-  const server = await OwnerServer.listen(path, { put, topics })
+  const { leases, holds, release } = leasesOf(writer, writes, live)
+  const hosts = (): readonly HostInfo[] => [{ id: self.profile.name, ...say(self), partitions: holds() ? [0] : [] }]
+  const server = await OwnerServer.listen(path, { put, topics, hosts })
   const reader = createReader(database, live)
-  const { leases, release } = leasesOf(writer, writes, live)
   let closing: Promise<void> | undefined
   return {
     name: 'local',
@@ -98,6 +102,7 @@ async function host({ folder, path, ownership, database }: Held): Promise<Backen
     backup: async (dir) => (live(), backUp(folder, dir)),
     role: 'host',
     hosted: async () => (live(), true),
+    hosts: async () => (live(), hosts()),
     commit: committing({ writer, writes, live }),
     journal: reader.journal,
     heads: reader.heads,
@@ -178,11 +183,11 @@ async function shutDown(parts: {
   }
 }
 
-function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: Leases; release: () => void } {
+function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: Leases; holds: () => boolean; release: () => void } {
   let held: AbortController | undefined
   const leases: Leases = {
     ...oneLease,
-    survey: async () => ({ share: 1, free: held ? [] : [0] }),
+    survey: async () => ({ share: 1, free: held ? [] : [0], barred: 0 }),
     acquire: async (partition) => {
       live()
       if (partition !== 0) throw broken('LH1', `there is no partition ${partition}; a local store has one`)
@@ -203,5 +208,5 @@ function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: L
       }
     },
   }
-  return { leases, release: () => held?.abort() }
+  return { leases, holds: () => held !== undefined, release: () => held?.abort() }
 }

@@ -13,6 +13,8 @@ import type { Socket } from 'node:net'
 import { systemClock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
+import { toHostInfos } from '../host-info.js'
+import type { HostInfo } from '../host-info.js'
 import type { Send } from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import { encodeFrame, frameDecoder, parseFromOwner } from './frames.js'
@@ -21,7 +23,7 @@ import type { FromOwner, ToOwner } from './frames.js'
 const shortestPauseMs = 50
 const longestPauseMs = 2000
 
-type Answer = { readonly ok: true } | { readonly ok: false; readonly error: SkeinError }
+type Answer = { readonly ok: true; readonly value?: Json } | { readonly ok: false; readonly error: SkeinError }
 
 export class OwnerLink {
   private socket: Socket | undefined
@@ -51,6 +53,16 @@ export class OwnerLink {
 
   /** Undefined when there is no owner, or it went away before it answered (LK1). */
   async put(send: Send, body: string): Promise<Answer | undefined> {
+    return this.call((call) => ({ kind: 'put', call, to: send.to, id: send.id, body }))
+  }
+
+  /** None when there is no owner. */
+  async hosts(): Promise<readonly HostInfo[]> {
+    const answer = await this.call((call) => ({ kind: 'ask_hosts', call }))
+    return answer?.ok && answer.value !== undefined ? toHostInfos(answer.value) : []
+  }
+
+  private async call(frame: (call: number) => ToOwner): Promise<Answer | undefined> {
     if (!(await this.connect())) return undefined
     this.calls += 1
     const call = this.calls
@@ -60,7 +72,7 @@ export class OwnerLink {
         this.holdProcess()
         resolve(answer)
       })
-      this.say({ kind: 'put', call, to: send.to, id: send.id, body })
+      this.say(frame(call))
       this.holdProcess()
     })
   }
@@ -145,6 +157,7 @@ export class OwnerLink {
   private receive(frame: FromOwner): void {
     if (frame.kind === 'signal') this.topics.publish(frame.topic, frame.value)
     else if (frame.kind === 'subscribed') [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
+    else if (frame.kind === 'hosts') this.waiting.get(frame.call)?.({ ok: true, value: frame.value })
     else if (frame.kind === 'stored') this.waiting.get(frame.call)?.({ ok: true })
     else this.waiting.get(frame.call)?.({ ok: false, error: new SkeinError(frame.code, frame.message, { retry: frame.retry }) })
   }

@@ -6,6 +6,7 @@
 import { statSync } from 'node:fs'
 import { z } from 'zod'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
+import { stranger } from '../host-info.js'
 import type { Backend, BackendSource } from '../port.js'
 import { openClient } from './client.js'
 import { openHost } from './host.js'
@@ -28,7 +29,7 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
     throw new SkeinError('BAD_OPTION', `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`)
   }
   const { durability = 'process' } = options
-  return { open: (role) => openFolder(dir, () => (role === 'host' ? openHost(dir, durability) : openClient(dir, durability))) }
+  return { open: (role, self = stranger) => openFolder(dir, () => (role === 'host' ? openHost(dir, durability, self) : openClient(dir, durability))) }
 }
 
 /** Whatever the system has against the folder is told with its name. */

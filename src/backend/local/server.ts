@@ -13,6 +13,7 @@ import type { Server, Socket } from 'node:net'
 import { systemClock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
+import type { HostInfo } from '../host-info.js'
 import type { Send } from '../port.js'
 import type { Topics } from '../topics.js'
 import { encodeFrame, frameDecoder, parseFromClient } from './frames.js'
@@ -24,6 +25,7 @@ const partingMs = 500
 interface Served {
   readonly put: (send: Send) => Promise<void>
   readonly topics: Topics
+  readonly hosts: () => readonly HostInfo[]
 }
 
 export class OwnerServer {
@@ -98,6 +100,7 @@ export class OwnerServer {
 
   private receive(socket: Socket, frame: FromClient): void {
     if (frame.kind === 'put') void this.answerPut(socket, frame)
+    else if (frame.kind === 'ask_hosts') socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value: JSON.stringify(this.served.hosts()) }))
     else if (frame.kind === 'subscribe') {
       this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
       confirm(socket, frame.topic)

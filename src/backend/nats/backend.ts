@@ -7,7 +7,9 @@
  */
 import type { NodeConnectionOptions } from '@nats-io/transport-node'
 import { clientMayNot, storeClosed } from '../checks.js'
+import type { Self } from '../host-info.js'
 import type { Backend, Role } from '../port.js'
+import { claimApp } from './app.js'
 import { NatsBlobs } from './blobs.js'
 import { Commits } from './commits.js'
 import { durabilityDoubt } from './durability.js'
@@ -20,6 +22,7 @@ import { createNames } from './names.js'
 import { Presence } from './presence.js'
 import { Reads } from './read.js'
 import { createHeads, createJournal } from './reader.js'
+import { Roster } from './roster.js'
 import { createSignals } from './signals.js'
 import { findStreams, prepareStreams } from './streams.js'
 import type { Settings, Wanted } from './streams.js'
@@ -36,35 +39,37 @@ export interface Opening {
   readonly sync: 'checked' | 'relaxed'
 }
 
-export async function openNats(opening: Opening, role: Role): Promise<Backend> {
-  const link = await Link.open(opening)
+export async function openNats(opening: Opening, role: Role, self: Self): Promise<Backend> {
+  const link = await Link.open({ ...opening, reach: (server) => self.reach(server) })
   try {
     const names = createNames(opening.namespace)
     const settings = await (role === 'host' ? prepareStreams : findStreams)(link, names, opening.wanted)
-    if (role === 'host' && opening.sync === 'checked') void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && process.emitWarning(doubt))
+    if (role === 'host' && opening.sync === 'checked') void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && self.warn(doubt))
     let open = true
     const live = (): void => {
       if (!open) throw storeClosed('nats')
     }
     const reads = new Reads(link, settings.replicas)
+    if (role === 'host') await claimApp({ link, reads, names }, self.profile)
     const blobs = new NatsBlobs({ link, reads, names, live })
     const ground = createGround({ role, link, reads, names, partitions: settings.partitions, blobs, live })
-    return await assemble(ground, settings, () => (open = false))
+    return await assemble(ground, { ...settings, self }, () => (open = false))
   } catch (thrown) {
     await link.close()
     throw thrown
   }
 }
 
-async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void): Promise<Backend> {
+async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly self: Self }, end: () => void): Promise<Backend> {
   const { link, reads, names, role, live, blobs } = ground
   let presence: Presence | undefined
   const mailbox = new NatsMailbox(ground)
-  const leases = new NatsLeases(ground, { presence: () => presence, leaseMs })
+  const roster = new Roster(ground)
+  const leases = new NatsLeases(ground, { presence: () => presence, leaseMs, self, roster })
   const commits: Commits = new Commits(ground, mailbox, { over: (partition, epoch) => leases.over(partition, epoch), finishRemoval: (root) => trees.finish(root) })
   const trees = new NatsTrees(ground, { commits, mailbox })
   leases.join({ mailbox, commits })
-  if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, died: () => leases.loseAll() })
+  if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, self, died: () => leases.loseAll() })
   let closing: Promise<void> | undefined
   let asking: ReturnType<typeof link.jsm.streams.info> | undefined
   const close = async (): Promise<void> => {
@@ -85,6 +90,7 @@ async function assemble(ground: Ground, { leaseMs }: Settings, end: () => void):
       asking ??= link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live)).finally(() => (asking = undefined))
       return (await asking).state.messages > 0
     },
+    hosts: async () => (live(), roster.list()),
     commit: async (commit) => {
       live()
       if (role === 'client') throw clientMayNot('commit')

@@ -5,11 +5,13 @@
  * NZ1 A partition is taken only when its entry names nobody, or a host that is not alive any more.
  * NZ2 The entry of a partition is never removed, so its sequence grows for ever, and so do epochs.
  * NZ3 A lease is given when the mail of its partition is followed and mail that its last owner owed is out.
- * NZ4 Each host's share is decided by the list of those alive, so that the shares of all are all partitions.
+ * NZ4 Each host's share is decided by the list of those alive, so that the shares of all are all partitions. The newest hosts
+ *     (HI1) share them; any other has none, and gives back what it held.
+ * NZ5 A partition that a host of newer records has held is for no host of older ones, ever.
  */
-import { z } from 'zod'
 import { broken } from '../../core/failure.js'
 import { clientMayNot } from '../checks.js'
+import type { Self } from '../host-info.js'
 import type { Lease, Leases, Survey } from '../port.js'
 import { tell } from '../topics.js'
 import { every } from './beat.js'
@@ -17,16 +19,24 @@ import type { Commits } from './commits.js'
 import type { Ground } from './ground.js'
 import type { NatsMailbox } from './mailbox.js'
 import { idIn, partitionOf } from './names.js'
+import { ownerOf } from './owner.js'
 import type { Presence } from './presence.js'
 import { publish } from './publish.js'
 import type { Message } from './read.js'
+import { newestOf } from './roster.js'
+import type { Roster } from './roster.js'
 
 interface Held {
   readonly epoch: number
   readonly lost: AbortController
 }
 
-const ownerSchema = z.object({ host: z.string() })
+export interface LeaseOptions {
+  readonly presence: () => Presence | undefined
+  readonly leaseMs: number
+  readonly self: Self
+  readonly roster: Roster
+}
 
 export class NatsLeases implements Leases {
   readonly partitions: number
@@ -34,17 +44,21 @@ export class NatsLeases implements Leases {
   readonly #ground: Ground
   readonly #presence: () => Presence | undefined
   readonly #lookMs: number
+  readonly #records: number
+  readonly #roster: Roster
   readonly #held = new Map<number, Held>()
   readonly #taking = new Set<number>()
   /** The first and the last epoch of each partition that was held here. */
   readonly #epochs = new Map<number, readonly [number, number]>()
   #parts: { readonly mailbox: NatsMailbox; readonly commits: Commits } | undefined
 
-  constructor(ground: Ground, { presence, leaseMs }: { readonly presence: () => Presence | undefined; readonly leaseMs: number }) {
+  constructor(ground: Ground, { presence, leaseMs, self, roster }: LeaseOptions) {
     this.#ground = ground
     this.partitions = ground.partitions
     this.#presence = presence
     this.#lookMs = leaseMs / 12
+    this.#records = self.profile.records
+    this.#roster = roster
   }
 
   /** What takes part in a hand-over. */
@@ -84,7 +98,7 @@ export class NatsLeases implements Leases {
     if (!me?.alive) return undefined
     const { id } = me
     const last = await reads.last(names.streams.meta, names.owner(partition))
-    if (last && (await this.#alive(last))) return undefined
+    if (last && (this.#isBarred(last) || (await this.#alive(last)))) return undefined
     const epoch = await this.#write(partition, id, last?.seq ?? 0)
     if (epoch === undefined || me.id !== id) return undefined
     const lost = new AbortController()
@@ -108,9 +122,14 @@ export class NatsLeases implements Leases {
     return host !== '' && host !== this.#presence()?.id && (await reads.last(names.streams.live, names.live(host))) !== undefined
   }
 
+  /** NZ5 */
+  #isBarred(owner: Message): boolean {
+    return ownerOf(owner).records > this.#records
+  }
+
   #write(partition: number, host: string, expected: number): Promise<number | undefined> {
     const { link, reads, names } = this.#ground
-    return publish(link, reads, { stream: names.streams.meta, subject: names.owner(partition), payload: JSON.stringify({ host }), expected })
+    return publish(link, reads, { stream: names.streams.meta, subject: names.owner(partition), payload: JSON.stringify({ host, records: this.#records }), expected })
   }
 
   async #release(partition: number, epoch: number): Promise<void> {
@@ -142,19 +161,22 @@ export class NatsLeases implements Leases {
   }
 
   async survey(): Promise<Survey> {
-    const { link, names, reads, live } = this.#ground
+    const { names, reads, live } = this.#ground
     live()
-    const { state } = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live, { subjects_filter: names.lives }))
-    const hosts = Object.keys(state.subjects ?? {}).map(idIn).sort()
-    const rank = hosts.indexOf(this.#presence()?.id ?? '')
-    if (rank < 0) return { share: 0, free: [] }
-    const share = Math.floor(this.partitions / hosts.length) + (rank < this.partitions % hosts.length ? 1 : 0) // NZ4
-    if (this.#held.size >= share) return { share, free: [] }
+    const alive = await this.#roster.alive()
+    const peers = newestOf(alive)
+    const rank = peers.indexOf(this.#presence()?.id ?? '')
+    if (rank < 0) return { share: 0, free: [], barred: 0 }
+    const share = Math.floor(this.partitions / peers.length) + (rank < this.partitions % peers.length ? 1 : 0) // NZ4
+    if (this.#held.size >= share) return { share, free: [], barred: 0 }
     const taken = new Set<number>(this.#held.keys())
+    let barred = 0
     await reads.scan({ stream: names.streams.meta, filter: names.owners, last: true }, (message) => {
-      if (hosts.includes(ownerOf(message).host)) taken.add(Number(idIn(message.subject)))
+      const isBarred = this.#isBarred(message)
+      if (isBarred) barred++
+      if (isBarred || alive.has(ownerOf(message).host)) taken.add(Number(idIn(message.subject)))
     })
-    return { share, free: Array.from({ length: this.partitions }, (_, partition) => partition).filter((partition) => !taken.has(partition)) }
+    return { share, free: Array.from({ length: this.partitions }, (_, partition) => partition).filter((partition) => !taken.has(partition)), barred }
   }
 
   watch(told: (survey: Survey) => void): () => void {
@@ -167,7 +189,7 @@ export class NatsLeases implements Leases {
       const survey = await this.survey().catch(() => undefined)
       looking = false
       if (stopped) return
-      if (survey && (survey.share < this.#held.size || survey.free.length > 0)) tell(() => told(survey))
+      if (survey && (survey.share < this.#held.size || survey.free.length > 0 || survey.barred > 0)) tell(() => told(survey))
       if (again) void look()
     }
     const stopLooking = every(this.#lookMs, () => void look())
@@ -178,8 +200,4 @@ export class NatsLeases implements Leases {
       subscription.unsubscribe()
     }
   }
-}
-
-function ownerOf({ data }: Message): z.infer<typeof ownerSchema> {
-  return ownerSchema.parse(JSON.parse(Buffer.from(data).toString()))
 }

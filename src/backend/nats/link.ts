@@ -21,6 +21,8 @@ export interface LinkOptions {
   readonly place: string
   /** How long something is tried again. */
   readonly patienceMs: number
+  /** Told when the connection breaks and when it is there again. */
+  readonly reach?: (server: 'lost' | 'back') => void
 }
 
 const requestMs = 5_000
@@ -37,18 +39,20 @@ export class Link {
   readonly jsm: JetStreamManager
   readonly place: string
   readonly #patienceMs: number
+  readonly #reach: (server: 'lost' | 'back') => void
   readonly #cuts = new Set<(why: Error) => void>()
   readonly #reconnected = new Set<() => void>()
   #back: (() => void)[] = []
   #connected = true
   #open = true
 
-  private constructor(nc: NatsConnection, jsm: JetStreamManager, { place, patienceMs }: LinkOptions) {
+  private constructor(nc: NatsConnection, jsm: JetStreamManager, { place, patienceMs, reach = () => undefined }: LinkOptions) {
     this.nc = nc
     this.js = jetstream(nc, { timeout: requestMs })
     this.jsm = jsm
     this.place = place
     this.#patienceMs = patienceMs
+    this.#reach = reach
     void this.#watch()
   }
 
@@ -128,10 +132,12 @@ export class Link {
   async #watch(): Promise<void> {
     for await (const { type } of this.nc.status()) {
       if (type === 'disconnect') {
+        if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
         for (const cut of this.#cuts) cut(new Cut())
       } else if (type === 'reconnect') {
         this.#connected = true
+        this.#reach('back')
         for (const back of this.#back.splice(0)) back()
         for (const told of [...this.#reconnected]) told()
       }

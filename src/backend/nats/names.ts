@@ -29,6 +29,8 @@ export interface Names {
   chunk(upload: string, index: number): string
   chunks(upload: string): string
   readonly settings: string
+  /** The app that the namespace serves. */
+  readonly app: string
   /** A list of blobs that may be named by nobody any more. */
   doomed(list: string): string
   readonly doomedLists: string
@@ -64,6 +66,7 @@ export function createNames(namespace: string): Names {
     chunk: (upload, index) => at('chunk', upload, index),
     chunks: (upload) => at('chunk', upload, '*'),
     settings: at('meta', 'settings'),
+    app: at('meta', 'app'),
     doomed: (list) => at('meta', 'doomed', list),
     doomedLists: at('meta', 'doomed', '*'),
     owner: (partition) => at('meta', 'owner', partition),

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
+import { stranger } from '../host-info.js'
 import type { BackendSource } from '../port.js'
 import type { Opening } from './backend.js'
 
@@ -59,11 +60,11 @@ export function nats(options: NatsOptions = {}): BackendSource {
   const urls = typeof servers === 'string' ? servers.split(',') : servers
   const wanted = { ...(partitions !== undefined && { partitions }), ...(leaseMs !== undefined && { leaseMs }), ...(replicas !== undefined && { replicas }) }
   return {
-    async open(role) {
+    async open(role, self = stranger) {
       const [{ openNats }, { connectionOf, withoutSecrets }] = await Promise.all([import('./backend.js'), import('./credentials.js')])
       const connection = { ...connectionOf(urls, options), name: 'skein' }
       const opening: Opening = { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
-      return openNats(opening, role)
+      return openNats(opening, role, self)
     },
   }
 }

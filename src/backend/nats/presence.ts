@@ -5,9 +5,12 @@
  * PS1 The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock that
  *     nobody sets, and ends a fifth of a lease early.
  * PS2 Whoever was taken for dead comes back under another name. What the old name owned is free.
+ * PS3 What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
  */
 import { nuid } from '@nats-io/transport-node'
 import { steadyClock } from '../../core/clock.js'
+import { say } from '../host-info.js'
+import type { Self } from '../host-info.js'
 import { after } from './beat.js'
 import type { Link } from './link.js'
 import type { Names } from './names.js'
@@ -19,6 +22,7 @@ export interface PresenceOptions {
   readonly reads: Reads
   readonly names: Names
   readonly leaseMs: number
+  readonly self: Self
   /** Everything that this host held is lost. */
   readonly died: () => void
 }
@@ -77,9 +81,9 @@ export class Presence {
   }
 
   async #write(id: string, expected: number): Promise<void> {
-    const { link, reads, names, leaseMs } = this.#options
+    const { link, reads, names, leaseMs, self } = this.#options
     const sentAt = steadyClock.now()
-    const seq = await publish(link, reads, { stream: names.streams.live, subject: names.live(id), payload: '', expected, timeoutMs: leaseMs / 3, until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until) })
+    const seq = await publish(link, reads, { stream: names.streams.live, subject: names.live(id), payload: JSON.stringify(say(self)), expected, timeoutMs: leaseMs / 3, until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until) })
     if (this.#closed) return
     if (seq === undefined) return this.#die()
     this.#id = id

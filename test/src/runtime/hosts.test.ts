@@ -2,13 +2,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Definition } from '../../../src/agent/define.js'
 import { failure } from '../../../src/core/failure.js'
+import { stranger } from '../../../src/backend/host-info.js'
 import { nats } from '../../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../../src/backend/port.js'
+import { recordVersion } from '../../../src/core/record.js'
 import { connectSkein } from '../../../src/runtime/client.js'
+import type { HostNews } from '../../../src/runtime/host.js'
 import { createSkein } from '../../../src/runtime/skein.js'
 import type { Skein, SkeinOptions } from '../../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
-import { deferred } from '../../helpers/deferred.js'
+import { deferred, until } from '../../helpers/deferred.js'
 import { startNats } from '../../helpers/nats-server.js'
 import type { NatsServer } from '../../helpers/nats-server.js'
 
@@ -129,17 +132,56 @@ describe('sharing', () => {
   })
 })
 
+describe('versions', () => {
+  it('P3, HO3: a thread whose agent only a newer app has is parked by an older host, and goes on when a newer one is there', async () => {
+    const next = (): readonly Definition[] => [...tinyApp({ script: () => 'new' }).app, ...tinyApp({ script: () => 'later', agent: 'later' }).app.filter(({ kind }) => kind !== 'model')]
+    const newer = await open(next(), { version: '2.0.0' })
+    const { id } = await newer.threads.create({ agent: 'later' })
+    await close(newer)
+    const news: HostNews[] = []
+    const older = await open(tinyApp({ script: () => 'old' }).app, { version: '1.0.0', told: (each) => news.push(each), warn: () => undefined })
+    await expect((await older.threads.get(id)).send('hello?', { id: 'kept' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'UNKNOWN_AGENT' } })
+    const other = await older.threads.create({ agent: 'helper' })
+    expect(await other.send('and you?').text()).toBe('old')
+    const again = await open(next(), { version: '2.0.0' })
+    const thread = await again.threads.get(id)
+    await until('the kept message', async () => (await thread.messages()).length > 0)
+    expect(await thread.run('kept').text()).toBe('new')
+    await until('the older one has none', () => news.length === 2)
+    await until('the newer one has all', async () => (await again.hosts()).hosts.find(({ appVersion }) => appVersion === '2.0.0')?.partitions.length === 8)
+    expect(news).toEqual([{ type: 'partitions', held: 8, of: 8 }, { type: 'partitions', held: 0, of: 8 }])
+    expect(await other.send('still there?').text()).toBe('new')
+    // The newer one is gone: the older serves again.
+    await close(again)
+    expect(await other.send('and now?').text()).toBe('old')
+  })
+})
+
+describe('records of a newer Skein', () => {
+  it('NZ5, HO3: keep a host from the partitions that hold them, and an operator is told once', async () => {
+    const newer = await source.open('host', { ...stranger, profile: { ...stranger.profile, records: recordVersion + 1 } })
+    for (const partition of [0, 1, 2]) await (await newer.leases.acquire(partition))?.release()
+    await newer.close()
+    const warnings: string[] = []
+    const skein = await open(tinyApp({ script: () => 'fine' }).app, { warn: (what) => warnings.push(what) })
+    expect((await skein.hosts()).hosts).toMatchObject([{ records: recordVersion, partitions: [3, 4, 5, 6, 7] }])
+    expect(warnings).toEqual([expect.stringMatching(/^3 of 8 partitions were written by a newer Skein.*Update Skein here/)])
+  })
+})
+
 describe('the server', () => {
   it('N3: is killed and started again under load; every message is answered once, and hosts go on', async () => {
     const ran: string[] = []
     const own = await startNats()
     source = nats({ servers: own.url, namespace: 'load', partitions: 4, leaseMs: 1_500, sync: 'relaxed' })
-    const [one] = [await open(spoken('one', ran)), await open(spoken('two', ran))]
+    const news: string[] = []
+    const [one] = [await open(spoken('one', ran), { told: ({ type }) => news.push(type) }), await open(spoken('two', ran))]
     await runAll(one, ids, 'before')
     const during = runAll(one, ids, 'during')
     await own.kill()
     await own.start()
     await during
+    expect(news.filter((type) => type.startsWith('server'))).toEqual(['server.lost', 'server.back'])
     for (const id of ids) {
       const messages = await (await one.threads.get(id)).messages()
       expect(messages.filter(({ role }) => role === 'user').map(({ text }) => text)).toEqual(['before', 'during'])

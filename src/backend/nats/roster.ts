@@ -1,0 +1,58 @@
+/**
+ * The hosts of a namespace: who is alive, and what each says of itself. Owns what it knows of others.
+ *
+ * RR1 Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
+ */
+import { compareHosts, heard } from '../host-info.js'
+import type { HostInfo, HostProfile } from '../host-info.js'
+import type { Ground } from './ground.js'
+import { idIn } from './names.js'
+import { ownerOf } from './owner.js'
+
+export class Roster {
+  readonly #ground: Ground
+  #known: ReadonlyMap<string, HostProfile> = new Map()
+
+  constructor(ground: Ground) {
+    this.#ground = ground
+  }
+
+  /** RR1; in order of their ids. */
+  async alive(): Promise<ReadonlyMap<string, HostProfile>> {
+    const { link, names, reads } = this.#ground
+    const { state } = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live, { subjects_filter: names.lives }))
+    const ids = Object.keys(state.subjects ?? {}).map(idIn).sort()
+    const profiles = await Promise.all(
+      ids.map(async (id): Promise<readonly [string, HostProfile][]> => {
+        const known = this.#known.get(id)
+        if (known) return [[id, known]]
+        const entry = await reads.last(names.streams.live, names.live(id))
+        return entry ? [[id, heard(Buffer.from(entry.data).toString())]] : [] // it has just gone
+      }),
+    )
+    this.#known = new Map(profiles.flat())
+    return this.#known
+  }
+
+  /** All that is known of them. */
+  async list(): Promise<readonly HostInfo[]> {
+    const { names, reads } = this.#ground
+    const partitions = new Map<string, number[]>()
+    await reads.scan({ stream: names.streams.meta, filter: names.owners, last: true }, (message) => {
+      const { host } = ownerOf(message)
+      partitions.set(host, [...(partitions.get(host) ?? []), Number(idIn(message.subject))])
+    })
+    const hosts: HostInfo[] = []
+    await reads.scan({ stream: names.streams.live, filter: names.lives, last: true }, ({ subject, data }) => {
+      const id = idIn(subject)
+      hosts.push({ id, ...heard(Buffer.from(data).toString()), partitions: (partitions.get(id) ?? []).sort((one, other) => one - other) })
+    })
+    return hosts.sort((one, other) => one.since - other.since || (one.id < other.id ? -1 : 1))
+  }
+}
+
+/** Those that are served first: no other is newer than they are. */
+export function newestOf(alive: ReadonlyMap<string, HostProfile>): readonly string[] {
+  const all = [...alive]
+  return all.filter(([, profile]) => all.every(([, other]) => compareHosts(profile, other) >= 0)).map(([id]) => id)
+}

@@ -1,0 +1,69 @@
+/**
+ * Who this host is, as it says it to those that share its store: machine and process, and the versions of Skein, of its records
+ * and of its app.
+ *
+ * IY1 An app that is a module or a folder has the name and the version of the package that it is in, unless others are given.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+import type { HostProfile } from '../backend/host-info.js'
+import { steadyClock } from '../core/clock.js'
+import type { Clock } from '../core/clock.js'
+import { SkeinError, toFailure } from '../core/failure.js'
+import { recordVersion } from '../core/record.js'
+import type { AppSource } from './load-app.js'
+
+interface Given {
+  readonly name?: string
+  readonly version?: string
+  readonly clock: Clock
+}
+
+const packageSchema = z.object({ name: z.string().optional(), version: z.string().optional() })
+
+export function profileOf(source: AppSource, { name, version, clock }: Given): HostProfile {
+  const { version: skein }: { version: string } = createRequire(import.meta.url)('skein/package.json')
+  const found = source instanceof URL || typeof source === 'string' ? packageOf(resolve(source instanceof URL ? fileURLToPath(source) : source)) : {}
+  const app = name ?? found.name
+  // The version of a package says nothing of an app that has another name.
+  const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)
+  return { name: `${hostname()}/${process.pid}`, since: clock.now(), skein, records: recordVersion, ...(app !== undefined && { app }), ...(appVersion !== undefined && { appVersion }) }
+}
+
+/** IY1: of the nearest folder that is one. */
+function packageOf(path: string): z.infer<typeof packageSchema> {
+  const start = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)
+  for (let folder = start; ; folder = dirname(folder)) {
+    const file = join(folder, 'package.json')
+    if (existsSync(file)) return read(file)
+    if (folder === dirname(folder)) return {}
+  }
+}
+
+function read(file: string): z.infer<typeof packageSchema> {
+  try {
+    return packageSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (thrown) {
+    throw new SkeinError('APP_NOT_LOADED', `the package.json of the app, ${file}, cannot be read: ${toFailure(thrown, 'APP_NOT_LOADED').message}`, { cause: thrown })
+  }
+}
+
+/** Shorter moments say nothing. */
+const leastMs = 500
+
+/** Gives the part of the time since it was last asked in which this thread was at work. */
+export function createLoad(): () => number {
+  let [from, at, load] = [performance.eventLoopUtilization(), steadyClock.now(), 0]
+  return () => {
+    if (steadyClock.now() - at < leastMs) return load
+    const now = performance.eventLoopUtilization()
+    load = Math.round(performance.eventLoopUtilization(now, from).utilization * 100) / 100
+    ;[from, at] = [now, steadyClock.now()]
+    return load
+  }
+}
