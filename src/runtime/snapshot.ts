@@ -20,6 +20,7 @@ import type { Child, ThreadState } from '../../actors/thread/state.js'
 const foldVersion = 11
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
+const smallBytes = 8_192
 
 const envelope = z.object({
   version: z.literal(foldVersion),
@@ -29,7 +30,8 @@ const envelope = z.object({
   files: z.custom<FrozenTree>(Array.isArray),
   children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
   // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal does.
-  state: z.string().transform((text): unknown => JSON.parse(text)).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
+  // As bytes: for a text the codec sets three times its length aside.
+  state: z.instanceof(Uint8Array).transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString())).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
 })
 
 export interface Waking {
@@ -77,7 +79,10 @@ export class Pace {
 export function freeze({ state, chain }: Waking): Uint8Array {
   const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
-  return codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: JSON.stringify(rest) })
+  const packed = codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: Buffer.from(JSON.stringify(rest)) })
+  // The codec would keep what it wrote into for the next one, and that of a parent of thousands is megabytes.
+  if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
+  return packed
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
