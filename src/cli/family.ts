@@ -36,8 +36,8 @@ export function createFamily() {
         // A call that only speaks to it does not say its name.
         for (const { child } of event.calls) if (child && (child.create || !references.has(child.thread))) references.set(child.thread, child)
       }
-      const known = event.type === 'child.restarted' ? references.get(event.reference) ?? { reference: event.reference } : undefined
-      if (event.type === 'child.restarted' && known) references.set(event.child, known)
+      // Until it says its name itself, with its first record.
+      if (event.type === 'child.restarted' && !references.has(event.child)) references.set(event.child, { reference: event.reference })
       if (event.type === 'child.reported') {
         for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
         // A quiet one is no answer: it says that the child is over.
