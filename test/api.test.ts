@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
+import { importsOf, readSources } from '../scripts/source.js'
 import { exportsOf } from './helpers/exports.js'
 
 interface Door {
@@ -52,6 +53,21 @@ describe.each(doors)('$path', ({ path, values, types }) => {
     expect(other).toEqual([])
     expect(read().trimEnd().split('\n').length).toBeLessThanOrEqual(oneScreen)
   })
+})
+
+it('DO1: importing Skein loads nothing of the runtime, the actors or an opened store', () => {
+  const sources = new Map(readSources(fileURLToPath(new URL('..', import.meta.url)), ['src', 'actors']).map((source) => [source.path, source]))
+  const loaded = new Set<string>()
+  const load = (path: string): void => {
+    const source = sources.get(path)
+    if (!source || loaded.has(path)) return
+    loaded.add(path)
+    const lines = source.text.split('\n')
+    for (const { target, typeOnly, line } of importsOf(source)) if (target !== undefined && !typeOnly && !lines[line - 1]?.includes('import(')) load(target)
+  }
+  load('src/index.ts')
+  const heavy = [...loaded].filter((path) => /^actors\/|^src\/(?:runtime|pool|backend\/\w+)\//.test(path))
+  expect(heavy.sort()).toEqual(['src/backend/local/local.ts', 'src/backend/nats/nats.ts', 'src/runtime/door.ts'])
 })
 
 describe('reading the exports of a door', () => {

@@ -8,7 +8,7 @@
  * WE3 An aborted body is waited for: the host ends the thread of one that does not end by itself.
  */
 import { workerData } from 'node:worker_threads'
-import { isDefinition } from '../src/agent/app.js'
+import { isDefinition } from '../src/agent/schema.js'
 import { systemClock } from '../src/core/clock.js'
 import { failure, toFailure } from '../src/core/failure.js'
 import type { Failure } from '../src/core/failure.js'

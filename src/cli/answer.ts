@@ -3,19 +3,19 @@ import type { Command } from 'commander'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
 import { piped } from './message.js'
-import { perform } from './perform.js'
+import type { Perform } from './perform.js'
 
 interface Options extends DecideOptions {
   readonly text?: boolean
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   decidable(command)
     .argument('<output>', 'JSON, or text where it is none; - reads stdin')
     .option('--text', 'text, also where it could be read as JSON')
     .action((id: string, given: string, { text, wait, ...said }: Options) =>
       perform(command, async (around) => {
-        const written = given === '-' ? await piped() : given
+        const written = given === '-' ? await piped(around.shell) : given
         const output = text ? written : jsonOrText(written)
         return decide(around, { id, ...(wait && { wait }), why: 'person', done: 'answered', say: (inbox) => inbox.answer(id, output, said) })
       }),

@@ -2,14 +2,14 @@
 import type { Command } from 'commander'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
-import { perform } from './perform.js'
+import type { Perform } from './perform.js'
 
 interface Options extends DecideOptions {
   readonly args?: string
   readonly comment?: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   decidable(command)
     .option('--args <json>', 'run it with these args in place of the ones it was asked for with')
     .option('--comment <text>', 'why, for the journal')

@@ -2,11 +2,10 @@
 import type { Command } from 'commander'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { typed, withClient } from './store.js'
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command.argument('<dir>', 'the new folder').action((dir: string) => perform(command, (around) => copy(around, dir)))
 }
 

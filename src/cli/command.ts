@@ -4,8 +4,7 @@ import type { SkeinClient, Thread } from '../index.js'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { kept, keptNote } from './kept.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 
 export interface AskOptions {
@@ -25,7 +24,7 @@ interface Named {
   readonly options: AskOptions
 }
 
-export function registerAsking(command: Command, asking: Asking): void {
+export function registerAsking(perform: Perform, command: Command, asking: Asking): void {
   command
     .argument('<thread>', 'id of the thread')
     .action((id: string, options: AskOptions) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, options, id }))))

@@ -5,11 +5,10 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { dateTime, failureLine, oneLine, preview, table } from './format.js'
 import { kept, tellKept } from './kept.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
     .action((filter: { readonly root?: string }) => perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))))

@@ -3,15 +3,14 @@ import type { Command } from 'commander'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { kept, keptNote } from './kept.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 
 interface Options {
   readonly terminate?: boolean
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the root of the tree')
     .option('--terminate', 'also when it is at work: ends it first')

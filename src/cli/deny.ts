@@ -2,13 +2,13 @@
 import type { Command } from 'commander'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
-import { perform } from './perform.js'
+import type { Perform } from './perform.js'
 
 interface Options extends DecideOptions {
   readonly comment?: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   decidable(command)
     .option('--comment <text>', 'why; the model reads it')
     .action((id: string, { wait, ...said }: Options) =>

@@ -13,8 +13,7 @@ import { table } from './format.js'
 import { envOf } from './given-env.js'
 import { kept, tellKept } from './kept.js'
 import { piped } from './message.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 import { watchHere } from './watch.js'
 
@@ -30,7 +29,7 @@ interface Asked extends Options {
   readonly given: readonly string[]
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread; or <thread>/<request>, as `skein inbox` lists it, for a child that waits to begin')
     .argument('[name=value...]', 'values to set; a name alone takes the value of the environment. Without any, the names are listed')
@@ -49,7 +48,7 @@ async function env(around: Around, client: SkeinClient, asked: Asked): Promise<E
   const { out } = around
   const [, parent, request] = /^(.+)\/([^/]+)$/.exec(asked.id) ?? []
   const thread = await client.threads.get(parent ?? asked.id)
-  const values = await valuesOf(asked)
+  const values = await valuesOf(around, asked)
   if (request !== undefined) return provide(around, client, { thread: thread.id, request, values })
   if (Object.keys(values).length === 0) return list(around, client, asked.id)
   // Before it is said: the turn may be over when the answer comes.
@@ -91,7 +90,7 @@ async function list({ out }: Around, client: SkeinClient, id: string): Promise<E
 }
 
 /** CE1 */
-async function valuesOf({ given, stdin, file = [], unset = [] }: Asked): Promise<Readonly<Record<string, string | null>>> {
+async function valuesOf({ shell }: Around, { given, stdin, file = [], unset = [] }: Asked): Promise<Readonly<Record<string, string | null>>> {
   const { SkeinError } = await import('../index.js')
   const files = file.map(async (entry): Promise<readonly [string, string]> => {
     const [, name, path] = /^([^=]+)=(.+)$/s.exec(entry) ?? []
@@ -103,7 +102,7 @@ async function valuesOf({ given, stdin, file = [], unset = [] }: Asked): Promise
     }
   })
   const read = await Promise.all(files)
-  const values: Readonly<Record<string, string>> = { ...(await envOf(given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped() }) }
+  const values: Readonly<Record<string, string>> = { ...(await envOf(shell, given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped(shell) }) }
   // Seldom meant: the shell had no value for it, or the pipe no output.
   const empty = Object.keys(values).find((name) => values[name] === '')
   if (empty !== undefined) throw new SkeinError('BAD_OPTION', `the value of ${empty} is empty; to take a value away use --unset ${empty}`)

@@ -6,11 +6,10 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { dateTime, oneLine, preview, table } from './format.js'
 import type { Output } from './output.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
     .option('--thread <thread>', 'only what this thread waits for')

@@ -6,6 +6,7 @@
  * OP3 A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
  */
 import { fitted } from './format.js'
+import type { Screen, Shell } from './shell.js'
 
 export type Mode = 'live' | 'plain' | 'json'
 
@@ -32,17 +33,15 @@ export interface Output {
   paint(colour: Colour, text: string): string
   /** The line, cut to the width of the terminal. */
   fit(line: string): string
-  flush(): Promise<void>
 }
 
-export function createOutput(json: boolean): Output {
-  const { stdout, stderr, env } = process
+export function createOutput({ stdout, stderr, env }: Shell, json: boolean): Output {
   const terminal = stdout.isTTY === true && env['TERM'] !== 'dumb'
   const mode: Mode = json ? 'json' : terminal ? 'live' : 'plain'
   const coloured = mode === 'live' && !env['NO_COLOR']
   const bottom = createBottom(() => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }))
-  const gone = watchReaders()
-  const write = (stream: NodeJS.WriteStream, text: string): void => {
+  const gone = watchReaders(stdout, stderr)
+  const write = (stream: NodeJS.WritableStream, text: string): void => {
     if (mode !== 'live') return void stream.write(text)
     stdout.write(bottom.clear())
     stream.write(text)
@@ -60,20 +59,17 @@ export function createOutput(json: boolean): Output {
     show: (lines) => mode === 'live' && stdout.write(bottom.replace(lines)),
     paint: (colour, text) => (coloured ? `\u001B[${colours[colour]}m${text}\u001B[0m` : text),
     fit: (text) => fitted(text, (stdout.columns || 80) - 1),
-    async flush() {
-      await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
-    },
   }
 }
 
 /** OP3. Both streams need a listener, or an EPIPE ends the process with a stack trace. */
-function watchReaders(): Promise<void> {
+function watchReaders(stdout: Screen, stderr: NodeJS.WritableStream): Promise<void> {
   const broken = (error: NodeJS.ErrnoException): void => {
     if (error.code !== 'EPIPE') throw error
   }
-  process.stderr.on('error', broken)
+  stderr.on('error', broken)
   return new Promise((resolve) => {
-    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    stdout.on('error', (error: NodeJS.ErrnoException) => {
       broken(error)
       resolve()
     })

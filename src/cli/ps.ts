@@ -7,8 +7,7 @@ import type { ExitCode } from './exit.js'
 import { dateTime, table } from './format.js'
 import { modelWaitLine, modelWaitsOf } from './model-waits.js'
 import type { ModelWait } from './model-waits.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 
 interface Options {
@@ -22,7 +21,7 @@ interface Options {
 const statuses = ['created', 'idle', 'thinking', 'acting', 'waiting', 'awaiting_approval', 'awaiting_human', 'awaiting_variables', 'paused', 'failed', 'done', 'terminated']
 const over = new Set(['done', 'terminated'])
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
     .option('--agent <name>', 'only threads of this agent')

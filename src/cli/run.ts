@@ -11,8 +11,7 @@ import { exitCode, exitOfStatus } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { counted } from './format.js'
 import { givenMessage, pipedMessage } from './message.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { typed, withClient } from './store.js'
 import { subtree } from './subtree.js'
 import { standingOf, turnsSince, watchHere } from './watch.js'
@@ -38,7 +37,7 @@ interface Opened {
   readonly agents: readonly string[]
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
@@ -54,7 +53,7 @@ function several(given: string, before: readonly string[] = []): readonly string
 }
 
 async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
-  const message = await (given === undefined ? pipedMessage() : givenMessage(given))
+  const message = await (given === undefined ? pipedMessage(around.shell) : givenMessage(around.shell, given))
   const asked: Asked = { ...options, ...(message !== undefined && { message }) }
   await check(asked)
   const before = await look(around, asked)
@@ -79,8 +78,8 @@ async function check({ message, thread }: Asked): Promise<void> {
   if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }
 
-async function open({ out, store }: Around, { app, env: given = [] }: Asked): Promise<Opened> {
-  const env = await envOf(given, '--env ')
+async function open({ out, store, shell }: Around, { app, env: given = [] }: Asked): Promise<Opened> {
+  const env = await envOf(shell, given, '--env ')
   const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {

@@ -5,8 +5,7 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { kept, tellKept } from './kept.js'
 import { givenMessage } from './message.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 import { watchHere } from './watch.js'
 
@@ -21,7 +20,7 @@ interface Asked extends Options {
   readonly message: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<message>', 'what to say; - reads stdin')
@@ -30,7 +29,7 @@ export function register(command: Command): void {
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
     .action((thread: string, given: string, options: Options) =>
       perform(command, async (around) => {
-        const message = await givenMessage(given)
+        const message = await givenMessage(around.shell, given)
         return withClient(around.store, (client) => send(around, client, { ...options, thread, message }))
       }),
     )

@@ -6,8 +6,7 @@ import type { ExitCode } from './exit.js'
 import { answersTo, awaitedLine, awaitedOf } from './awaited.js'
 import { bytes, clockTime, counted, dateTime, failureLine, harmless, oneLine, preview, spent } from './format.js'
 import type { Output } from './output.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { atLeastOne } from './ps.js'
 import { speakerOf } from './speaker.js'
 import { withClient } from './store.js'
@@ -16,7 +15,7 @@ interface Options {
   readonly limit: number
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--limit <n>', 'the last so many messages', atLeastOne, 20)

@@ -8,8 +8,7 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { clockTime, failureLine, preview } from './format.js'
 import type { Output } from './output.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { speakerOf } from './speaker.js'
 import { withClient } from './store.js'
 
@@ -18,7 +17,7 @@ interface Options {
   readonly follow: boolean
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--from <cursor>', 'go on after the event with this cursor (events with --json have one)')

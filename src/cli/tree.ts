@@ -10,8 +10,7 @@ import type { Family } from './family.js'
 import { counted, table } from './format.js'
 import { modelWaitLine, modelWaitsOf } from './model-waits.js'
 import type { ModelWait } from './model-waits.js'
-import { perform } from './perform.js'
-import type { Around } from './perform.js'
+import type { Around, Perform } from './perform.js'
 import { withClient } from './store.js'
 import { subtree } from './subtree.js'
 
@@ -23,7 +22,7 @@ interface Tree {
   readonly modelWaits: ReadonlyMap<string, ModelWait>
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command.argument('<thread>', 'id of the thread').action((id: string) => perform(command, (around) => withClient(around.store, (client) => show(around, client, id))))
 }
 

@@ -7,12 +7,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { binary, launch, place } from '../src/cli/binary.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-const tsx = join(root, 'node_modules/.bin/tsx')
 const examples = join(root, 'examples')
 
 /** A run of TypeScript that must end well; gives what it printed. */
 async function printed(file: string): Promise<string> {
-  const { code, stdout, stderr } = await launch(tsx, [file], {}).ended
+  const { code, stdout, stderr } = await launch(process.execPath, ['--import', 'tsx', file], {}).ended
   expect(stderr).toBe('')
   expect(code).toBe(0)
   return stdout
@@ -44,7 +43,7 @@ test('01-first-thread prints what the model says and what its calls came to', as
 })
 
 test('01-first-thread is an app for the command line too', async () => {
-  const { skein } = place()
+  const { spawned: skein } = place()
   const { code, stdout } = await skein(['run', join(examples, '01-first-thread/app.ts'), '--agent', 'clerk', '--thread', 'fruit', 'What are 3 kg of apples?'])
   expect(code).toBe(0)
   expect(stdout).toBe('Let me look that up.\n3 kg of apples are 7.2 euros and arrive on Thursday; there are no figs.\n')
@@ -93,7 +92,7 @@ test('04-approvals: what waits is there after a restart; one is changed, one rej
 })
 
 test('04-approvals by hand: the commands in its header', { timeout: 60_000 }, async () => {
-  const { skein } = place()
+  const { spawned: skein } = place()
   const app = join(examples, '04-approvals/app.ts')
   const said = readFileSync(join(examples, '04-approvals/main.ts'), 'utf8')
   expect((await skein(['run', app, '--agent', 'bookkeeper', '--thread', 'books', 'Pay the bills.'])).code).toBe(3)
@@ -160,7 +159,7 @@ test('06-swarm: killed in the middle, it goes on to the same report, and no rese
 
 // `script` of util-linux is what gives a process a terminal without a native module.
 test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a terminal, and skein tree shows it from outside', { timeout: 60_000 }, async () => {
-  const { folder, skein } = place()
+  const { folder, spawned: skein } = place()
   const command = `'${process.execPath}' --import tsx '${join(examples, '06-swarm/main.ts')}' '${folder}'`
   const run = launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { TERM: 'xterm' } })
   await run.says('16 in line')
@@ -217,7 +216,7 @@ test('07-dual-ai: a writer and a critic come to an end, alone and as a subagent'
 })
 
 test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async () => {
-  const { skein } = place()
+  const { spawned: skein } = place()
   const app = join(examples, '07-dual-ai/app.ts')
   const run = await skein(['run', app, '--agent', 'poets', '--thread', 't', 'A poem about the Elbe.'])
   expect(run).toMatchObject({ code: 0, stdout: `Critic: 2 lines. It wants a second half.\nWriter: I see.\n${poem}\n` })

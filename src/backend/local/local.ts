@@ -1,15 +1,15 @@
 /**
  * The embedded backend: one durable store in a folder. `skein.db` (SQLite in WAL) holds journal, heads, mail,
  * snapshots and small blobs; `blobs/` the other blobs; `owner.db` the lock of the one host; `skein.sock` is how other processes
- * speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts and client.ts are the two sides of it.
+ * speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts and client.ts are the two sides of it,
+ * each loaded when it is opened.
  */
 import { statSync } from 'node:fs'
 import { z } from 'zod'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { stranger } from '../host-info.js'
-import type { Backend, BackendSource } from '../port.js'
-import { openClient } from './client.js'
-import { openHost } from './host.js'
+import type { Self } from '../host-info.js'
+import type { Backend, BackendSource, Role } from '../port.js'
 import type { Durability } from './schema.js'
 
 export interface LocalOptions {
@@ -29,7 +29,11 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
     throw new SkeinError('BAD_OPTION', `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`)
   }
   const { durability = 'process' } = options
-  return { open: (role, self = stranger) => openFolder(dir, () => (role === 'host' ? openHost(dir, durability, self) : openClient(dir, durability))) }
+  const side = async (role: Role, self: Self): Promise<Backend> => {
+    if (role === 'client') return (await import('./client.js')).openClient(dir, durability)
+    return (await import('./host.js')).openHost(dir, durability, self)
+  }
+  return { open: (role, self = stranger) => openFolder(dir, () => side(role, self)) }
 }
 
 /** Whatever the system has against the folder is told with its name. */

@@ -5,8 +5,7 @@ import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { harmless } from '../format.js'
-import { perform } from '../perform.js'
-import type { Around } from '../perform.js'
+import type { Around, Perform } from '../perform.js'
 import { withClient } from '../store.js'
 import { inFiles, pathOf } from './entry.js'
 
@@ -15,7 +14,7 @@ interface Asked {
   readonly path: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')

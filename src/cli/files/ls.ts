@@ -5,8 +5,7 @@ import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, oneLine, table } from '../format.js'
-import { perform } from '../perform.js'
-import type { Around } from '../perform.js'
+import type { Around, Perform } from '../perform.js'
 import { withClient } from '../store.js'
 import { entriesIn, entryAt, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
@@ -21,7 +20,7 @@ interface Asked extends Options {
   readonly path: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'directory or file', '/')

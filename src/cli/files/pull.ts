@@ -15,8 +15,7 @@ import type { Files, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { bytes, counted, oneLine } from '../format.js'
-import { perform } from '../perform.js'
-import type { Around } from '../perform.js'
+import type { Around, Perform } from '../perform.js'
 import { withClient } from '../store.js'
 import { entriesIn, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
@@ -43,7 +42,7 @@ interface Skipped {
   readonly target?: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'a file, or a directory: what it holds goes into the folder', '/')

@@ -7,8 +7,8 @@ import type { Files, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { kept, tellKept } from '../kept.js'
-import { perform } from '../perform.js'
-import type { Around } from '../perform.js'
+import type { Around, Perform } from '../perform.js'
+import type { Shell } from '../shell.js'
 import { withClient } from '../store.js'
 import { inFiles, pathOf } from './entry.js'
 
@@ -18,7 +18,7 @@ interface Asked {
   readonly path?: string
 }
 
-export function register(command: Command): void {
+export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
@@ -26,9 +26,9 @@ export function register(command: Command): void {
     .action((id: string, file: string, path: string | undefined) => perform(command, (around) => withClient(around.store, (client) => push(around, client, { id, file, ...(path !== undefined && { path }) }))))
 }
 
-async function push({ out }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {
+async function push({ out, shell }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {
   const { files } = await client.threads.get(id)
-  const { mode, content } = await opened(file)
+  const { mode, content } = await opened(file, shell)
   const path = await inFiles(id, () => placeOf(files, file, given))
   const state = await inFiles(id, () => kept(files.writeStream(path, content(), mode === undefined ? {} : { mode })))
   const value = { thread: id, path, state }
@@ -43,8 +43,8 @@ interface Opened {
   content(): AsyncIterable<Uint8Array>
 }
 
-async function opened(file: string): Promise<Opened> {
-  if (file === '-') return { content: () => process.stdin }
+async function opened(file: string, { stdin }: Shell): Promise<Opened> {
+  if (file === '-') return { content: () => stdin }
   const { SkeinError } = await import('../../index.js')
   const found = await stat(file).catch((thrown: Error) => {
     throw new SkeinError('BAD_OPTION', `${file} cannot be read: ${thrown.message}`)

@@ -1,15 +1,17 @@
 /**
- * The real binary, as a process: started, fed, listened to. Owns the processes it starts and the folders of their
- * stores; waiting is always for a line or for the end, never for time. What is only preparation is done by a skein
- * in this process, because starting one costs as much as all the rest of a test.
+ * The command line: `skein` runs the program in this process with streams of its own, `start` and `spawned` the real binary, for what
+ * only a process has (signals, a terminal, pipes, an environment that tools see). Starting one costs as much as all the rest of a
+ * test. Owns the processes it starts and the folders of their stores; waiting is always for a line or for the end, never for time.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
+import { skein as program } from '../../../src/cli/program.js'
 import { createSkein, local } from '../../../src/index.js'
 import type { CreateThread, Skein } from '../../../src/index.js'
 
@@ -57,7 +59,35 @@ export function place(over: (remove: () => void) => void = onTestFinished) {
     for (const { say = 'one', ...thread } of threads) await (await here.threads.create(thread)).send(say).result()
     await here.close()
   }
-  return { folder, store, env, start, host, seed, skein: (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended }
+  const spawned = (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended
+  const skein = (args: readonly string[], settings: Settings = {}): Promise<Ended> => runHere(args, { ...settings, env: { ...env, ...settings.env } })
+  return { folder, store, env, start, host, seed, spawned, skein }
+}
+
+/** Nobody sends it signals, and without input its stdin is /dev/null. */
+async function runHere(args: readonly string[], { input, env = {} }: Settings): Promise<Ended> {
+  const [stdout, stderr] = [collected(), collected()]
+  const code = await program(args, {
+    stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
+    piped: () => input !== undefined,
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    env,
+    onSignal: () => undefined,
+    exit: (early) => expect.unreachable(`it left with ${early} before its end`),
+  })
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+function collected() {
+  const chunks: Buffer[] = []
+  const stream = new Writable({
+    write(chunk: Buffer, _, done) {
+      chunks.push(chunk)
+      done()
+    },
+  })
+  return { stream, text: () => Buffer.concat(chunks).toString() }
 }
 
 export function launch(command: string, args: readonly string[], { input, env }: Settings): Started {

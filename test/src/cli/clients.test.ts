@@ -6,7 +6,7 @@ import { app, objects, place } from './binary.js'
 const keptNote = 'kept; will be carried out when a host opens the store\n'
 
 describe('without a host', () => {
-  const { seed, skein } = place(afterAll)
+  const { seed, skein, spawned } = place(afterAll)
 
   beforeAll(() => seed({ agent: 'echo', id: 't1', tags: ['demo'] }, { agent: 'broken', id: 't2' }))
 
@@ -18,7 +18,7 @@ describe('without a host', () => {
     expect(await names()).toEqual(['t1', 't2'])
     expect(await names('--status', 'failed')).toEqual(['t2'])
     expect(await names('--agent', 'echo', '--tag', 'demo')).toEqual(['t1'])
-    const { code, stdout, stderr } = await skein(['ps', '--limit', '1'])
+    const { code, stdout, stderr } = await spawned(['ps', '--limit', '1'])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^THREAD +STATUS +AGENT +UPDATED +TAGS\nt2 +failed +broken +[\d: -]+\n$/)
     expect(stderr).toContain('older threads are not shown')
@@ -62,7 +62,7 @@ describe('without a host', () => {
 })
 
 describe('with a host in another process', () => {
-  const { host: open, skein, start } = place(afterAll)
+  const { host: open, skein, spawned, start } = place(afterAll)
   let host: Skein
 
   beforeAll(async () => {
@@ -113,11 +113,11 @@ describe('with a host in another process', () => {
   it('C1: send is answered, and --wait shows the turn', async () => {
     await idle('sent')
     expect(objects((await skein(['send', 'sent', 'two', '--id', 'mine', '--json'])).stdout)).toEqual([{ thread: 'sent', run: 'mine', state: 'accepted' }])
-    expect(await skein(['send', 'sent', '-', '--wait'], { input: 'three' })).toMatchObject({ code: 0, stdout: 'you said: three\n' })
+    expect(await spawned(['send', 'sent', '-', '--wait'], { input: 'three' })).toMatchObject({ code: 0, stdout: 'you said: three\n' })
   })
 
   it('C1: run uses that host', async () => {
-    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'helper', '--thread', 'there', 'go'])
+    const { code, stdout, stderr } = await spawned(['run', app, '--agent', 'helper', '--thread', 'there', 'go'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'let me see\nthe sum is 3\n' })
     expect(stderr).toMatch(/another process \(pid \d+\) serves .*; the turn runs there/)
     expect(await skein(['run', app, '--agent', 'nobody', 'go'])).toMatchObject({ code: 4, stdout: '' })

@@ -8,7 +8,7 @@ const app = fixture('variables')
 const secret = 'sk-live-0123456789'
 
 it('C1, F2: run says what is missing and exits 3; what is given by stdin, file or line is kept, and the next run goes on', async () => {
-  const { folder, store, skein } = place()
+  const { folder, store, skein, spawned } = place()
   const waits = await skein(['run', app, '--agent', 'caller', '--thread', 't1', 'go'])
   expect(waits.code).toBe(3)
   expect(waits.stderr).toContain('‖ call_api waits for variables API_KEY, PLACE')
@@ -19,7 +19,7 @@ it('C1, F2: run says what is missing and exits 3; what is given by stdin, file o
   writeFileSync(file, `${secret}\n`)
   expect(await skein(['env', 't1', '--file', `API_KEY=${file}`])).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('kept') })
   expect(await skein(['run', app, '--thread', 't1'])).toMatchObject({ code: 3, stderr: expect.stringContaining('waits for variables PLACE') })
-  expect(await skein(['env', 't1', '--stdin', 'PLACE'], { input: 'Bonn\n' })).toMatchObject({ code: 0 })
+  expect(await spawned(['env', 't1', '--stdin', 'PLACE'], { input: 'Bonn\n' })).toMatchObject({ code: 0 })
   const done = await skein(['run', app, '--thread', 't1'])
   expect(done).toMatchObject({ code: 0, stdout: `Bonn with [redacted] (${secret.length})\n` })
   expect(done.stderr).toMatch(/→ call_api has its variables\n✓ call_api/)

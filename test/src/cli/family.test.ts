@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { createSkein, local } from '../../../src/index.js'
+import { turn } from '../../helpers/deferred.js'
 import { binary, fixture, launch, objects, place } from './binary.js'
 
 const app = fixture('family')
@@ -10,8 +11,8 @@ const asked = (stderr: string, command: string): string => new RegExp(`skein ${c
 
 describe('a turn with children', () => {
   it('C1: a line when a child begins and when it ends, those of its own children too; stdout has the words of the agent alone', async () => {
-    const { skein } = place()
-    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'lead', 'go'])
+    const { spawned } = place()
+    const { code, stdout, stderr } = await spawned(['run', app, '--agent', 'lead', 'go'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'I ask the others.\ngot wrote a, seen & boss of wrote c, seen\n' })
     const lines = stderr.split('\n').map((line) => line.replace(/ \d+ ms| [\d.]+ s/, ' …'))
     for (const line of ['→ writer-1 {"message":"a"}', '· writer-1 › look: looking', '✓ writer-1 …', '→ boss-1 {"message":"b"}', '→ boss-1 › writer-1 {"message":"c"}', '· boss-1 › writer-1 › look: looking', '✓ boss-1 › writer-1 …', '✓ boss-1 …']) {
@@ -106,11 +107,11 @@ describe('a turn with children', () => {
 
 describe('skein tree', () => {
   it('C1, S12: names, agents, what each does and waits for, and who waits in line', async () => {
-    const { skein, store } = place()
+    const { skein, spawned, store } = place()
     const host = await createSkein({ app, backend: local(store), limits: { maxParallelChildren: 1 } })
     await (await host.threads.create({ agent: 'editor', id: 't1' })).send('go').accepted()
     for await (const items of host.inbox.watch({ root: 't1' })) if (items.length === 1) break
-    const { code, stdout, stderr } = await skein(['tree', 't1'])
+    const { code, stdout, stderr } = await spawned(['tree', 't1'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const rows = stdout.trimEnd().split('\n').map((line) => line.replace(/c_\S+/, 'c_…').replace(/ {3,}/g, '   '))
     expect(rows).toEqual([
@@ -177,7 +178,7 @@ describe('skein dead', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^ID +AGENT +ATTEMPTS +SINCE +MESSAGE +FAILURE\nt1\/bold-1 +bold +2 +\S+ \S+ +x +.*CHILD_FAILED.*\n$/)
     expect(await skein(['dead', 'requeue', 't1/bold-1'])).toMatchObject({ code: 0, stdout: 'it is tried again\n' })
-    for (let letters = 0; letters === 0; ) letters = (await host.deadLetters.list()).length
+    for (let letters = 0; letters === 0; await turn()) letters = (await host.deadLetters.list()).length
     expect(objects((await skein(['dead', '--json'])).stdout)[0]).toMatchObject({ letters: [{ id: 't1/bold-1', attempts: 4 }] })
     expect(await skein(['dead', 'drop', 't1/bold-1'])).toMatchObject({ code: 0, stdout: 'dropped\n' })
     expect(await skein(['dead'])).toMatchObject({ code: 0, stderr: 'no child failed for good\n' })

@@ -7,7 +7,7 @@ import { app, binary, launch, objects, place } from './binary.js'
 const binaryBytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 27, 91, 51, 49, 109])
 
 describe('files of a thread', () => {
-  const { folder, env, skein, host } = place(afterAll)
+  const { folder, env, skein, spawned, host } = place(afterAll)
 
   beforeAll(async () => {
     const here = await host()
@@ -90,7 +90,7 @@ describe('files of a thread', () => {
 
   it('C1: pull copies contents, modes and the links that stay inside (PE3)', async () => {
     const dir = join(folder, 'out', 'new')
-    const { code, stdout, stderr } = await skein(['files', 'pull', 't1', '/', dir])
+    const { code, stdout, stderr } = await spawned(['files', 'pull', 't1', '/', dir])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `4 files, 29 B in ${dir}\n` })
     expect(stderr.trimEnd().split('\n')).toEqual(['/src/etc -> ../../../../../../etc', '/src/loop -> loop', '/src/passwd -> /etc/passwd'].map((link) => `left out ${link}: it leads to nothing that is copied`))
     expect(readdirSync(join(dir, 'src')).sort()).toEqual(['a.ts', 'chain', 'deep', 'dir', 'same', 'up'])
@@ -147,7 +147,7 @@ describe('files of a thread', () => {
 
 describe('files push', () => {
   it('C1: brings a file with its mode; into a directory, under a name, from stdin', async () => {
-    const { folder, skein, host } = place()
+    const { folder, skein, spawned, host } = place()
     const here = await host()
     const { files } = await here.threads.create({ agent: 'echo', id: 't1', files: { '/dir/x': '' } })
     const tool = join(folder, 'tool.sh')
@@ -156,7 +156,7 @@ describe('files push', () => {
     expect(await skein(['files', 'push', 't1', tool])).toEqual({ code: 0, stdout: '/tool.sh\n', stderr: '' })
     expect((await skein(['files', 'push', 't1', tool, 'dir'])).stdout).toBe('/dir/tool.sh\n')
     expect((await skein(['files', 'push', 't1', tool, '/made/new/'])).stdout).toBe('/made/new/tool.sh\n')
-    expect(objects((await skein(['files', 'push', 't1', '-', 'notes/a', '--json'], { input: 'piped' })).stdout)).toEqual([{ thread: 't1', path: '/notes/a', state: 'accepted' }])
+    expect(objects((await spawned(['files', 'push', 't1', '-', 'notes/a', '--json'], { input: 'piped' })).stdout)).toEqual([{ thread: 't1', path: '/notes/a', state: 'accepted' }])
     expect([await files.readFile('/made/new/tool.sh', 'utf8'), await files.readFile('/notes/a', 'utf8'), (await files.stat('/tool.sh')).mode & 0o777]).toEqual(['echo hi\n', 'piped', 0o750])
     await here.close()
   })

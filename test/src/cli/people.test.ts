@@ -29,14 +29,14 @@ describe('without a host', () => {
   }
 
   it('C1, A1: a turn that waits for approval exits 3 and says what to type; what is typed is kept, and the next run goes on', async () => {
-    const { folder, store, env, skein } = place()
+    const { folder, store, env, spawned } = place()
     const count = { NODE_COUNT_FILE: join(folder, 'count') }
-    const waits = await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { env: count })
+    const waits = await spawned(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { env: count })
     expect(waits).toMatchObject({ code: 3, stdout: '' })
     expect(waits.stderr).toMatch(/→ refund {"amount":7}\n‖ refund waits for approval: Really give it back\?\n→ lookup {}\n✓ lookup [\d.]+ m?s\n‖ waits for approval · 1 step · /)
     const [approve, deny, goOn] = waits.stderr.trimEnd().split('\n').slice(-3)
     expect([approve, deny]).toEqual([`  skein approve t1/call_1_0 --store ${store}`, `  skein deny t1/call_1_0 --store ${store}`])
-    expect(await skein(['run', app, '--thread', 't1'], { env: count })).toMatchObject({ code: 3 })
+    expect(await spawned(['run', app, '--thread', 't1'], { env: count })).toMatchObject({ code: 3 })
 
     const typed = (line = '') => launch('sh', ['-c', `skein() { '${process.execPath}' '${binary}' "$@"; }; ${line} < /dev/null`], { env: { ...env, ...count } }).ended
     expect(await typed(`${approve} --by ann`)).toMatchObject({ code: 0, stdout: '', stderr: keptNote })

@@ -1,6 +1,7 @@
-/** `skein run` as a process: what it says, where, and how it ends. */
+/** `skein run`: what it says, where, and how it ends; as a process where that matters. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { app, binary, fixture, launch, objects, place } from './binary.js'
 
@@ -8,8 +9,8 @@ const escapeChar = '\u001B'
 
 describe('a turn', () => {
   it('C1: exits 0; stdout has the words of the agent, stderr what it did', async () => {
-    const { skein } = place()
-    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'helper', '--thread', 't1', 'add please'])
+    const { spawned } = place()
+    const { code, stdout, stderr } = await spawned(['run', app, '--agent', 'helper', '--thread', 't1', 'add please'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'let me see\nthe sum is 3\n' })
     expect(stderr).toMatch(/^thread t1 · agent helper\n→ add {"a":1,"b":2}\n→ explode {}\n/)
     expect(stderr).toMatch(/✓ add [\d.]+ m?s\n/)
@@ -24,15 +25,15 @@ describe('a turn', () => {
   })
 
   it('C1: without a terminal there are no escape codes, not even those of the model', async () => {
-    const { skein } = place()
-    const { stdout, stderr } = await skein(['run', app, '--agent', 'rude', 'go'], { env: { FORCE_COLOR: '1' } })
+    const { spawned } = place()
+    const { stdout, stderr } = await spawned(['run', app, '--agent', 'rude', 'go'], { env: { FORCE_COLOR: '1' } })
     expect(stdout).toBe('[31mred[0m bell\n')
     expect(stdout + stderr).not.toContain(escapeChar)
   })
 
   it('C1: a failed turn exits 1 and says why; the next run tries it again', async () => {
-    const { skein } = place()
-    const failed = await skein(['run', app, '--agent', 'broken', '--thread', 't1', 'go'])
+    const { skein, spawned } = place()
+    const failed = await spawned(['run', app, '--agent', 'broken', '--thread', 't1', 'go'])
     expect(failed.code).toBe(1)
     expect(failed.stderr).toContain('✗ failed (MODEL_REJECTED: the provider said no)')
     const again = await skein(['run', app, '--thread', 't1'])
@@ -52,8 +53,8 @@ describe('a turn', () => {
   })
 
   it.each([['-', 'two\nlines'], [undefined, 'x'.repeat(1_000_000)]])('C1: reads the message from stdin (%s)', async (dash, message) => {
-    const { skein } = place()
-    const { code, stdout } = await skein(['run', app, '--agent', 'echo', ...(dash ? [dash] : [])], { input: `${message}\n` })
+    const { spawned } = place()
+    const { code, stdout } = await spawned(['run', app, '--agent', 'echo', ...(dash ? [dash] : [])], { input: `${message}\n` })
     expect(code).toBe(0)
     expect(stdout === `you said: ${message}\n`).toBe(true)
   })
@@ -145,20 +146,30 @@ describe('bad input', () => {
   })
 
   it('C1: a store that cannot be opened exits 1 and names it', async () => {
-    const { skein } = place()
-    const { code, stderr } = await skein(['run', app, '--store', join(app, 'store'), '--agent', 'echo', 'hi'])
+    const { spawned } = place()
+    const { code, stderr } = await spawned(['run', app, '--store', join(app, 'store'), '--agent', 'echo', 'hi'])
     expect(code).toBe(1)
     expect(stderr).toMatch(/^skein: the store .*store cannot be opened: ENOTDIR.*\n$/)
   })
 
   it('C1: no command prints the help and exits 4; --help and --version exit 0', async () => {
-    const { skein } = place()
-    const none = await skein([])
+    const { spawned } = place()
+    const none = await spawned([])
     expect(none.code).toBe(4)
     expect(none.stderr).toContain('Usage: skein')
-    expect(await skein(['help', 'send'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: skein send') })
-    expect(await skein(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
+    expect(await spawned(['help', 'send'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: skein send') })
+    expect(await spawned(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
+})
+
+it('CI1: every command is there as it was built', async () => {
+  const { skein } = place()
+  const { stdout } = await skein(['--help'])
+  const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
+  expect(names).toHaveLength(19)
+  const folder = new URL('.', pathToFileURL(binary)).href
+  const script = `for (const name of ${JSON.stringify(names)}) console.log(typeof (await import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
+  expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe('function\n'.repeat(names.length))
 })
 
 describe('signals', () => {
@@ -192,7 +203,7 @@ describe('signals', () => {
   })
 
   it('C1: after kill -9 the same command without a message goes on', async () => {
-    const { folder, start, skein } = place()
+    const { folder, start, spawned } = place()
     const files = { NODE_COUNT_FILE: join(folder, 'count'), NODE_GATE_FILE: join(folder, 'gate') }
     const command = ['run', app, '--agent', 'gated', '--thread', 't1']
     const run = start([...command, 'go'], { env: files })
@@ -200,7 +211,7 @@ describe('signals', () => {
     run.child.kill('SIGKILL')
     await run.ended
     writeFileSync(files.NODE_GATE_FILE, '')
-    expect(await skein(command, { env: files })).toMatchObject({ code: 0, stdout: 'through the gate\n' })
+    expect(await spawned(command, { env: files })).toMatchObject({ code: 0, stdout: 'through the gate\n' })
     expect(readFileSync(files.NODE_COUNT_FILE, 'utf8')).toBe('x')
   })
 

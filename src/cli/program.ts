@@ -1,0 +1,112 @@
+/**
+ * The `skein` program: which commands there are, and what is common to all of them. What a command takes and does
+ * is in the file of its name, which is loaded only when it was asked for.
+ *
+ * CI1 Nothing but commander is loaded before a command is known, so that help and completion answer at once.
+ * CI2 Input that cannot be understood ends with exit code 4, and says where help is.
+ */
+import { createRequire } from 'node:module'
+import { Command, CommanderError } from 'commander'
+import type { Perform } from './perform.js'
+import type { Shell } from './shell.js'
+
+interface Entry {
+  readonly summary: string
+  load(): Promise<{ register(command: Command, perform: Perform): void }>
+}
+
+const commands: Readonly<Record<string, Entry>> = {
+  run: { summary: 'send a message to an agent and watch its turn', load: () => import('./run.js') },
+  ps: { summary: 'list threads', load: () => import('./ps.js') },
+  tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./tree.js') },
+  show: { summary: 'show a thread and its messages', load: () => import('./show.js') },
+  tail: { summary: 'follow the events of a thread', load: () => import('./tail.js') },
+  send: { summary: 'send a message to a thread', load: () => import('./send.js') },
+  inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./inbox.js') },
+  approve: { summary: 'let a call run that waits for approval', load: () => import('./approve.js') },
+  deny: { summary: 'let a call that waits for approval never run', load: () => import('./deny.js') },
+  dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./dead.js') },
+  answer: { summary: 'give the output of a call that waits for a person', load: () => import('./answer.js') },
+  env: { summary: 'list or set the variables of a thread', load: () => import('./env.js') },
+  files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./files/files.js') },
+  cancel: { summary: 'end the running turn of a thread', load: () => import('./cancel.js') },
+  pause: { summary: 'let a thread start nothing more', load: () => import('./pause.js') },
+  resume: { summary: 'let a paused thread go on, or try a failed turn again', load: () => import('./resume.js') },
+  terminate: { summary: 'end a thread for ever', load: () => import('./terminate.js') },
+  delete: { summary: 'remove a tree of threads for ever', load: () => import('./delete.js') },
+  backup: { summary: 'copy the store into a new folder', load: () => import('./backup.js') },
+}
+
+const after = `
+Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
+Environment: SKEIN_STORE (folder of the store), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+
+interface Means {
+  readonly shell: Shell
+  /** The command whose help tells what it takes. */
+  chosen(name: string): void
+  ended(code: number): void
+}
+
+function createProgram({ shell, chosen: choose, ended }: Means): Command {
+  const { stdout, stderr } = shell
+  const program = new Command('skein')
+    .description('Durable agents: every thread keeps a journal, and goes on where it stood.')
+    .option('--store <dir>', 'folder of the store (default: $SKEIN_STORE, else .skein)')
+    .option('--json', 'one JSON object per line, for programs')
+    .option('-V, --version', 'print the version')
+    .on('option:version', () => {
+      stdout.write(`${version()}\n`)
+      throw new CommanderError(0, 'commander.version', '')
+    })
+    .exitOverride()
+    // Usage errors are reported below, where it is known whether someone wants JSON.
+    .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
+    .configureHelp({ showGlobalOptions: true })
+    .helpCommand(false)
+    .addHelpText('after', after)
+    .hook('preSubcommand', async (_, chosen) => {
+      choose(chosen.name())
+      const entry = commands[chosen.name()]
+      if (!entry) return
+      const [{ register }, { createPerform }] = await Promise.all([entry.load(), import('./perform.js')])
+      register(chosen, createPerform(shell, ended))
+    })
+  for (const [name, { summary }] of Object.entries(commands)) program.command(name).description(summary)
+  return program
+}
+
+function version(): string {
+  const own: { version: string } = createRequire(import.meta.url)('skein/package.json')
+  return own.version
+}
+
+/** `skein help send` is `skein send --help`. */
+function asked(args: readonly string[]): readonly string[] {
+  const [first, ...rest] = args
+  return first === 'help' ? [...rest, '--help'] : args
+}
+
+/** CI2 */
+function complaint(error: CommanderError, help: string, json: boolean): string {
+  const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
+  return json ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } }) : `skein: ${message} (see ${help})`
+}
+
+/** Runs a command line; gives its exit code when all that it says is written. */
+export async function skein(args: readonly string[], shell: Shell): Promise<number> {
+  const { stdout, stderr } = shell
+  let code = 0
+  let help = 'skein --help'
+  const program = createProgram({ shell, chosen: (name) => (help = `skein ${name} --help`), ended: (own) => (code = own) })
+  try {
+    await program.parseAsync(asked(args), { from: 'user' })
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) throw thrown
+    code = thrown.exitCode === 0 ? 0 : 4
+    // Without a command commander prints the help itself.
+    if (code !== 0 && thrown.code !== 'commander.help') stderr.write(`${complaint(thrown, help, args.includes('--json'))}\n`)
+  }
+  await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
+  return code
+}
