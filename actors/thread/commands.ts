@@ -106,6 +106,8 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'report':
     case 'tell':
       return hear(state, command)
+    case 'receipt':
+      return receipt(state, command, moment)
     case 'requeue':
     case 'drop':
       return letter(state, command)
@@ -123,6 +125,12 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       if (unscheduling(state, command)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no such schedule: its call was queued, or it was taken back`)
       return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
+}
+
+/** For a call that has begun and has no outcome; one that comes late changes nothing. */
+function receipt(state: ThreadState, { step, index, landed }: Extract<Command, { kind: 'receipt' }>, moment: Moment): Decision {
+  const began = step === state.step && state.slots.items[index]?.began
+  return began ? land(state, { kind: 'returned', step, index, landed }, moment) : nothing
 }
 
 function letter(state: ThreadState, { kind, reference }: Extract<Command, { kind: 'requeue' | 'drop' }>): Decision {

@@ -115,7 +115,7 @@ type OfCall = Extract<ThreadRecord, { readonly type: 'call.began' | 'call.unbegu
 function absorbOfCall(state: ThreadState, record: OfCall): boolean {
   switch (record.type) {
     case 'call.began':
-      return begin(state.slots, record.index)
+      return begin(state.slots, record)
     case 'call.unbegun':
       return unbegin(state.slots, record.index)
     case 'call.returned':

@@ -24,6 +24,7 @@ export interface Slot {
   verdict: CallSettled['verdict'] | undefined
   /** Its intent is recorded: the body may have run. */
   began: true | undefined
+  beganAt: number | undefined
   /** Set while the call waits for someone. */
   hold: Held | undefined
   /** Its body waits for its turn, behind a call that waits for someone. */
@@ -46,7 +47,7 @@ export interface Slot {
 
 /** All fields from the beginning: slots of one shape are fast to read. */
 function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
-  return { call, outcome, landed: undefined, text: undefined, given: undefined, verdict: undefined, began: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined }
+  return { call, outcome, landed: undefined, text: undefined, given: undefined, verdict: undefined, began: undefined, beganAt: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined }
 }
 
 /** A hold in its time. */
@@ -171,10 +172,11 @@ export function unbegin(slots: Slots, index: number): boolean {
   return true
 }
 
-export function begin(slots: Slots, index: number): boolean {
+export function begin(slots: Slots, { index, at }: { readonly index: number; readonly at: number }): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome || slot.began) return false
   slot.began = true
+  slot.beganAt = at
   return true
 }
 

@@ -197,6 +197,8 @@ export interface Leases {
   readonly partitions: number
   /** Whether several hosts may have a part each. Where not, a host without the lease is of no use. */
   readonly shared: boolean
+  /** How long a host that is not heard of keeps what it holds, and may still be at work on it. 0: one that lost it is dead. */
+  readonly leaseMs: number
   partitionOf(thread: string): number
   /** Undefined while someone else holds it. What it was owed by the last holder is there: mail is read, sends are out. */
   acquire(partition: number): Promise<Lease | undefined>

@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { isVariableName } from './env.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { Landed } from './record-call.js'
 import type { FrozenTree } from './tree.js'
 
 /** Commands are read from JSON text: whatever is there is JSON. */
@@ -89,6 +90,9 @@ const outcome = z.discriminatedUnion('ok', [
   z.strictObject({ ok: z.literal(false), failure: failed }),
 ])
 
+/** Written by a host, as its record would have been. */
+const landed = z.custom<Landed>((value) => outcome.safeParse((value as Partial<Landed> | null)?.outcome).success)
+
 const amount = z.number().min(0)
 const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
 const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
@@ -128,6 +132,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),
   }),
+  /** What came of a call with a side effect, from a host that had its thread when the body began and has it no more. */
+  z.strictObject({ kind: z.literal('receipt'), step: z.number().int(), index: z.number().int().min(0), key: z.string(), landed }),
   /** Of a child that failed for good. */
   z.strictObject({ kind: z.enum(['requeue', 'drop']), reference: z.string() }),
   z.strictObject({ kind: z.literal('tell'), child: z.string(), reference: z.string(), words: z.array(word), number: z.number().int().positive() }),

@@ -62,6 +62,8 @@ export interface RecordedCall {
   readonly commutes?: true
   /** Doing it twice is doing it once. */
   readonly idempotent?: true
+  /** Of one with a side effect: how long its body may take, all tries together. */
+  readonly limitMs?: number
   /** The tool said `sideEffect: false`: it may run before its turn, and once more when what it read was changed. */
   readonly ahead?: true
   /** It reads a context without waiting, so it starts at its turn. */

@@ -79,7 +79,7 @@ export function createAssembly() {
       case 'call.decided':
         return decide(slots, event)
       case 'call.began':
-        return begin(slots, event.index)
+        return begin(slots, event)
       case 'call.unbegun':
         return unbegin(slots, event.index)
       case 'child.called':

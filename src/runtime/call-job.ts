@@ -11,7 +11,7 @@ import type { CallEffect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { callId } from '../core/message.js'
 import type { Desk, Job, Part, Said } from '../pool/port.js'
-import { keyOf } from './calls.js'
+import { idempotencyKeyOf } from './calls.js'
 import { createDesk } from './desk.js'
 import type { Means, Wanting } from './effects.js'
 import type { CallEnv } from './env.js'
@@ -72,6 +72,8 @@ export class CallJob implements Job {
   readonly threadId: string
   readonly cancel: Cancel
   readonly run: Part
+  /** Its body runs, or has: what comes of it is not to be lost. */
+  acting = false
   readonly #start: CallJobStart
   readonly #definition: ToolDefinition | undefined
   #desk: Desk | undefined
@@ -98,6 +100,18 @@ export class CallJob implements Job {
     return new CallJob(this.#start, { part: 'probe' })
   }
 
+  /** What it is known by, here and outside. */
+  get place(): { readonly thread: string; readonly step: number; readonly index: number; readonly key: string } {
+    const { step, index } = this.#start.effect
+    return { thread: this.threadId, step, index, key: this.idempotencyKey }
+  }
+
+  /** When its body began, and how long it may take. */
+  get begun(): { readonly beganAt?: number; readonly limitMs?: number } {
+    const { beganAt, call } = this.#start.slot
+    return { ...(beganAt !== undefined && { beganAt }), ...(call.limitMs !== undefined && { limitMs: call.limitMs }) }
+  }
+
   get definition(): ToolDefinition | undefined {
     return this.#definition
   }
@@ -112,8 +126,7 @@ export class CallJob implements Job {
 
   /** CJ1 */
   get idempotencyKey(): string {
-    const { step, index } = this.#start.effect
-    return keyOf([this.threadId, step, index, this.tool, this.args])
+    return idempotencyKeyOf(this.threadId, this.#start.effect, this)
   }
 
   /** Opened once; throws where a value cannot be (VQ2). */

@@ -4,10 +4,12 @@
  * EX3 An effect on the world whose outcome is not known is never silently repeated (T10).
  * EX4 Bytes are stored before the landing that names them (CS3).
  * EX5 What a body said is told while it runs, and all of it before its result.
+ * EX6 An intent of another host is resolved only when no receipt for it can be expected any more.
  */
 import type { Landing } from '../../actors/thread/commands.js'
 import type { Slot } from '../../actors/thread/slots.js'
 import { createCancel } from '../core/cancel.js'
+import type { Cancel } from '../core/cancel.js'
 import type { CallEffect, Outcome } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, failure } from '../core/failure.js'
@@ -22,7 +24,8 @@ import type { Means, Wanting } from './effects.js'
 import { joinFiles } from './join.js'
 import { maskReturned } from './mask.js'
 import type { Started } from './reconcile.js'
-import { withRetries } from './tool-retry.js'
+import type { Orphan } from './orphans.js'
+import { pause, withRetries } from './tool-retry.js'
 
 export interface CallStart extends CallEffect {
   /** Its intent was recorded before this host had the thread: the body may have run. */
@@ -31,19 +34,35 @@ export interface CallStart extends CallEffect {
 
 /** A class: a swarm makes thousands of calls a second. */
 export class RunningCall implements Started {
-  readonly #cancel = createCancel()
+  readonly #means: Means
+  readonly #cancel: Cancel
   readonly #voice: CallVoice
+  readonly #job: CallJob | undefined
+  readonly #work: Promise<Landing> | undefined
+  /** Its body began before the thread left this host and came back. */
+  readonly #adopted: Orphan | undefined
 
   constructor(means: Means, wanting: Wanting, effect: CallStart) {
     const slot = wanting.state.slots.items[effect.index]
+    this.#means = means
     this.#voice = new CallVoice(means, wanting, effect)
+    this.#adopted = effect.recovered && slot?.began ? means.orphans.adopt(wanting.state.id, effect.key) : undefined
+    this.#cancel = this.#adopted?.cancel ?? createCancel()
     if (!slot) return
-    const job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
+    this.#job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
+    this.#work = this.#adopted?.work ?? carryOut(means, this.#job, { effect, slot })
     // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread starts over from its journal.
-    carryOut(means, job, { effect, slot }).then(
+    this.#work.then(
       (landing) => wanting.land(landing),
       (thrown: unknown) => wanting.storeFailed(thrown),
     )
+  }
+
+  /** OR1 */
+  leave(): boolean {
+    const orphan = this.#adopted ?? (this.#job?.acting && this.#work ? { ...this.#job.place, work: this.#work, cancel: this.#cancel } : undefined)
+    if (orphan) this.#means.orphans.leave(orphan)
+    return orphan !== undefined
   }
 
   abort(reason: string): void {
@@ -79,10 +98,12 @@ type Effected = Returned | { readonly ask: string }
 
 /** EX3: a body that may have run is not run again, unless the tool says how that is safe. */
 async function runEffect(means: Means, job: CallJob, recovered: boolean): Promise<Effected> {
+  const tool = job.definition
+  job.acting = !recovered
+  if (recovered && !tool?.idempotent) await receiptTime(means, job)
   // A thread that died is no failure that may be tried again: the body may have acted.
   const first = recovered ? undefined : await withRetries(means, job, lostThread)
   if (first && (first.outcome.ok || first.outcome.failure.code !== 'WORKER_CRASHED')) return first
-  const tool = job.definition
   if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return onceMore(means, job)
   const found = tool?.probe && (await means.pool.run(job.probing()))
   if (found?.outcome.ok) return found.outcome.value === null ? onceMore(means, job) : found
@@ -91,8 +112,20 @@ async function runEffect(means: Means, job: CallJob, recovered: boolean): Promis
   return { outcome: unknown(`${message}; find out before you ask for it again`, found && !found.outcome.ok ? found.outcome.failure : undefined) }
 }
 
+/**
+ * EX6: until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to tell. By our
+ * own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
+ */
+async function receiptTime({ clock, leaseMs }: Means, job: CallJob): Promise<void> {
+  if (leaseMs === 0) return
+  const { limitMs = 0, beganAt = clock.now() } = job.begun
+  const leftMs = Math.min(Math.max(beganAt + limitMs - clock.now(), 0), limitMs)
+  await pause(clock, leftMs + leaseMs, job.cancel)
+}
+
 /** What dies twice is not tried for ever. */
 async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
+  job.acting = true
   const returned = await pool.run(job)
   const { outcome } = returned
   if (outcome.ok || outcome.failure.code !== 'WORKER_CRASHED') return returned

@@ -9,7 +9,7 @@
 import { hash } from 'node:crypto'
 import { effectOf } from '../agent/effect.js'
 import type { App } from '../agent/app.js'
-import type { ToolDefinition } from '../agent/define.js'
+import type { RetryPolicy, ToolDefinition } from '../agent/define.js'
 import { failure, toFailure } from '../core/failure.js'
 import { canonical, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
@@ -75,11 +75,16 @@ function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): R
     ...(sideEffect === true && { sideEffect: true as const }),
     ...(sideEffect === true && commutes && { commutes: true as const }),
     ...(sideEffect === true && idempotent && { idempotent: true as const }),
+    ...(sideEffect === true && tool.timeoutMs !== undefined && { limitMs: limitOf(tool.timeoutMs, tool.retry) }),
     ...(ahead && { ahead: true as const }),
     ...(reads && !ahead && { inTurn: true as const }),
     ...(policy && { policy }),
     ...(needs.length > 0 && { needs }),
   }
+}
+
+function limitOf(timeoutMs: number, { maxRetries = 0, backoffMs = 0 }: Partial<RetryPolicy> = {}): number {
+  return timeoutMs * (maxRetries + 1) + backoffMs * (2 ** maxRetries - 1)
 }
 
 function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: ToolDefinition, args: Json): CallPolicy | undefined {
@@ -110,6 +115,11 @@ function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: Tool
 function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): RecordedCall {
   const { message } = toFailure(thrown, 'TOOL_THREW')
   return { tool: name, args, refused: failure('TOOL_THREW', `${name} was not run: its definition could not decide about the call: ${message}`) }
+}
+
+/** What a call is known by to the world (CJ1): the same after a retry, a crash, or on another host. */
+export function idempotencyKeyOf(thread: string, { step, index }: { readonly step: number; readonly index: number }, { tool, args }: Pick<RecordedCall, 'tool' | 'args'>): string {
+  return keyOf([thread, step, index, tool, args])
 }
 
 /** A short name for a JSON value: equal for equal values. */

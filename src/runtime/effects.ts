@@ -22,6 +22,7 @@ import type { Pool } from '../pool/port.js'
 import type { ChildLimits } from './child-call.js'
 import type { Envs } from './env.js'
 import { maskFailure, maskReply } from './mask.js'
+import type { Orphans } from './orphans.js'
 import type { Quotas } from './quotas.js'
 import type { Started } from './reconcile.js'
 import { checkReply, toLanding, toRequest } from './request.js'
@@ -39,6 +40,9 @@ export interface Means {
   /** What the files of one thread may hold. */
   readonly quotaBytes: number
   readonly childLimits: ChildLimits
+  readonly orphans: Orphans
+  /** How long another host may still be at work on what it held (0: none can be). */
+  readonly leaseMs: number
   readonly quotas?: Quotas
   /** `disabled`: agents that may not be called now. */
   brief(agent: string, side?: SideName, disabled?: readonly string[]): Brief

@@ -5,8 +5,8 @@
  * HD1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
  * HD2 A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all other
  *     threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
- * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten. One that is left starts
- *     nothing new, lets running calls land within a grace, and commits what was decided.
+ * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the world: OR1).
+ *     One that is left starts nothing new, lets running calls land within a grace, and commits what was decided.
  */
 import type { Backend, Lease } from '../backend/port.js'
 import { isOver } from '../../actors/thread/state.js'

@@ -273,5 +273,6 @@ export class Host {
     await leaveAll()
     await this.#balancing
     await leaveAll() // what was being taken meanwhile
+    this.#options.means.orphans.close()
   }
 }

@@ -18,7 +18,7 @@ import { answerCheck } from '../tools/runtime-tools.js'
 import type { CheckedAnswer } from '../tools/runtime-tools.js'
 import { toOutcome } from '../tools/outcome.js'
 import { withinQuota } from './bringing.js'
-import { recordCall, recordEdited } from './calls.js'
+import { idempotencyKeyOf, recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
 import { maskCommand } from './mask.js'
 import { checkSchedules } from './schedules.js'
@@ -51,11 +51,19 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
     return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
   }
   if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell') return { order: withinQuota(means, state, command) }
+  if (command.kind === 'receipt') return receipt(state, command)
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
   const ordered = (call: Awaited<typeof recorded>): Ordered => (call.refused ? { refused: call.refused } : { order: { kind: 'call', call } })
   return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
+}
+
+/** The call may have been approved with other args since: that is another one. */
+function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt' }>): Ordered {
+  const slot = command.step === state.step ? state.slots.items[command.index] : undefined
+  if (!slot || idempotencyKeyOf(state.id, command, slot.call) === command.key) return { order: command }
+  return { refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`) }
 }
 
 /** Of a thread that nobody has given one, its agent says it; a child's comes with its messages. */

@@ -13,6 +13,8 @@ import type { DeltaEvent } from '../core/event.js'
 export interface Started {
   /** Ends the effect; what it gives after that is dropped. */
   abort(reason: string): void
+  /** Its thread leaves this host: true when it goes on without it, false when it is to be aborted. */
+  leave?(): boolean
   /** What it has told so far, for a watcher that comes in the middle. */
   soFar?(): readonly DeltaEvent[]
 }
@@ -140,6 +142,12 @@ export class Reconciler {
     this.#backlog = []
     this.#next = 0
     for (const { effect } of [...this.#inFlight.values()]) if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
+  }
+
+  /** The thread leaves this host: what can go on without it does, the rest is aborted. */
+  leaveAll(reason: string): void {
+    for (const flight of this.#inFlight.values()) if (!flight.waiting && flight.started?.leave?.()) this.#land(flight)
+    this.abortAll(reason)
   }
 
   /** Ends the calls that wait for their turn. */

@@ -22,6 +22,7 @@ import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, Commit, StoredMail } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
+import { createCancel } from '../core/cancel.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -30,6 +31,7 @@ import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
 import { RunningCall } from './call.js'
+import { idempotencyKeyOf } from './calls.js'
 import { awaitDeadline, ModelCall } from './effects.js'
 import type { Means } from './effects.js'
 import { headOf } from './head.js'
@@ -40,6 +42,7 @@ import type { Ordered } from './orders.js'
 import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
 import { asSignal, treeTopic } from './news.js'
+import type { Orphan } from './orphans.js'
 import { Reconciler } from './reconcile.js'
 import type { Started, Starter, Ticket } from './reconcile.js'
 import type { Doomed } from './removal.js'
@@ -86,6 +89,8 @@ export class Resident implements Addressee, Starter {
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
   #begun: Map<string, CallBegan> | undefined
+  /** Outcomes of effects on the world that no commit holds yet. */
+  #undurable: { readonly seq: number; readonly orphan: Orphan }[] | undefined
   readonly #pace: Pace
   #reconciled = -1
   readonly #outbox = new Outbox()
@@ -239,8 +244,19 @@ export class Resident implements Addressee, Starter {
   }
 
   land(landing: Landing): void {
+    this.#keepUntilDurable(landing)
     this.#apply(this.#decide(landing))
     this.done()
+  }
+
+  /** What the world knows already must not be forgotten with what was not committed (OR1). */
+  #keepUntilDurable(landing: Landing): void {
+    if (landing.kind !== 'returned') return
+    const { step, index } = landing
+    const slot = step === this.state.step ? this.state.slots.items[index] : undefined
+    if (!slot?.began) return
+    const orphan: Orphan = { thread: this.id, step, index, key: idempotencyKeyOf(this.id, landing, slot.call), work: Promise.resolve(landing), cancel: createCancel() }
+    ;(this.#undurable ??= []).push({ seq: this.state.seq + 1, orphan })
   }
 
   /** Resolves when the calls before this one of the step are settled. */
@@ -322,6 +338,7 @@ export class Resident implements Addressee, Starter {
     const { signals } = this.#options.backend
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
+    if (this.#undurable) this.#undurable = this.#undurable.filter(({ seq }) => seq > this.#durable)
     if (entry) {
       this.#chain = entry.hash
       this.#pace.went(entry)
@@ -364,11 +381,12 @@ export class Resident implements Addressee, Starter {
     this.stop(toFailure(thrown, 'STORE_FAILED'))
   }
 
-  /** Ends the residence: effects are aborted, what was not committed is forgotten. */
+  /** Ends the residence: what was not committed is forgotten, effects are aborted; but those on the world go on (OR1). */
   stop(why?: Failure): void {
     if (this.#stopped) return
     this.#stopped = true
-    this.#reconciler.abortAll('the thread left this host')
+    this.#reconciler.leaveAll('the thread left this host')
+    for (const { orphan } of this.#undurable ?? []) this.#options.means.orphans.leave(orphan)
     this.#options.actors.stop(this.#actor)
     if (why) this.#options.rested(this, why)
   }

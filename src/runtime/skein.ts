@@ -30,6 +30,7 @@ import type { Retention } from './janitor.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
 import { createModels } from './models.js'
+import { Orphans } from './orphans.js'
 import { Quotas } from './quotas.js'
 import type { QuotaRules } from './quotas.js'
 import { createBrief } from './request.js'
@@ -151,9 +152,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     if (declaresScoped(app)) await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const admission = createAdmission({ app, signals: backend.signals, clock, chance })
+    const orphans = new Orphans({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, admission, pool, blobs: backend.blobs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
+      means: createMeans(app, { clock, chance, admission, pool, blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
       maxParallelTools: limits.maxParallelTools ?? 8,
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
@@ -245,7 +247,7 @@ function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
 
 function createMeans(app: App, { chance, admission, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()

@@ -59,7 +59,7 @@ function wants({ shouldRetry }: RetryPolicy, failed: Failure): boolean {
 }
 
 /** That long, or until the call is ended. */
-function pause(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
+export function pause(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       stop()

@@ -106,6 +106,7 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
     leases: {
       partitions: leases.partitions,
       shared: leases.shared,
+      leaseMs: leases.leaseMs,
       partitionOf: (thread) => leases.partitionOf(thread),
       acquire: (partition) => leases.acquire(partition),
       survey: () => leases.survey(),

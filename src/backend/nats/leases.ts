@@ -41,6 +41,7 @@ export interface LeaseOptions {
 export class NatsLeases implements Leases {
   readonly partitions: number
   readonly shared = true
+  readonly leaseMs: number
   readonly #ground: Ground
   readonly #presence: () => Presence | undefined
   readonly #lookMs: number
@@ -56,6 +57,7 @@ export class NatsLeases implements Leases {
     this.#ground = ground
     this.partitions = ground.partitions
     this.#presence = presence
+    this.leaseMs = leaseMs
     this.#lookMs = leaseMs / 12
     this.#records = self.profile.records
     this.#roster = roster

@@ -53,8 +53,7 @@ onEveryStore('edges of turns', (world) => {
     await until('the body', () => ran.length > 0)
     await quiet(50)
     fail = false
-    world.clock.advance(10_000)
-    await thread.run('m').text()
+    await until('the turn is over', async () => (world.clock.advance(1_000), (await thread.status()) === 'idle'))
     const [told] = results(await thread.messages())
     expect(ran).toEqual(['pay'])
     expect(told).toMatch(/^paid$|EFFECT_UNKNOWN/)
