@@ -1,11 +1,13 @@
 /**
  * What a thread waits for, and what to type so that it goes on.
  *
- * AW1 What is offered can be typed as it stands: it names the store, unless that is the default, and is quoted for a shell.
+ * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment, and is
+ *     quoted for a shell.
  */
 import type { InboxItem, StoredHead } from '../index.js'
 import { waitsFor } from './call-line.js'
 import { oneLine, preview } from './format.js'
+import type { Place } from './place.js'
 import { typed } from './store.js'
 import type { Tally } from './tally.js'
 
@@ -25,14 +27,14 @@ export function awaitedLine({ call, tool, args, why, missing, request, prompt, u
 }
 
 /** The commands that answer it. */
-export function answersTo(store: string, { id, why, missing = [], request }: Awaited): readonly string[] {
+export function answersTo(store: Place, { id, why, missing = [], request }: Awaited): readonly string[] {
   if (why === 'variables') return missing.map((name) => typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name))
   if (why === 'approval') return [typed(store, 'skein', 'approve', id), typed(store, 'skein', 'deny', id)]
   return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`] : []
 }
 
 interface Way {
-  readonly store: string
+  readonly store: Place
   /** How the thread goes on where no other process serves it. */
   readonly goOn?: string
 }

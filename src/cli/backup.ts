@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import type { Around, Perform } from './perform.js'
+import { localPlace } from './place.js'
 import { typed, withClient } from './store.js'
 
 export function register(command: Command, perform: Perform): void {
@@ -11,10 +12,10 @@ export function register(command: Command, perform: Perform): void {
 
 async function copy({ out, store }: Around, dir: string): Promise<ExitCode> {
   await withClient(store, (client) => client.backup(dir))
-  if (out.mode === 'json') out.json({ store, dir })
+  if (out.mode === 'json') out.json({ store: store.name, dir })
   else {
     out.print(`copied to ${dir}\n`)
-    out.note(`to look at it: ${typed(dir, 'skein', 'ps')}`)
+    out.note(`to look at it: ${typed(localPlace(dir), 'skein', 'ps')}`)
   }
   return exitCode.ok
 }

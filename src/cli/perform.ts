@@ -12,18 +12,19 @@ import type { ExitCode } from './exit.js'
 import { listed } from './format.js'
 import { createOutput } from './output.js'
 import type { Output } from './output.js'
+import { placeOf } from './place.js'
+import type { Place, PlaceOptions } from './place.js'
 import type { Shell, StopSignal } from './shell.js'
 
 export interface Around {
   readonly shell: Shell
   readonly out: Output
-  readonly store: string
+  readonly store: Place
   /** What to do at the first signal, instead of ending at once. */
   onStop(close: (signal: StopSignal) => Promise<void>): void
 }
 
-interface Globals {
-  readonly store?: string
+interface Globals extends PlaceOptions {
   readonly json?: boolean
 }
 
@@ -31,10 +32,10 @@ export type Perform = (command: Command, body: (around: Around) => Promise<ExitC
 
 export function createPerform(shell: Shell, ended: (code: ExitCode) => void): Perform {
   return async (command, body) => {
-    const { json = false, store = shell.env['SKEIN_STORE'] || '.skein' } = command.optsWithGlobals<Globals>()
+    const { json = false, ...place } = command.optsWithGlobals<Globals>()
     const out = createOutput(shell, json)
     const stops = listenForStops(shell)
-    const own = attempt({ shell, out, stops }, () => body({ shell, out, store, onStop: stops.onStop }))
+    const own = attempt({ shell, out, stops }, async () => body({ shell, out, store: await placeOf(place, shell.env), onStop: stops.onStop }))
     // A command whose means were closed under it may end or throw on the way; the signal is what is told.
     const code = await Promise.race([stops.stopped, own.then((came) => (stops.begun() ? stops.stopped : came))])
     out.show([])

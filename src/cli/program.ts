@@ -17,6 +17,8 @@ interface Entry {
 
 const commands: Readonly<Record<string, Entry>> = {
   run: { summary: 'send a message to an agent and watch its turn', load: () => import('./run.js') },
+  host: { summary: 'serve a store until it is told to stop', load: () => import('./host.js') },
+  hosts: { summary: 'list the hosts that serve a store', load: () => import('./hosts.js') },
   ps: { summary: 'list threads', load: () => import('./ps.js') },
   tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./tree.js') },
   show: { summary: 'show a thread and its messages', load: () => import('./show.js') },
@@ -39,7 +41,8 @@ const commands: Readonly<Record<string, Entry>> = {
 
 const after = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
-Environment: SKEIN_STORE (folder of the store), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA, SKEIN_NATS_CERT,
+SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY (key for secrets), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
 interface Means {
   readonly shell: Shell
@@ -53,6 +56,13 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
   const program = new Command('skein')
     .description('Durable agents: every thread keeps a journal, and goes on where it stood.')
     .option('--store <dir>', 'folder of the store (default: $SKEIN_STORE, else .skein)')
+    .option('--nats <url>', 'a NATS server instead of a folder; user and password may be in the URL (default: $SKEIN_NATS)')
+    .option('--namespace <name>', 'place of the app on the NATS server (default: $SKEIN_NAMESPACE, else skein)')
+    .option('--creds <file>', 'credentials for NATS, as its operator gives them')
+    .option('--tls-ca <file>', 'certificate that the NATS server is known by')
+    .option('--tls-cert <file>', 'own certificate for the NATS server')
+    .option('--tls-key <file>', 'key of that certificate')
+    .option('--monitor <url>', 'monitoring port of the NATS server (default: port 8222 of it)')
     .option('--json', 'one JSON object per line, for programs')
     .option('-V, --version', 'print the version')
     .on('option:version', () => {

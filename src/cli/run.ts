@@ -1,6 +1,6 @@
 /**
  * `skein run`: a host for as long as one turn takes. Where the store has a host already, the turn runs there and is
- * watched from here.
+ * watched from here; on NATS, too: whoever only wants an answer takes no threads away from hosts that are there.
  *
  * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
  */
@@ -78,19 +78,39 @@ async function check({ message, thread }: Asked): Promise<void> {
   if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }
 
-async function open({ out, store, shell }: Around, { app, env: given = [] }: Asked): Promise<Opened> {
+async function open(around: Around, { app, env: given = [] }: Asked): Promise<Opened> {
+  const { out, store, shell } = around
   const env = await envOf(shell, given, '--env ')
-  const { connectSkein, createSkein, isSkeinError, local } = await import('../index.js')
+  const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
+  const client = store.shared ? await served(around) : undefined
+  if (client) return { client, ...tellElsewhere(around, { given, who: 'another host' }) }
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
-    const skein: Skein = await createSkein({ app, backend: local(store), env, warn })
+    const skein: Skein = await createSkein({ app, backend: await store.source(), env, warn })
     return { client: skein, runs: 'here', agents: skein.agents }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
-    out.note(`another process${typeof pid === 'number' ? ` (pid ${pid})` : ''} serves ${store}; the turn runs there, with the app${given.length > 0 ? ' and the variables' : ''} of that host`)
-    return { client: await connectSkein({ backend: local(store) }), runs: 'elsewhere', agents: [] }
+    return { client: await connectSkein({ backend: await store.source() }), ...tellElsewhere(around, { given, who: `another process${typeof pid === 'number' ? ` (pid ${pid})` : ''}` }) }
   }
+}
+
+function tellElsewhere({ out, store }: Around, { given, who }: { readonly given: readonly string[]; readonly who: string }): Pick<Opened, 'runs' | 'agents'> {
+  out.note(`${who} serves ${store.name}; the turn runs there, with the app${given.length > 0 ? ' and the variables' : ''} of that host`)
+  return { runs: 'elsewhere', agents: [] }
+}
+
+/** A client, where hosts serve the store. */
+async function served({ store }: Around): Promise<SkeinClient | undefined> {
+  const { connectSkein, isSkeinError } = await import('../index.js')
+  const client = await connectSkein({ backend: await store.source() }).catch((thrown: unknown) => {
+    // Nobody has used it yet.
+    if (isSkeinError(thrown) && thrown.data?.['missing'] === 'namespace') return undefined
+    throw thrown
+  })
+  if (await client?.hosted()) return client
+  await client?.close()
+  return undefined
 }
 
 async function findThread({ out }: Around, { client: { threads }, agents }: Opened, { agent, thread: id, tag = [], message }: Asked): Promise<Thread> {

@@ -1,11 +1,12 @@
 /** The store that a command works on: as a client sees it, and as it is named to a person. */
 import type { SkeinClient } from '../index.js'
 import { shellWord } from './format.js'
+import type { Place } from './place.js'
 
 /** A client on the store, closed when the command is done. */
-export async function withClient<Result>(folder: string, body: (client: SkeinClient) => Promise<Result>): Promise<Result> {
-  const { connectSkein, local } = await import('../index.js')
-  const client = await connectSkein({ backend: local(folder) })
+export async function withClient<Result>(place: Place, body: (client: SkeinClient) => Promise<Result>): Promise<Result> {
+  const { connectSkein } = await import('../index.js')
+  const client = await connectSkein({ backend: await place.source() })
   try {
     return await body(client)
   } finally {
@@ -14,6 +15,6 @@ export async function withClient<Result>(folder: string, body: (client: SkeinCli
 }
 
 /** A command for this store, as it is typed. */
-export function typed(store: string, ...words: readonly string[]): string {
-  return [...words, ...(store === '.skein' ? [] : ['--store', store])].map(shellWord).join(' ')
+export function typed({ flags }: Place, ...words: readonly string[]): string {
+  return [...words, ...flags].map(shellWord).join(' ')
 }

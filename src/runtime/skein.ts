@@ -7,7 +7,7 @@ import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
-import type { HostWork, Self } from '../backend/host-info.js'
+import type { HostProfile, HostWork, Self } from '../backend/host-info.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { nanoUsdOf } from '../core/budget.js'
@@ -106,6 +106,8 @@ export interface Skein extends SkeinClient {
   readonly agents: readonly string[]
   /** Threads that are awake here. */
   readonly resident: number
+  /** What this host says of itself to others. */
+  readonly profile: HostProfile
 }
 
 const positive = z.number().int().positive()
@@ -172,6 +174,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     return {
       ...client,
       agents: agentNames(app),
+      profile: self.profile,
       get resident() {
         return host.work.awake
       },

@@ -66,7 +66,7 @@ export async function findStreams(link: Link, names: Names, wanted: Wanted): Pro
   const found = await findMeta(link, names)
   const replicas = found?.config.num_replicas ?? 1
   const settings = found && (await readSettings(new Reads(link, replicas), names))
-  if (!settings) throw new SkeinError('BAD_OPTION', `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, or name the namespace of one`)
+  if (!settings) throw new SkeinError('BAD_OPTION', `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, or name the namespace of one`, { data: { missing: 'namespace', namespace: names.namespace } })
   checkWanted(names, wanted, { ...settings, replicas })
   return { ...settings, replicas }
 }

@@ -1,0 +1,83 @@
+/**
+ * Where a command works: a folder, or a namespace on NATS; by options, else by the environment.
+ *
+ * CP1 An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the environment alone.
+ * CP2 No password or token is ever shown.
+ */
+import type { BackendSource, NatsOptions } from '../index.js'
+
+export interface Place {
+  /** As it is named to a person. */
+  readonly name: string
+  /** What names it on a command line; nothing where it is the default, or comes from the environment. */
+  readonly flags: readonly string[]
+  /** Several hosts may serve it. */
+  readonly shared: boolean
+  source(): Promise<BackendSource>
+}
+
+export interface PlaceOptions {
+  readonly store?: string
+  readonly nats?: string
+  readonly namespace?: string
+  readonly creds?: string
+  readonly tlsCa?: string
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  readonly monitor?: string
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export async function placeOf(options: PlaceOptions, env: Environment): Promise<Place> {
+  const { store, nats } = options
+  const { SkeinError } = await import('../index.js')
+  if (store !== undefined && nats !== undefined) throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
+  const url = store === undefined ? (nats ?? (env['SKEIN_NATS'] || undefined)) : undefined
+  if (url !== undefined) return natsPlace(url, options, env)
+  const ofNats = Object.entries(flagOf).find(([key]) => key !== 'nats' && options[key as keyof typeof flagOf] !== undefined)
+  if (ofNats) throw new SkeinError('BAD_OPTION', `${ofNats[1]} is for NATS; name the server with --nats <url> or SKEIN_NATS`)
+  return localPlace(store ?? (env['SKEIN_STORE'] || '.skein'))
+}
+
+export function localPlace(folder: string): Place {
+  return {
+    name: folder,
+    flags: folder === '.skein' ? [] : ['--store', folder],
+    shared: false,
+    source: async () => (await import('../index.js')).local(folder),
+  }
+}
+
+const flagOf = { nats: '--nats', namespace: '--namespace', creds: '--creds', tlsCa: '--tls-ca', tlsCert: '--tls-cert', tlsKey: '--tls-key', monitor: '--monitor' } as const
+
+function natsPlace(url: string, options: PlaceOptions, env: Environment): Place {
+  const given = (option: keyof PlaceOptions, variable: string): string | undefined => options[option] ?? (env[variable] || undefined)
+  const namespace = given('namespace', 'SKEIN_NAMESPACE') ?? 'skein'
+  const creds = given('creds', 'SKEIN_NATS_CREDS')
+  const monitor = given('monitor', 'SKEIN_NATS_MONITOR')
+  const [caFile, certFile, keyFile] = [given('tlsCa', 'SKEIN_NATS_CA'), given('tlsCert', 'SKEIN_NATS_CERT'), given('tlsKey', 'SKEIN_NATS_KEY')]
+  const tls = { ...(caFile !== undefined && { caFile }), ...(certFile !== undefined && { certFile }), ...(keyFile !== undefined && { keyFile }) }
+  const connection: NatsOptions = {
+    servers: url,
+    namespace,
+    ...(creds !== undefined && { credentials: { credsFile: creds } }),
+    ...(Object.keys(tls).length > 0 && { tls }),
+    ...(monitor !== undefined && { monitor }),
+  }
+  const flags = Object.entries(flagOf).flatMap(([option, flag]) => {
+    const value = options[option as keyof typeof flagOf]
+    return value === undefined ? [] : [flag, withoutSecrets(value)]
+  })
+  return {
+    name: `namespace ${namespace} on ${withoutSecrets(url)}`,
+    flags,
+    shared: true,
+    source: async () => (await import('../index.js')).nats(connection),
+  }
+}
+
+/** CP2 */
+function withoutSecrets(url: string): string {
+  return url.replaceAll(/\/\/([^:@/,]+):[^@/,]*@/g, '//$1:…@').replaceAll(/\/\/[^:@/,]+@/g, '//…@')
+}

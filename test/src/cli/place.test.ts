@@ -1,0 +1,38 @@
+/** Where a command works, by options and environment; and what is shown of it. */
+import { expect, it } from 'vitest'
+import { rowsOf } from '../../../src/cli/hosts.js'
+import { placeOf } from '../../../src/cli/place.js'
+import { typed } from '../../../src/cli/store.js'
+
+const url = 'nats://127.0.0.1:4222'
+
+it('C1, CP1: an option beats the environment, and NATS beats a folder there', async () => {
+  expect((await placeOf({}, {})).name).toBe('.skein')
+  expect((await placeOf({}, { SKEIN_STORE: 'a' })).name).toBe('a')
+  expect((await placeOf({ store: 'b' }, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe('b')
+  expect((await placeOf({}, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe(`namespace skein on ${url}`)
+  expect((await placeOf({ nats: url }, { SKEIN_STORE: 'a', SKEIN_NAMESPACE: 'n' })).name).toBe(`namespace n on ${url}`)
+  expect((await placeOf({}, { SKEIN_NATS: '' })).shared).toBe(false)
+})
+
+it('C1, CP1: what contradicts itself is refused', async () => {
+  await expect(placeOf({ store: 'a', nats: url }, {})).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('give one of them') })
+  await expect(placeOf({ namespace: 'n' }, {})).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('--namespace is for NATS') })
+  await expect(placeOf({ store: 'a', tlsCa: 'f' }, {})).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('--tls-ca is for NATS') })
+})
+
+it('CP2: a command is offered with the options that were given, and never with a password or a token', async () => {
+  const place = await placeOf({ nats: 'nats://me:s3cret@a:1,nats://tok3n@b:2', namespace: 'n', creds: 'my file', monitor: 'http://a:8222' }, { SKEIN_NATS_CA: 'ca.pem' })
+  expect(typed(place, 'skein', 'tail', 't1')).toBe(`skein tail t1 --nats 'nats://me:…@a:1,nats://…@b:2' --namespace n --creds 'my file' --monitor http://a:8222`)
+  expect(place.name).toBe('namespace n on nats://me:…@a:1,nats://…@b:2')
+  expect(typed(await placeOf({}, { SKEIN_NATS: url }), 'skein', 'ps')).toBe('skein ps')
+})
+
+it('C1: hosts are a row each, whatever they say of themselves', () => {
+  const host = { id: 'x', name: 'pear/12', since: new Date(2026, 1, 3, 4, 5, 6).getTime(), skein: '0.1.0', records: 2, app: 'shop', appVersion: '1.4.0', awake: 12, busy: 3, load: 0.256, partitions: [1, 2] }
+  const { app: _, appVersion: __, ...nameless } = host
+  expect(rowsOf([host, { ...nameless, name: '\u001B[2J', skein: '' }], 64).slice(1)).toEqual([
+    ['pear/12', '2026-02-03 04:05:06', 'shop 1.4.0', '0.1.0 (records 2)', '2 of 64', '12 awake, 3 at work', '26 %'],
+    ['[2J', '2026-02-03 04:05:06', '-', '? (records 2)', '2 of 64', '12 awake, 3 at work', '26 %'],
+  ])
+})
