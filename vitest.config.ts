@@ -14,6 +14,7 @@ const patience = { testTimeout: 20_000, hookTimeout: 20_000, maxWorkers: availab
 
 export default defineConfig({
   test: {
+    globalSetup: ['test/helpers/nats-setup.ts'],
     projects: [
       { test: { name: 'together', include: together, exclude: left, isolate: false, ...patience } },
       { test: { name: 'apart', include: ['test/**/*.test.ts'], exclude: [...together, ...left], ...patience } },

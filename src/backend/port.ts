@@ -117,7 +117,12 @@ export interface Commit {
 
 export type CommitResult =
   /** `position` is the entry's; without an entry, the last one of the backend. */
-  | { readonly ok: true; readonly position: number }
+  | {
+      readonly ok: true
+      readonly position: number
+      /** Resolves when the mail that it finishes is not `waiting` any more; absent: it is not. A holder does not read it again in any case. */
+      readonly finished?: Promise<void>
+    }
   | { readonly ok: false; readonly seq: number; readonly epoch: number }
 
 export interface HeadFilter {
@@ -154,8 +159,8 @@ export interface Mailbox {
   put(send: Send): Promise<void>
   /** Where a lease is held: what `watch` has told of, or could have. */
   read(thread: string, after: number): Promise<readonly StoredMail[]>
-  /** Threads that have mail; of one partition, or of all. */
-  waiting(partition?: number): Promise<readonly string[]>
+  /** Threads that have mail; of one partition, or of all. With the root of a tree: also mail that a commit of it sends which can be read now (J1). */
+  waiting(partition?: number, root?: string): Promise<readonly string[]>
   /**
    * Told of every thread of the partitions that are held here that gets mail from now on, by whatever process, once it is
    * durable and can be read. Returns what stops it.

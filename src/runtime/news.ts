@@ -4,6 +4,7 @@
  *
  * NW1 Durable news is published after its commit is acknowledged, never before.
  */
+import type { Backend } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import type { DeltaEvent } from '../core/event.js'
 import type { Json } from '../core/json.js'
@@ -34,7 +35,7 @@ export interface Spoken {
   readonly event: DeltaEvent
 }
 
-/** For those who wait until a tree rests: mail was finished that left no record. */
+/** For those who wait until a tree rests: mail was finished that left no record, or that was still in the box when its records were told. */
 export interface Finished {
   readonly kind: 'finished'
 }
@@ -57,4 +58,10 @@ export function toNews(value: Json): News | undefined {
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */
 export function asSignal(value: News | Finished | Answer): Json {
   return value as unknown as Json
+}
+
+/** Makes nothing that nobody hears. */
+export function tellTree({ signals }: Backend, root: string, make: () => News | Finished): void {
+  const topic = treeTopic(root)
+  if (signals.heard(topic)) signals.publish(topic, asSignal(make()))
 }

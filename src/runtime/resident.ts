@@ -20,7 +20,7 @@ import { moveActor } from '../../actors/thread/place.js'
 import type { Move, ThreadActor, ThreadActors } from '../../actors/thread/place.js'
 import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Backend, Commit, StoredMail } from '../backend/port.js'
+import type { Backend, Commit, CommitResult, StoredMail } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
 import { createCancel } from '../core/cancel.js'
 import type { Answer } from '../core/command.js'
@@ -41,7 +41,8 @@ import type { Addressee } from './mail-reader.js'
 import type { Ordered } from './orders.js'
 import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
-import { asSignal, treeTopic } from './news.js'
+import { tellTree } from './news.js'
+import type { Finished, News } from './news.js'
 import type { Orphan } from './orphans.js'
 import { Reconciler } from './reconcile.js'
 import type { Started, Starter, Ticket } from './reconcile.js'
@@ -285,9 +286,11 @@ export class Resident implements Addressee, Starter {
   }
 
   speak(make: () => DeltaEvent): void {
-    const { signals } = this.#options.backend
-    const topic = treeTopic(this.state.path[0] ?? this.id)
-    if (!this.#stopped && signals.heard(topic)) signals.publish(topic, asSignal({ kind: 'spoken', event: make() }))
+    if (!this.#stopped) this.#tell(() => ({ kind: 'spoken', event: make() }))
+  }
+
+  #tell(make: () => News | Finished): void {
+    tellTree(this.#options.backend, this.state.path[0] ?? this.id, make)
   }
 
   /** Resolves when the whole transcript is in memory. */
@@ -315,7 +318,7 @@ export class Resident implements Addressee, Starter {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
       if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
-      this.#committed(batch, result.position, commit)
+      this.#committed(batch, result, commit)
     } catch (thrown) {
       this.#committing = false
       this.failed(thrown)
@@ -334,8 +337,7 @@ export class Resident implements Addressee, Starter {
     }
   }
 
-  #committed(what: Batch, position: number, { entry, head }: Commit): void {
-    const { signals } = this.#options.backend
+  #committed(what: Batch, { position, finished }: Extract<CommitResult, { ok: true }>, { entry, head }: Commit): void {
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
     if (this.#undurable) this.#undurable = this.#undurable.filter(({ seq }) => seq > this.#durable)
@@ -343,8 +345,9 @@ export class Resident implements Addressee, Starter {
       this.#chain = entry.hash
       this.#pace.went(entry)
     }
-    const topic = treeTopic(this.state.path[0] ?? this.id)
-    if (signals.heard(topic)) signals.publish(topic, asSignal(last ? { kind: 'committed', thread: this.id, path: this.state.path, position, rest: head?.rest === true, records: what.records } : { kind: 'finished' }))
+    this.#tell(() => (last ? { kind: 'committed', thread: this.id, path: this.state.path, position, rest: head?.rest === true, records: what.records } : { kind: 'finished' }))
+    // Whoever waits until the tree rests has seen the mail meanwhile. Where it cannot be told, the host is gone; the next one tells.
+    finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
     if (this.#pace.due) this.#snapshot()
     if (this.#outbox.full) this.#options.dirty(this)

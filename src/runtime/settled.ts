@@ -41,7 +41,8 @@ export async function treeSettled({ backend, closed }: { readonly backend: Backe
   return ringing({ backend, closed, root: resting.root }, async (next) => {
     await tree.look()
     while (!(await tree.rests())) {
-      for (let more = true; more; ) {
+      if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
+      for (let more = !tree.unread; more; ) {
         tree.hear(await next())
         more = tree.busy
       }
@@ -71,6 +72,8 @@ class Tree {
   private restless = new Set<string>()
   /** Signals were lost: only a look will tell. */
   private blind = false
+  /** Mail was there and could not be read: it is on its way to its reader, or was just finished. Nobody may tell of that here. */
+  unread = false
   private readonly backend: Backend
   private readonly resting: Resting
 
@@ -117,12 +120,14 @@ class Tree {
   async rests(): Promise<boolean> {
     if (this.busy || (await this.awaitsMail())) return false
     await this.look()
-    if (this.restless.size > 0 || (await this.awaitsMail())) return false
+    if (this.restless.size > 0 || (await this.awaitsMail(this.resting.root))) return false
     return !(await this.look()) && this.restless.size === 0
   }
 
-  private async awaitsMail(): Promise<boolean> {
-    for (const thread of await this.backend.mailbox.waiting()) if (this.seqs.has(thread) || (await this.isToBe(thread))) return true
+  /** With the root, also mail that is on its way into a box. */
+  private async awaitsMail(root?: string): Promise<boolean> {
+    this.unread = false
+    for (const thread of await this.backend.mailbox.waiting(undefined, root)) if (this.seqs.has(thread) || (await this.isToBe(thread))) return true
     return false
   }
 
@@ -131,10 +136,12 @@ class Tree {
     const { heads, mailbox } = this.backend
     const head = await heads.get(thread)
     if (head) return head.path.includes(this.resting.thread)
-    for (const { body } of await mailbox.read(thread, 0)) {
+    const mails = await mailbox.read(thread, 0)
+    this.unread = mails.length === 0
+    for (const { body } of mails) {
       const command = readMail(body)
       if (command?.kind === 'create' && command.path.includes(this.resting.thread)) return true
     }
-    return false
+    return this.unread
   }
 }

@@ -64,6 +64,19 @@ function removing({ backend, open, reopen }: Context): void {
     expect(await backend().journal.read('other')).toHaveLength(1)
   })
 
+  it('J9: whoever reads meanwhile sees all of it, or nothing', async () => {
+    await plant(backend())
+    const removed = backend().trees.remove(removal)
+    const lists = new Set<string>()
+    for (let there = true; there; ) {
+      there = (await backend().heads.get('r')) !== undefined
+      const { heads } = await backend().heads.list({ root: 'r' })
+      lists.add(`${there ? '' : 'then '}${heads.map(({ thread }) => thread).join(' ')}`)
+    }
+    expect(await removed).toEqual({ ok: true })
+    for (const list of lists) expect(['r r/0 r/1 r/2', '', 'then ']).toContain(list)
+  })
+
   it('J9, J2: with a stale sequence or an older epoch it is refused and changes nothing', async () => {
     await plant(backend())
     const before = await seen(backend())

@@ -1,4 +1,7 @@
 /** Promises that a test settles by hand, and waiting for what happens in later turns of the event loop. */
+import { requests, turn } from './activity.js'
+
+export { turn }
 
 export interface Deferred<Value> {
   readonly promise: Promise<Value>
@@ -18,23 +21,25 @@ export function deferred<Value = void>(): Deferred<Value> {
   return { promise, resolve, reject }
 }
 
-/** One turn of the event loop: everything that was ready has run. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve)
-  })
+export async function turns(count: number): Promise<void> {
+  for (let past = 0; past < count; past++) await turn()
 }
 
-/** Some turns, for saying that something does not happen. */
-export async function quiet(turns = 20): Promise<void> {
-  for (let count = 0; count < turns; count++) await turn()
+/** So many turns in which no store is asked for anything, for saying that something does not happen. */
+export async function quiet(length = 20): Promise<void> {
+  for (let count = 0, before = requests(); count < length; count++) {
+    await turn()
+    const now = requests()
+    if (now === undefined || now !== before) count = -1
+    before = now
+  }
 }
 
 const patience = 20_000
 
 /** Waits, by turns of the event loop and not by time, until `holds`; says what never came. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turns = 0; turns < patience; turns++) {
+  for (let tries = 0; tries < patience; tries++) {
     if (await holds()) return
     await turn()
   }

@@ -5,7 +5,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeEach, describe } from 'vitest'
+import { connect } from '@nats-io/transport-node'
+import type { NatsConnection } from '@nats-io/transport-node'
+import { afterEach, beforeEach, describe, inject } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory.js'
 import { nats } from '../../src/backend/nats/nats.js'
@@ -16,8 +18,7 @@ import { manualClock } from '../../src/core/manual-clock.js'
 import type { ManualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein, SkeinOptions } from '../../src/runtime/skein.js'
-import { startNats } from './nats-server.js'
-import type { NatsServer } from './nats-server.js'
+import { beatWith, observed } from './activity.js'
 import { tapped } from './tap.js'
 import type { Tap } from './tap.js'
 
@@ -27,31 +28,28 @@ interface Store {
   readonly dir?: string
   /** Several hosts may serve it. */
   readonly shared?: true
+  /** A way to its process and back, where that is another one. */
+  readonly beat?: () => Promise<unknown>
   remove(): Promise<void>
 }
 
 interface StoreKind {
   readonly name: string
   make(): Promise<Store>
-  /** After the last one. */
-  end?(): Promise<void>
 }
 
-/** A server for the tests of one file, started when the first needs it; every test has a namespace of its own. */
+/** The server of the whole run (nats-setup.ts); every test has a namespace of its own. */
 function onNats(): StoreKind {
-  let server: Promise<NatsServer> | undefined
+  let probe: Promise<NatsConnection> | undefined
   let made = 0
   return {
     name: 'nats',
     async make() {
-      const { url } = await (server ??= startNats())
+      const url = inject('nats')
+      const connection = await (probe ??= connect({ servers: url }))
       // Few partitions are taken over quickly, and are enough to see that there are several.
-      const source = nats({ servers: url, namespace: `world${++made}`, partitions: 3, sync: 'relaxed' })
-      return { source, shared: true, remove: async () => undefined }
-    },
-    async end() {
-      await (await server)?.remove()
-      server = undefined
+      const source = nats({ servers: url, namespace: `world${process.pid}-${++made}`, partitions: 3, sync: 'relaxed' })
+      return { source, shared: true, beat: () => connection.flush(), remove: async () => undefined }
     },
   }
 }
@@ -85,7 +83,10 @@ let given = 0
 const chance: Chance = { id: () => `id${++given}`, fraction: () => 0 }
 
 async function createWorld(make: () => Promise<Store>): Promise<World & { end(): Promise<void> }> {
-  const store = await make()
+  const made = await make()
+  const source = observed(made.source)
+  const store = { ...made, source }
+  beatWith(store.beat)
   const clock = manualClock(1_700_000_000_000)
   const tap: Tap = {}
   const warnings: string[] = []
@@ -112,6 +113,8 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
         clock.advance(60_000) // the grace of what still runs
         await closed
       }
+      await source.end()
+      beatWith(undefined)
       await store.remove()
     },
   }
@@ -123,10 +126,9 @@ const asked = (process.env['STORES'] ?? 'memory,local').split(',')
 if (asked.includes('nats')) process.env['SKEIN_KEY'] ??= Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('hex')
 const stores = kinds.filter(({ name }) => asked.includes(name))
 
-/** The world of the test that is running. */
-export function onEveryStore(title: string, tests: (world: World) => void): void {
-  describe.each(stores)(`$name: ${title}`, ({ make, end = async () => undefined }) => {
-    afterAll(end)
+/** The world of the test that is running. `hosts` is for what is promised only where one host serves the store, or where several may. */
+export function onEveryStore(title: string, tests: (world: World) => void, hosts?: 'one' | 'several'): void {
+  describe.each(stores.filter(({ name }) => hosts === undefined || (name === 'nats') === (hosts === 'several')))(`$name: ${title}`, ({ make }) => {
     let now: Awaited<ReturnType<typeof createWorld>>
     beforeEach(async () => {
       now = await createWorld(make)

@@ -70,6 +70,11 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
   const trees = new NatsTrees(ground, { commits, mailbox })
   leases.join({ mailbox, commits })
   if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, self, died: () => leases.loseAll() })
+  const waiting = async (partition?: number, root?: string): Promise<readonly string[]> => {
+    live()
+    if (root !== undefined) await commits.sent(root)
+    return mailbox.waiting(partition)
+  }
   let closing: Promise<void> | undefined
   let asking: ReturnType<typeof link.jsm.streams.info> | undefined
   const close = async (): Promise<void> => {
@@ -98,7 +103,7 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
     },
     journal: createJournal(ground),
     heads: createHeads(ground),
-    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: (partition) => mailbox.waiting(partition), watch: (arrived) => mailbox.watch(arrived) },
+    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: (partition, root) => waiting(partition, root), watch: (arrived) => mailbox.watch(arrived) },
     snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
     signals: createSignals(link, names, live),
     blobs: { put: (bytes) => blobs.put(bytes), get: (hash) => blobs.get(hash), has: (hash) => blobs.has(hash) },

@@ -14,6 +14,11 @@ export class Chains {
     return result
   }
 
+  /** Resolves when what was begun for the key has ended. */
+  async after(key: string): Promise<void> {
+    await this.#last.get(key)
+  }
+
   async settled(): Promise<void> {
     while (this.#last.size > 0) await Promise.all(this.#last.values())
   }

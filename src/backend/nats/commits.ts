@@ -19,7 +19,7 @@ import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from './names.js'
 import { publish } from './publish.js'
 import type { Message } from './read.js'
-import { noteHeader, noteOf, pack, packRemoval, seal, tailOf } from './wire.js'
+import { noteHeader, noteOf, pack, seal, tailOf } from './wire.js'
 import type { Sealed } from './wire.js'
 
 interface Known {
@@ -40,11 +40,12 @@ interface Unmarked {
 /** Whether a lease that this process had is over. */
 export type Over = (partition: number, epoch: number) => boolean
 
-type Sealing = Omit<Commit, 'sends'> & { readonly sends: readonly Sealed[] }
+type Sealing = Omit<Commit, 'sends'> & { readonly sends: readonly Sealed[]; readonly removed?: true }
 
 const knownThreads = 20_000
 const markAfterMs = 300
 const againMs = 200
+const lookMs = 50
 
 export class Commits {
   readonly #ground: Ground
@@ -73,8 +74,9 @@ export class Commits {
   async #write(commit: Sealing): Promise<CommitResult> {
     const { thread, expected, epoch, entry, head, sends, done } = commit
     if (this.#over(this.#partition(thread), epoch)) return this.#refused(thread)
-    // A thread that begins is not looked for: the server compares anyway.
-    const known = this.#known.get(thread) ?? (expected === 0 && entry ? undefined : await this.#look(thread))
+    // A thread that begins is not looked for: the server compares anyway. What is remembered may be of one that was removed since.
+    const remembered = this.#known.get(thread)
+    const known = remembered?.seq === expected || (!remembered && expected === 0 && entry) ? remembered : await this.#look(thread)
     if ((known?.seq ?? 0) !== expected || epoch < (known?.epoch ?? 0)) return this.#refused(thread)
     if (head) {
       const written = await this.#append(commit, head, known)
@@ -82,8 +84,8 @@ export class Commits {
       this.#position = written
     }
     if (sends.length > 0) await this.#send(commit, head && { head, last: this.#position })
-    await this.#mailbox.finish(thread, done)
-    return { ok: true, position: this.#position }
+    const finished = await this.#mailbox.finish(thread, done)
+    return { ok: true, position: this.#position, ...finished }
   }
 
   /** The message's sequence; undefined when the thread is elsewhere. */
@@ -143,13 +145,18 @@ export class Commits {
   }
 
   async #look(thread: string): Promise<Known | undefined> {
+    const message = await this.#last(thread)
+    const known = message && knownFrom(message)
+    if (known) this.#remember(thread, known)
+    return known
+  }
+
+  async #last(thread: string): Promise<Message | undefined> {
     const { reads, names } = this.#ground
     const message = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
-    if (!message) return undefined
-    if (noteOf(message).removed) return void (await this.#finishRemoval(thread))
-    const known = knownFrom(message)
-    this.#remember(thread, known)
-    return known
+    if (!message || !noteOf(message).removed) return message
+    await this.#finishRemoval(thread)
+    return undefined
   }
 
   #remember(thread: string, known: Known): void {
@@ -193,15 +200,19 @@ export class Commits {
   /** Ends a root so that nobody writes to it any more; whoever did this removes the tree. */
   bury({ root, expected, epoch }: Removal): Promise<CommitResult> {
     return this.#chains.run(root, async () => {
-      const { link, reads, names } = this.#ground
-      const known = await this.#look(root)
-      if (!known || known.seq !== expected || epoch < known.epoch || this.#over(this.#partition(root), epoch)) return this.#refused(root)
+      const message = await this.#last(root)
+      const known = message && knownFrom(message)
+      const head = message && (await this.#headIn(message))
+      if (!known || !head || known.seq !== expected || epoch < known.epoch) return this.#refused(root)
+      const position = await this.#append({ thread: root, expected, epoch, sends: [], removed: true }, head, known)
       this.#known.delete(root)
-      this.#unmarked.delete(root)
-      const subject = names.log(this.#partition(root), known.root, root)
-      const position = await publish(link, reads, { stream: names.streams.log, subject, payload: '', headers: { [noteHeader]: packRemoval(root, epoch) }, expected: known.last })
       return position === undefined ? this.#refused(root) : { ok: true, position }
     })
+  }
+
+  async #headIn(message: Message): Promise<Head | undefined> {
+    const note = noteOf(message)
+    return note.head ?? tailOf(note, await this.#ground.payloadOf(message)).head
   }
 
   forget(threads: Iterable<string>): void {
@@ -234,6 +245,28 @@ export class Commits {
     const { sends, head = note.head } = tailOf(note, await payloadOf(message))
     this.#remember(note.thread, knownFrom(message))
     await this.#chains.run(note.thread, () => this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq }))
+  }
+
+  /** Resolves when the mail of all commits of a tree that can be read now is out. */
+  async sent(root: string): Promise<void> {
+    const { reads, names } = this.#ground
+    const unsure: { readonly thread: string; readonly last: number }[] = []
+    await reads.scan({ stream: names.streams.log, filter: names.logOfTree(root), last: true, headersOnly: true }, (message) => {
+      const { thread, sends } = noteOf(message)
+      if (sends > 0) unsure.push({ thread, last: message.seq })
+    })
+    await Promise.all(unsure.map(({ thread, last }) => this.#out(thread, last)))
+  }
+
+  /** Where the message was written here it is known when its mail is out; elsewhere the next message of the thread says it (NC3). */
+  async #out(thread: string, last: number): Promise<void> {
+    const { reads, names } = this.#ground
+    await this.#chains.after(thread)
+    while (this.#unmarked.get(thread)?.last !== last) {
+      const now = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
+      if (now?.seq !== last) return
+      await pause(lookMs)
+    }
   }
 
   /** Nothing is under way any more. */

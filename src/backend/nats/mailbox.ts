@@ -156,18 +156,19 @@ export class NatsMailbox implements Mailbox {
     }
   }
 
-  /** After the commit that names them. Where the mail is followed, nobody waits for the removal. */
-  async finish(thread: string, numbers: readonly number[]): Promise<void> {
-    if (numbers.length === 0) return
+  /** After the commit that names them. Where the mail is followed, nobody need wait for the removal, `finished`. */
+  async finish(thread: string, numbers: readonly number[]): Promise<{ readonly finished?: Promise<void> }> {
+    if (numbers.length === 0) return {}
     const boxes = this.#held.get(partitionOf(thread, this.#ground.partitions))?.boxes ?? this.#looked
     const letters = boxes.get(thread)
     const { seqs, all } = letters?.done(numbers) ?? { seqs: [], all: false }
     if (letters?.empty) boxes.delete(thread)
-    if (seqs.length === 0) return
-    const removed = this.#remove(thread, seqs, all)
-    if (boxes === this.#looked) return removed
-    this.#removing.add(removed)
-    void removed.catch(() => undefined).finally(() => this.#removing.delete(removed))
+    if (seqs.length === 0) return {}
+    const finished = this.#remove(thread, seqs, all)
+    if (boxes === this.#looked) return await finished, {}
+    this.#removing.add(finished)
+    void finished.catch(() => undefined).finally(() => this.#removing.delete(finished))
+    return { finished }
   }
 
   /** MB1 */

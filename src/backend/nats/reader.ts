@@ -48,7 +48,7 @@ export function createJournal(ground: Ground): Journal {
       const last = await reads.last(stream, names.logOf(partitionOf(thread, partitions), thread))
       if (!last || limit <= 0) return []
       const { seq, born, entry } = noteOf(last)
-      if (seq <= after) return [] // also the root of a tree that is being removed
+      if (seq <= after) return []
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
       const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
@@ -78,7 +78,7 @@ export function createHeads(ground: Ground): Heads {
   const stream = names.streams.log
 
   async function stored(note: Note, message: Message): Promise<StoredHead | undefined> {
-    const head = note.removed ? undefined : note.head ?? (await longHead(note, message))
+    const head = note.head ?? (await longHead(note, message))
     return head && headOf(note, head)
   }
 
@@ -99,7 +99,6 @@ export function createHeads(ground: Ground): Heads {
     const long: { readonly note: Note; readonly message: Message }[] = []
     await reads.scan({ stream, filter, last: true, headersOnly: true }, (message) => {
       const note = noteOf(message)
-      if (note.removed) return
       if (!note.head) long.push({ note, message })
       else if (wanted(note.head)) found.push({ born: note.born || message.seq, head: headOf(note, note.head) })
     })

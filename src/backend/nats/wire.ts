@@ -68,14 +68,14 @@ export function seal(send: Send): Sealed {
 }
 
 export interface Packing {
-  readonly commit: Omit<Commit, 'sends' | 'done'>
+  readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<Note, 'removed'>
   readonly head: Head
   readonly sends: readonly Sealed[]
   readonly born: number
 }
 
 export function pack({ commit, head, sends, born }: Packing): Packed {
-  const { thread, expected, epoch, entry } = commit
+  const { thread, expected, epoch, entry, removed } = commit
   const body = Buffer.from(entry?.body ?? '')
   const note: Note = {
     thread,
@@ -84,6 +84,7 @@ export function pack({ commit, head, sends, born }: Packing): Packed {
     born,
     ...(entry && { entry: { first: entry.first, count: entry.count, hash: entry.hash, bytes: body.length } }),
     sends: sends.length,
+    ...(removed && { removed }),
   }
   const whole = JSON.stringify({ ...note, head })
   const long = Buffer.byteLength(whole) > longestHeader
@@ -95,12 +96,6 @@ export function pack({ commit, head, sends, born }: Packing): Packed {
 function tailText(sends: readonly Sealed[], head: Head | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
-}
-
-/** The last message of a root whose tree is being removed. */
-export function packRemoval(thread: string, epoch: number): string {
-  const note: Note = { thread, seq: 0, epoch, born: 0, sends: 0, removed: true }
-  return JSON.stringify(note)
 }
 
 export function noteOf({ headers }: Message): Note {

@@ -5,7 +5,7 @@ import { scriptedModel } from '../../../src/models/scripted.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
 import { family, last, write } from '../../helpers/family.js'
-import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
+import { collect, deferred, turns, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 onEveryStore('a child that answers a call', (world) => {
@@ -41,7 +41,7 @@ onEveryStore('a child that answers a call', (world) => {
       writer: async ({ messages }) => {
         working++
         most = Math.max(most, working)
-        await quiet(3)
+        await turns(3)
         working--
         return last(messages)
       },

@@ -1,7 +1,7 @@
 /** What waits for the journal, and what happens when the journal refuses. */
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
-import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { deferred, quiet, turns, until } from '../../helpers/deferred.js'
 import { typesIn } from '../../helpers/tap.js'
 import type { Tap } from '../../helpers/tap.js'
 import { onEveryStore } from '../../helpers/world.js'
@@ -125,7 +125,7 @@ onEveryStore('the journal refuses', (world) => {
 
   it('TH5, P1: a store that fails for a while costs time, not work', async () => {
     let ran = 0
-    const { app } = tinyApp({ script: () => calls('look'), tools: [looseTool('look', () => (ran++, quiet(3)))], maxSteps: 1 })
+    const { app } = tinyApp({ script: () => calls('look'), tools: [looseTool('look', () => (ran++, turns(3)))], maxSteps: 1 })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     let failures = 0

@@ -75,7 +75,16 @@ onEveryStore('quotas', (world) => {
     await expect(skein.threads.create({ agent: 'lead', tags: ['tenant:a'] })).rejects.toMatchObject({ code: 'QUOTA_REACHED' })
   })
 
+}, 'one')
+
+onEveryStore('quotas that are none', (world) => {
   it.each<[QuotaRules]>([[{ 'a*b': {} }], [{ '': {} }], [{ a: { maxLiveTrees: -1 } }], [{ a: { maxRunningTurns: 1.5 } }]])('F8: %j is no quota', async (bad) => {
     await expect(world.open(tinyApp({ script: [] }).app, { quotas: bad })).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 })
+
+onEveryStore('quotas and several hosts', (world) => {
+  it('F8: a store that several hosts may serve takes none, and says what to do', async () => {
+    await expect(world.open(tinyApp({ script: [] }).app, { quotas })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/counted by one host.*leave them out/) })
+  })
+}, 'several')

@@ -240,12 +240,16 @@ onEveryStore('a session and the world', (world) => {
   })
 
   it('D6, R1: deltas and messages say who speaks', async () => {
-    const { app } = pairApp({ a: ['a1'], b: ['b1'], sideB: { label: 'Critic' }, maxSessionTurns: 1 })
+    const listening = deferred()
+    const { app } = pairApp({ a: ['a1'], b: async () => (await listening.promise, 'b1'), sideB: { label: 'Critic' }, maxSessionTurns: 1 })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'pair' })
     const heard = new Set<string>()
     const run = thread.send('go')
-    for await (const event of run.fullStream) if (event.type === 'text.delta' || event.type === 'model.replied') heard.add([event.type, event.side, event.label, event.text].join(' '))
+    for await (const event of run.fullStream) {
+      if (event.type === 'text.delta' || event.type === 'model.replied') heard.add([event.type, event.side, event.label, event.text].join(' '))
+      if (event.type === 'model.replied') listening.resolve()
+    }
     // The first words may have been said before anyone listened.
     heard.delete('text.delta a  a1')
     expect([...heard]).toEqual(['model.replied a  a1', 'text.delta b Critic b1', 'model.replied b Critic b1'])

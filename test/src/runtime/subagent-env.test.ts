@@ -7,7 +7,7 @@ import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Script, ScriptedModel } from '../../../src/models/scripted.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
-import { quiet, until } from '../../helpers/deferred.js'
+import { quiet, turns, until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
@@ -179,7 +179,7 @@ onEveryStore('a child that needs values of its own', (world) => {
     const { app } = family({
       lead: ({ step, messages }) => (last(messages) === 'go' && step === 0 ? calls(write('a'), write('b')) : 'done'),
       writer: async ({ messages }) => {
-        while (!gate.open) await quiet(1)
+        while (!gate.open) await turns(1)
         return last(messages)
       },
       tools: [token],

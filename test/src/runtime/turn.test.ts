@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Deferred } from '../../helpers/deferred.js'
-import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { deferred, quiet, turns, until } from '../../helpers/deferred.js'
 import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { onEveryStore } from '../../helpers/world.js'
 import { SkeinError } from '../../../src/core/failure.js'
@@ -63,7 +63,7 @@ onEveryStore('a turn', (world) => {
     const log: string[] = []
     const look = looseTool('look', async (_, { at }) => {
       log.push(`begin ${at}`)
-      await quiet(3)
+      await turns(3)
       log.push(`end ${at}`)
     })
     const { app } = tinyApp({ script: [calls(...[0, 1, 2].map((at) => ({ tool: 'look', args: { at } }))), 'done'], tools: [look] })
@@ -77,7 +77,7 @@ onEveryStore('a turn', (world) => {
     let most = 0
     const look = looseTool('look', async (_, { at }) => {
       most = Math.max(most, ++running)
-      await quiet(1)
+      await turns(1)
       running--
       return at
     })
