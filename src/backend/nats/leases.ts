@@ -16,6 +16,7 @@ import type { Lease, Leases, Survey } from '../port.js'
 import { tell } from '../topics.js'
 import { every } from './beat.js'
 import type { Commits } from './commits.js'
+import { Gate } from './gate.js'
 import type { Ground } from './ground.js'
 import type { NatsMailbox } from './mailbox.js'
 import { idIn, partitionOf } from './names.js'
@@ -38,6 +39,8 @@ export interface LeaseOptions {
   readonly roster: Roster
 }
 
+const takenAtOnce = 32
+
 export class NatsLeases implements Leases {
   readonly partitions: number
   readonly shared = true
@@ -49,6 +52,8 @@ export class NatsLeases implements Leases {
   readonly #roster: Roster
   readonly #held = new Map<number, Held>()
   readonly #taking = new Set<number>()
+  /** A thousand take-overs at once would keep the host's own renewal waiting. */
+  readonly #gate = new Gate(takenAtOnce)
   /** The first and the last epoch of each partition that was held here. */
   readonly #epochs = new Map<number, readonly [number, number]>()
   #parts: { readonly mailbox: NatsMailbox; readonly commits: Commits } | undefined
@@ -88,7 +93,7 @@ export class NatsLeases implements Leases {
     if (this.#held.has(partition) || this.#taking.has(partition)) return undefined
     this.#taking.add(partition)
     try {
-      return await this.#take(partition)
+      return await this.#gate.run(() => this.#take(partition))
     } finally {
       this.#taking.delete(partition)
     }
@@ -176,9 +181,14 @@ export class NatsLeases implements Leases {
     await reads.scan({ stream: names.streams.meta, filter: names.owners, last: true }, (message) => {
       const isBarred = this.#isBarred(message)
       if (isBarred) barred++
-      if (isBarred || alive.has(ownerOf(message).host)) taken.add(Number(idIn(message.subject)))
+      if (isBarred || this.#isOthers(ownerOf(message), alive)) taken.add(Number(idIn(message.subject)))
     })
     return { share, free: Array.from({ length: this.partitions }, (_, partition) => partition).filter((partition) => !taken.has(partition)), barred }
+  }
+
+  /** What names this host and is not held here was given up without a word. */
+  #isOthers({ host }: { readonly host: string }, alive: { has(host: string): boolean }): boolean {
+    return alive.has(host) && host !== this.#presence()?.id
   }
 
   watch(told: (survey: Survey) => void): () => void {

@@ -4,7 +4,8 @@
  *
  * PS1 The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock that
  *     nobody sets, and ends a fifth of a lease early.
- * PS2 Whoever was taken for dead comes back under another name. What the old name owned is free.
+ * PS2 Whoever was taken for dead comes back under another name, also when the renewal that came too late was written after all.
+ *     What the old name owned is free.
  * PS3 What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
  */
 import { nuid } from '@nats-io/transport-node'
@@ -58,11 +59,16 @@ export class Presence {
   }
 
   async close(): Promise<void> {
-    const { link, names } = this.#options
     this.#closed = true
     this.#cancelRenewal?.()
     this.#cancelEnd?.()
-    await link.ask(() => link.jsm.streams.deleteMessage(names.streams.live, this.#seq, false)).catch(() => undefined)
+    await this.#forget(this.#seq)
+  }
+
+  /** Nobody has to wait until it expires. */
+  async #forget(seq: number | undefined): Promise<void> {
+    const { link, names } = this.#options
+    if (seq !== undefined) await link.ask(() => link.jsm.streams.deleteMessage(names.streams.live, seq, false)).catch(() => undefined)
   }
 
   #again(): void {
@@ -83,8 +89,10 @@ export class Presence {
   async #write(id: string, expected: number): Promise<void> {
     const { link, reads, names, leaseMs, self } = this.#options
     const sentAt = steadyClock.now()
+    const before = this.#id
     const seq = await publish(link, reads, { stream: names.streams.live, subject: names.live(id), payload: JSON.stringify(say(self)), expected, timeoutMs: leaseMs / 3, until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until) })
     if (this.#closed) return
+    if (this.#id !== before) return this.#forget(seq) // PS2
     if (seq === undefined) return this.#die()
     this.#id = id
     this.#seq = seq

@@ -33,9 +33,11 @@ const version = 1
 const settingsSchema = z.object({ version: z.number(), partitions: z.number().int().positive(), leaseMs: z.number().positive() })
 const streamNotFound = 10_059
 const nameInUse = 10_058
+/** One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 unless told otherwise. */
+const mostConsumers = 10_000
 
 function configs({ streams, logs, mails, namespace }: Names, { leaseMs, replicas }: Settings): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
-  const common = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, allow_direct: true }
+  const common = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, allow_direct: true, max_consumers: mostConsumers }
   const lastOnly = { max_msgs_per_subject: 1, discard: DiscardPolicy.Old }
   const of = (kind: string): string[] => [`${namespace}.${kind}.>`]
   return {

@@ -113,7 +113,10 @@ export class Tail {
     const stalled = headers?.get('Nats-Consumer-Stalled')
     if (reply) this.#link.nc.publish(reply)
     else if (stalled) this.#link.nc.publish(stalled)
-    if (Number(headers?.get('Nats-Last-Consumer') || 0) > this.#delivered) this.#restart()
+    const last = headers?.get('Nats-Last-Consumer')
+    if (Number(last || 0) > this.#delivered) this.#restart()
+    // What was promised at the start may have been removed before it came: who has nothing to say for so long has said all.
+    else if (last && !stalled) this.#caughtUp()
   }
 
   #checkSilence(): void {

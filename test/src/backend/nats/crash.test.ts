@@ -1,5 +1,7 @@
 /** What is left when a host, the server or the cable between them fails, and what becomes of it. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { connect } from '@nats-io/transport-node'
+import { systemClock } from '../../../../src/core/clock.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
 import type { Backend, Commit, Lease } from '../../../../src/backend/port.js'
@@ -110,6 +112,32 @@ describe('the server is killed and started again', () => {
     const next = await lease(backend)
     expect(next.epoch).toBeGreaterThan(held.epoch)
     expect(await backend.commit(by(next, ['a', 1]))).toMatchObject({ ok: true })
+  })
+})
+
+describe('a server that stands still for a while', () => {
+  it('PS2: a renewal that is answered after the host took itself for dead does not bring its old name back; what that owned is free again', async () => {
+    const leaseMs = 1_500
+    const backend = await open({ leaseMs })
+    const held = await lease(backend)
+    const nc = await connect({ servers: server.url })
+    const renewals = nc.subscribe('crash.live.*')[Symbol.asyncIterator]()
+    await renewals.next()
+    // The first one comes late, so that the second is sent when little time is left.
+    server.pause()
+    await new Promise<void>((resolve) => void systemClock.wakeAt(systemClock.now() + 0.68 * leaseMs, resolve))
+    server.resume()
+    await renewals.next()
+    await nc.flush()
+    server.pause()
+    await aborted(held.lost)
+    const free = deferred()
+    const stop = backend.leases.watch((survey) => survey.free.includes(0) && free.resolve())
+    server.resume()
+    await free.promise
+    stop()
+    expect((await lease(backend)).epoch).toBeGreaterThan(held.epoch)
+    await nc.close()
   })
 })
 
