@@ -5,7 +5,6 @@
  * TO1 An answer holds the entries of the directory that was asked for, and of those below it, the nearest first, as far as
  *     256 nodes go: a reader far away asks once for a small tree and never gets a large one.
  */
-import { Buffer } from 'node:buffer'
 import { nodeAt, observe, usageOf } from '../core/tree.js'
 import type { DirNode } from '../core/tree.js'
 import type { FileSource, Shown } from './port.js'
@@ -35,12 +34,22 @@ export function createTreeSource({ tree, at, quotaBytes, blobs }: TreeSourceOpti
     async bytes(hash) {
       const parts: Uint8Array[] = []
       for await (const part of blobs.get(hash)) parts.push(part)
-      // Not a Buffer: that would come out of a worker's port as something else.
-      return new Uint8Array(Buffer.concat(parts))
+      return joined(parts)
     },
     stream: (hash) => blobs.get(hash),
     store: (content) => blobs.put(content),
   }
+}
+
+/** One copy, and not a Buffer: that would come out of a worker's port as something else. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) {
+    whole.set(part, at)
+    at += part.length
+  }
+  return whole
 }
 
 const mostNodes = 256

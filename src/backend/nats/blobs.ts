@@ -11,7 +11,7 @@ import { nuid } from '@nats-io/transport-node'
 import { z } from 'zod'
 import { blobMissing } from '../checks.js'
 import type { Blobs } from '../port.js'
-import { inChunks } from './chunks.js'
+import { cut, followed, inChunks } from './chunks.js'
 import type { Link } from './link.js'
 import type { Names } from './names.js'
 import { publish } from './publish.js'
@@ -33,7 +33,7 @@ const longestChunk = 512 * 1024
 /** Room for subject and headers in a message. */
 const margin = 4 * 1024
 /** Chunks under way at once. */
-const atOnce = 4
+const atOnce = 8
 const manifestHeader = 'Skein-Chunks'
 const manifestSchema = z.object({ upload: z.string(), chunks: z.number().int().positive(), size: z.number() })
 type Manifest = z.infer<typeof manifestSchema>
@@ -57,13 +57,16 @@ export class NatsBlobs implements Blobs {
 
   async put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<Stored> {
     this.#means.live()
-    if (bytes instanceof Uint8Array && bytes.length <= this.#chunkBytes) return this.#putSmall(Uint8Array.from(bytes))
-    const parts = inChunks(bytes instanceof Uint8Array ? [Uint8Array.from(bytes)] : bytes, this.#chunkBytes)
+    if (bytes instanceof Uint8Array) {
+      const own = new Uint8Array(bytes) // as it is now (`slice` of a Buffer is no copy)
+      return own.length <= this.#chunkBytes ? this.#putSmall(own) : this.#putLarge(cut(own, this.#chunkBytes))
+    }
+    const parts = inChunks(bytes, this.#chunkBytes)
     const first = await parts.next()
     if (first.done) return this.#putSmall(new Uint8Array())
     const second = await parts.next()
     if (second.done) return this.#putSmall(first.value)
-    return this.#putLarge(first.value, second.value, parts)
+    return this.#putLarge(followed([first.value, second.value], parts))
   }
 
   async has(of: string): Promise<boolean> {
@@ -102,7 +105,7 @@ export class NatsBlobs implements Blobs {
     return { hash: of, size: bytes.length }
   }
 
-  async #putLarge(first: Uint8Array, second: Uint8Array, rest: AsyncIterable<Uint8Array>): Promise<Stored> {
+  async #putLarge(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Stored> {
     const { names } = this.#means
     const upload = nuid.next()
     const sum = createHash('sha256')
@@ -117,9 +120,7 @@ export class NatsBlobs implements Blobs {
       if (sending.size >= atOnce) await Promise.race(sending)
     }
     try {
-      await send(first)
-      await send(second)
-      for await (const part of rest) await send(part)
+      for await (const part of parts) await send(part)
       await Promise.all(sending)
     } catch (thrown) {
       await Promise.allSettled(sending)

@@ -1,18 +1,30 @@
-/** The bytes of a source in parts of one length, the last one shorter; each a copy, since a source may use its buffer again. */
-export async function* inChunks(source: Iterable<Uint8Array> | AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void> {
-  let kept: Uint8Array[] = []
-  let bytes = 0
+/** Bytes in parts of one length, the last one shorter. Owns nothing. */
+
+/** Of a source; each part is a copy, since a source may use its buffer again. */
+export async function* inChunks(source: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void> {
+  let chunk = Buffer.allocUnsafe(length)
+  let filled = 0
   for await (const part of source) {
     for (let at = 0; at < part.length; ) {
-      const taken = Uint8Array.from(part.subarray(at, at + length - bytes))
-      kept.push(taken)
+      const taken = part.subarray(at, at + length - filled)
+      chunk.set(taken, filled)
       at += taken.length
-      bytes += taken.length
-      if (bytes < length) continue
-      yield Buffer.concat(kept)
-      kept = []
-      bytes = 0
+      filled += taken.length
+      if (filled < length) continue
+      yield chunk
+      chunk = Buffer.allocUnsafe(length)
+      filled = 0
     }
   }
-  if (bytes > 0) yield Buffer.concat(kept)
+  if (filled > 0) yield chunk.subarray(0, filled)
+}
+
+/** Of bytes that nobody changes: views, not copies. */
+export function* cut(bytes: Uint8Array, length: number): Generator<Uint8Array, void> {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
+}
+
+export async function* followed<Part>(first: Iterable<Part>, rest: AsyncIterable<Part>): AsyncGenerator<Part, void> {
+  yield* first
+  yield* rest
 }
