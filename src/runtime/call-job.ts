@@ -25,7 +25,7 @@ const nothing: DeltaEvent[] = []
 /** What a call says. One for all tries of it: what is said is numbered on. */
 export class CallVoice {
   readonly #means: Means
-  readonly #wanting: Wanting
+  #wanting: Wanting
   readonly #effect: CallEffect
   /** Most calls say nothing. */
   #last: DeltaEvent[] = nothing
@@ -35,6 +35,12 @@ export class CallVoice {
     this.#means = means
     this.#wanting = wanting
     this.#effect = effect
+  }
+
+  /** The thread is awake anew: it is heard there. */
+  follow(wanting: Wanting): this {
+    this.#wanting = wanting
+    return this
   }
 
   said(told: Said): void {

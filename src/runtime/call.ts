@@ -5,6 +5,7 @@
  * EX4 Bytes are stored before the landing that names them (CS3).
  * EX5 What a body said is told while it runs, and all of it before its result.
  * EX6 An intent of another host is resolved only when no receipt for it can be expected any more.
+ * EX7 What came of an effect on the world is stored at last, however often the store fails: it cannot be had again.
  */
 import type { Landing } from '../../actors/thread/commands.js'
 import type { Slot } from '../../actors/thread/slots.js'
@@ -45,9 +46,9 @@ export class RunningCall implements Started {
   constructor(means: Means, wanting: Wanting, effect: CallStart) {
     const slot = wanting.state.slots.items[effect.index]
     this.#means = means
-    this.#voice = new CallVoice(means, wanting, effect)
     this.#adopted = effect.recovered && slot?.began ? means.orphans.adopt(wanting.state.id, effect.key) : undefined
     this.#cancel = this.#adopted?.cancel ?? createCancel()
+    this.#voice = this.#adopted?.voice?.follow(wanting) ?? new CallVoice(means, wanting, effect)
     if (!slot) return
     this.#job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
     this.#work = this.#adopted?.work ?? carryOut(means, this.#job, { effect, slot })
@@ -60,7 +61,7 @@ export class RunningCall implements Started {
 
   /** OR1 */
   leave(): boolean {
-    const orphan = this.#adopted ?? (this.#job?.acting && this.#work ? { ...this.#job.place, work: this.#work, cancel: this.#cancel } : undefined)
+    const orphan = this.#adopted ?? (this.#job?.acting && this.#work ? { ...this.#job.place, work: this.#work, cancel: this.#cancel, voice: this.#voice } : undefined)
     if (orphan) this.#means.orphans.leave(orphan)
     return orphan !== undefined
   }
@@ -88,10 +89,12 @@ async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Pr
   const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
   if (returned.held) return { kind: 'held', step, index, why: 'person' }
-  const landed = toLanded(means, job, { returned, slot, index })
+  const keep = (): Landed | Promise<Landed> => toLanded(means, job, { returned, slot, index })
+  const landed = job.acting ? keptAtLast(means, job, keep) : keep()
   return { kind: 'returned', step, index, landed: landed instanceof Promise ? await landed : landed }
 }
 
+const againMs = 1_000
 const lostThread: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
 
 type Effected = Returned | { readonly ask: string }
@@ -134,6 +137,18 @@ async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
 
 function unknown(message: string, cause?: Failure): Outcome {
   return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
+}
+
+/** EX7 */
+async function keptAtLast({ clock }: Means, { cancel }: CallJob, keep: () => Landed | Promise<Landed>): Promise<Landed> {
+  for (;;) {
+    try {
+      return await keep()
+    } catch (thrown) {
+      if (cancel.reason) throw thrown
+      await pause(clock, againMs, cancel)
+    }
+  }
 }
 
 /** A promise only where something is to be stored or asked: most calls say nothing besides their outcome. */

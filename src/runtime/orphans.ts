@@ -14,6 +14,7 @@ import type { Cancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
 import { callKey } from '../core/effect.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import type { CallVoice } from './call-job.js'
 import { sealMail } from './mail.js'
 
 /** A call under way, or one that has ended and is not durable. */
@@ -25,6 +26,8 @@ export interface Orphan {
   readonly key: string
   readonly work: Promise<Landing>
   readonly cancel: Cancel
+  /** Of one under way. */
+  readonly voice?: CallVoice
 }
 
 interface OrphansMeans {

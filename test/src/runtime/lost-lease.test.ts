@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src/agent/define.js'
 import type { Definition, Tool } from '../../../src/agent/define.js'
 import { memory } from '../../../src/backend/memory.js'
+import { partitionOf } from '../../../src/backend/nats/names.js'
 import { nats } from '../../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../../src/backend/port.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
@@ -48,7 +49,7 @@ afterEach(async () => {
   proxies.clear()
 })
 
-const through = (port: number): BackendSource => nats({ servers: `nats://127.0.0.1:${port}`, namespace, partitions: 1, leaseMs, sync: 'relaxed' })
+const through = (port: number, partitions = 1): BackendSource => nats({ servers: `nats://127.0.0.1:${port}`, namespace, partitions, leaseMs, patienceMs: 500, sync: 'relaxed' })
 
 /** An agent that charges once and then tells what came of it. */
 function charging(charge: Charge): readonly Definition[] {
@@ -92,7 +93,7 @@ describe('a host that is cut off', () => {
 
   /** A thread whose body runs on a host behind the proxy. */
   async function begin(charge: Charge): Promise<Skein> {
-    const one = await open(proxy.port, { ...charge, execute: body('one') })
+    const one = await open(proxy.port, { execute: body('one'), ...charge })
     const thread = await one.threads.create({ agent: 'payer', id: 'payer' })
     await thread.send('pay', { id: 'go' }).accepted()
     await began.promise
@@ -111,6 +112,40 @@ describe('a host that is cut off', () => {
     await until('the thread is back', async () => (await ticks(server), one.resident === 1))
     release.resolve('charged')
     expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
+  })
+
+  it('OR2, EX5: what the body says after the thread came back is heard', async () => {
+    const one = await begin({ execute: async (state, { cents }) => (ran.push('one'), began.resolve(), state.log(`${await release.promise} ${cents}`), 'charged') })
+    proxy.cut()
+    await gone(one)
+    proxy.mend()
+    await until('the thread is back', async () => (await ticks(server), one.resident === 1))
+    const heard: string[] = []
+    const thread = await one.threads.get('payer')
+    for await (const event of thread.events()) {
+      if (event.type === 'call.began') release.resolve('took')
+      if (event.type === 'tool.log') heard.push(event.text)
+      if (event.type === 'turn.ended') break
+    }
+    expect([heard, ran]).toEqual([['took 500'], ['one']])
+  })
+
+  it('OR1, EX7: files that a body wrote are kept, however long the store is away', async () => {
+    const one = await begin({
+      execute: async ({ files }) => {
+        ran.push('one')
+        began.resolve()
+        await files.writeFile('/bill', await release.promise)
+        return 'charged'
+      },
+    })
+    proxy.cut()
+    release.resolve('5 euros')
+    await gone(one)
+    // The first try to store it has failed by now: it had half a second.
+    proxy.mend()
+    expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
+    expect(await (await one.threads.get('payer')).files.readFile('/bill', 'utf8')).toBe('5 euros')
   })
 
   it('OR1: while another took its thread: the outcome is used there, and nothing runs twice', async () => {
@@ -136,6 +171,22 @@ describe('a host that is cut off', () => {
     await (await two.threads.get('payer')).send('meanwhile').accepted()
     proxy.mend()
     expect([await cameTo(two), ran]).toEqual(['it says: charged', ['one']])
+  })
+})
+
+describe('a partition that moves', () => {
+  it('OR1: leaves a body that takes longer than the grace at work, and its outcome follows the thread', async () => {
+    const [release, ran, said] = [deferred<string>(), [] as string[], [] as string[]]
+    const charge = (host: string): Charge => ({ timeoutMs: 30_000, execute: () => (ran.push(host), release.promise) })
+    const ids = [0, 1].map((partition) => ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find((id) => partitionOf(id, 2) === partition) ?? '')
+    const one = await open(server.port, charge('one'), { backend: through(server.port, 2) })
+    for (const id of ids) await (await one.threads.create({ agent: 'payer', id })).send('pay', { id: `${id}-go` }).accepted()
+    await until('both run', async () => (await ticks(server), ran.length === 2))
+    const two = await open(server.port, charge('two'), { backend: through(server.port, 2) })
+    await until('one has moved', async () => (await ticks(server), two.resident === 1))
+    release.resolve('charged')
+    for (const id of ids) said.push(await (await two.threads.get(id)).run(`${id}-go`).text())
+    expect([said, ran]).toEqual([['it says: charged', 'it says: charged'], ['one', 'one']])
   })
 })
 

@@ -113,7 +113,7 @@ onEveryStore('edges of turns', (world) => {
     await thread.callTool('pay')
     world.clock.advance(2_000)
     gate.resolve()
-    await quiet(50)
+    await until('someone is asked', async () => (await skein.inbox.list()).length === 1)
     world.clock.advance(1)
     await quiet(50)
     expect((await skein.inbox.list()).map(({ tool }) => tool)).toEqual(['pay'])
