@@ -4,6 +4,7 @@
  *
  * PO1 An answer means that the command's records are durable, or why there are none.
  * PO2 No answer within the deadline is an error that says the command is kept; never silence.
+ * PO3 Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same answer.
  */
 import { z } from 'zod'
 import type { Backend } from '../backend/port.js'
@@ -29,9 +30,14 @@ export interface Posting {
 
 export async function post(backend: Backend, clock: Clock, { thread, id, command }: Posting): Promise<Extract<Answer, { ok: true }>> {
   const hosted = await backend.hosted()
-  const answered = expectAnswer(backend, clock, { thread, id, hosted })
+  const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
+  let kept = false
+  // That it cannot be posted again is no news: it is kept, and the deadline stays.
+  const again = (): void => void (kept && put().catch(() => undefined))
+  const answered = expectAnswer(backend, clock, { thread, id, hosted, missed: again })
   try {
-    await backend.mailbox.put({ to: thread, id, body: sealMail(command) })
+    await put()
+    kept = true
     const answer = await answered.promise
     if (answer.ok) return answer
     throw fromFailure(answer.failure)
@@ -44,14 +50,17 @@ interface Expected {
   readonly thread: string
   readonly id: string
   readonly hosted: boolean
+  /** Told when the answer may have been lost (PO3). */
+  readonly missed: () => void
 }
 
-function expectAnswer(backend: Backend, clock: Clock, { thread, id, hosted }: Expected) {
+function expectAnswer(backend: Backend, clock: Clock, { thread, id, hosted, missed }: Expected) {
   let stop: () => void = () => undefined
   const promise = new Promise<Answer>((resolve, reject) => {
-    const stopHearing = backend.signals.subscribe(answerTopic(id), (value: Json) => {
+    const heard = (value: Json): void => {
       if (answerSchema.safeParse(value).success) resolve(value as unknown as Answer)
-    })
+    }
+    const stopHearing = backend.signals.subscribe(answerTopic(id), heard, missed)
     const giveUp = (): void => reject(unanswered(thread, hosted))
     // Where no host serves the store nobody will answer: the mail is kept, and that is all there is to say.
     const cancel = clock.wakeAt(clock.now() + (hosted ? answerWithinMs : 0), giveUp)

@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 export interface HostProcess {
+  readonly pid: number
   readonly lines: readonly string[]
   /** Resolves with the first line from now on for which it holds. */
   heard(holds: (line: string) => boolean): Promise<string>
@@ -19,8 +20,12 @@ export async function startHost(fixture: string, args: readonly string[]): Promi
     lines.push(line)
     for (const told of [...waiting]) told(line)
   })
-  const ended = new Promise<void>((resolve) => child.on('close', () => resolve()))
+  // A test that was cut off leaves no host behind.
+  const end = (): void => void child.kill('SIGKILL')
+  process.once('exit', end)
+  const ended = new Promise<void>((resolve) => child.on('close', () => (process.off('exit', end), resolve())))
   const host: HostProcess = {
+    pid: child.pid ?? 0,
     lines,
     heard: (holds) =>
       new Promise((resolve, reject) => {

@@ -24,6 +24,8 @@ export interface NatsServerOptions {
   readonly port?: number
   /** `false`: it is started by `start()`. */
   readonly start?: false
+  /** How much JetStream may keep, as its configuration says it: `8MB`. */
+  readonly maxFile?: string
   /** A configuration file instead of one made here; its ports are ours all the same. */
   readonly conf?: string
   /** Lines for the top level of its configuration. */
@@ -50,7 +52,7 @@ export interface NatsServer {
   remove(): Promise<void>
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -59,16 +61,16 @@ async function freePort(): Promise<number> {
 }
 
 /** `NATS=2.10` says which version tests run on that do not say it themselves. */
-const asked = natsVersions.find((version) => version === process.env['NATS']) ?? '2.15'
+export const askedVersion = natsVersions.find((version) => version === process.env['NATS']) ?? '2.15'
 
 export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
-  const binary = await natsBinary(options.version ?? asked)
+  const binary = await natsBinary(options.version ?? askedVersion)
   const dir = await mkdtemp(join(options.under ?? tmpdir(), 'skein-nats-'))
   const [port, http] = [options.port ?? (await freePort()), await freePort()]
   const data = join(dir, '.nats') // as in nats.conf, which says it relative to where the server is started
   const conf = join(dir, 'nats.conf')
   const lines = ['server_name: test', 'host: 127.0.0.1', `port: ${port}`, `http: 127.0.0.1:${http}`, `max_payload: ${options.maxPayload ?? 1024 * 1024}`, ...(options.more ?? [])]
-  await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''} }\n`)
+  await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''}${options.maxFile === undefined ? '' : `, max_file: ${options.maxFile}`} }\n`)
   const args = options.conf === undefined ? ['-c', conf] : ['-c', options.conf, '-a', '127.0.0.1', '-p', String(port), '-m', String(http)]
   const running = serverProcess(binary, args, { port, log: join(dir, 'log'), cwd: dir })
   if (options.start !== false) await running.start()
@@ -87,7 +89,7 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
 }
 
 /** A server with whatever configuration; it is there when its port answers. */
-function serverProcess(binary: string, args: readonly string[], { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd: string }): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
+export function serverProcess(binary: string, args: readonly string[], { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd: string }): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
   let child: ChildProcess | undefined
   let ended: Promise<void> = Promise.resolve()
   return {

@@ -8,6 +8,8 @@ export interface TcpProxy {
   swallow(): void
   /** Reads no more of what the server says on the connections that are there: it piles up over there. */
   stall(): void
+  /** Reads on. */
+  flow(): void
   /** Breaks every connection; new ones are refused until `mend`. */
   cut(): void
   mend(): void
@@ -46,6 +48,9 @@ export async function createTcpProxy(to: number): Promise<TcpProxy> {
     port,
     stall() {
       for (const [, far] of pairs) far.pause()
+    },
+    flow() {
+      for (const [, far] of pairs) far.resume()
     },
     swallow: () => void (silent = true),
     cut,

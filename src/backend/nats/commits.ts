@@ -3,7 +3,8 @@
  * removed. Owns what is known of the last message of each thread.
  *
  * NC1 The message is written only where the thread's last one is the one that the writer has folded, and only by an epoch that
- *     is not older (J2). A lease that is over writes nothing.
+ *     is not older (J2). A lease that is over writes nothing, nor does it try again; and whoever learns that a commit was written
+ *     knows whether the lease is still there.
  * NC2 Commits of one thread are written one after another; the next one only when the mail of the one before is out. So only
  *     the last message of a thread can have mail that was not sent.
  * NC3 The next message of a thread says that this mail is out. Where none comes, one without records is written for that, so
@@ -12,6 +13,7 @@
 import type { Commit, CommitResult, Head } from '../port.js'
 import { checkCommit } from '../checks.js'
 import type { Removal } from '../trees.js'
+import { raiseBarrier } from './barrier.js'
 import { after, pause } from './beat.js'
 import { Chains } from './chains.js'
 import type { Ground } from './ground.js'
@@ -99,9 +101,11 @@ export class Commits {
     this.#known.delete(thread) // until it is sure again
     this.#unmarked.delete(thread)
     const spilt = await spill(payload, header.length * 2)
-    if (this.#over(this.#partition(thread), epoch)) return undefined
+    const over = (): boolean => this.#over(this.#partition(thread), epoch)
+    if (over()) return undefined
     const subject = names.log(this.#partition(thread), root, thread)
-    const last = await publish(link, reads, { stream: names.streams.log, subject, payload: spilt.payload, headers: { ...spilt.headers, [noteHeader]: header }, expected: known?.last ?? 0 })
+    const last = await publish(link, reads, { stream: names.streams.log, subject, payload: spilt.payload, headers: { ...spilt.headers, [noteHeader]: header }, expected: known?.last ?? 0, over })
+    over() // asking tells those who hold it
     if (last !== undefined) this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known?.born || last, root })
     return last
   }
@@ -228,7 +232,8 @@ export class Commits {
     for (const thread of this.#known.keys()) if (this.#partition(thread) === partition) this.#known.delete(thread)
     const unsure: number[] = []
     const dying: string[] = []
-    await reads.scan({ stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true }, (message) => {
+    const barrier = await raiseBarrier(this.#ground, partition)
+    await reads.scan({ stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true, ...barrier }, (message) => {
       const { thread, sends, removed } = noteOf(message)
       if (sends > 0) unsure.push(message.seq)
       if (removed) dying.push(thread)

@@ -113,7 +113,7 @@ export class NatsLeases implements Leases {
     this.#epochs.set(partition, [this.#epochs.get(partition)?.[0] ?? epoch, epoch])
     try {
       await this.#parts?.commits.takeOver(partition, epoch)
-      await this.#parts?.mailbox.hold(partition) // NZ3: last, so that what was owed within the partition is read, too
+      await this.#parts?.mailbox.hold(partition, lost.signal) // NZ3: last, so that what was owed within the partition is read, too
     } catch (thrown) {
       await this.#release(partition, epoch)
       throw thrown

@@ -13,7 +13,7 @@ import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
 import { steadyClock } from '../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { storeClosed } from '../checks.js'
-import { after } from './beat.js'
+import { after, pause } from './beat.js'
 
 export interface LinkOptions {
   readonly connection: NodeConnectionOptions
@@ -63,8 +63,7 @@ export class Link {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
       nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreAuthErrorAbort: true, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
       checkVersion(nc, place)
-      const jsm = await jetstreamManager(nc, { timeout: requestMs })
-      return new Link(nc, jsm, options)
+      return new Link(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
       await nc?.close()
       throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
@@ -145,10 +144,23 @@ export class Link {
   }
 }
 
-class Cut extends Error {
+/** A cluster has no leader while it chooses one, which takes some seconds; any other answer is final. */
+async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStreamManager> {
+  for (const until = steadyClock.now() + patienceMs; ; ) {
+    try {
+      return await jetstreamManager(nc, { timeout: requestMs })
+    } catch (thrown) {
+      if (!transient.has(apiCode(thrown) ?? 0) || steadyClock.now() >= until) throw thrown
+      await pause(pauseMs)
+    }
+  }
+}
+
+/** What was asked for was cut off, and may go well when it is asked for again. */
+export class Cut extends Error {
   override readonly name = 'Cut'
-  constructor() {
-    super('the connection is broken')
+  constructor(message = 'the connection is broken') {
+    super(message)
   }
 }
 

@@ -13,6 +13,7 @@ import type { Json } from '../../core/json.js'
 import { isSkeinError } from '../../core/failure.js'
 import type { Mail, Mailbox, Send, StoredMail } from '../port.js'
 import { tell } from '../topics.js'
+import { pause } from './beat.js'
 import { Chains } from './chains.js'
 import { Letters, lettersPerMessage } from './letters.js'
 import { idIn, partitionOf } from './names.js'
@@ -31,6 +32,7 @@ interface Held {
   loaded: Promise<void>
 }
 
+const againMs = 200
 const mailSchema = z.array(z.object({ id: z.string(), body: z.custom<Json>() }))
 
 export class NatsMailbox implements Mailbox {
@@ -109,12 +111,15 @@ export class NatsMailbox implements Mailbox {
     return () => void this.#watchers.delete(watcher)
   }
 
-  /** Begins to follow a partition; resolves when what is there has been read. */
-  async hold(partition: number): Promise<void> {
+  /** Begins to follow a partition, unless its lease was lost meanwhile (MB3); resolves when what is there has been read. */
+  async hold(partition: number, lost: AbortSignal): Promise<void> {
     const { link, names } = this.#ground
+    if (lost.aborted) return
     const held: Held = { boxes: new Map(), loading: 0, loaded: Promise.resolve() }
     this.#held.set(partition, held)
-    held.tail = await Tail.open(link, { stream: names.streams.mail, filter: names.mailOfPartition(partition), each: (message) => this.#arrived(held, message) })
+    const tail = await Tail.open(link, { stream: names.streams.mail, filter: names.mailOfPartition(partition), each: (message) => this.#arrived(held, message) })
+    if (lost.aborted) return tail.stop() // `drop` came before there was anything to stop
+    held.tail = tail
     await held.loaded
   }
 
@@ -125,18 +130,26 @@ export class NatsMailbox implements Mailbox {
   }
 
   #arrived(held: Held, message: Message): void {
-    const { payloadOf } = this.#ground
     if (held.loading === 0 && !message.headers.has(blobHeader)) return this.#take(held, message, message.data)
     held.loading++
     held.loaded = held.loaded
-      .then(() => payloadOf(message))
-      .catch((thrown: unknown) => {
+      .then(() => this.#load(held, message))
+      .then((payload) => payload && this.#take(held, message, payload))
+      .finally(() => held.loading--)
+  }
+
+  /** Tried again until it is there; undefined when nobody here wants it any more. */
+  async #load(held: Held, message: Message): Promise<Uint8Array | undefined> {
+    while ([...this.#held.values()].includes(held)) {
+      try {
+        return await this.#ground.payloadOf(message)
+      } catch (thrown) {
         // Without its text nobody can tell what it asks for: whoever opens it refuses it, and its sender hears of that.
         if (isSkeinError(thrown) && thrown.code === 'BLOB_MISSING') return Buffer.from(JSON.stringify([{ id: `lost-${message.seq}`, body: null }]))
-        throw thrown
-      })
-      .then((payload) => this.#take(held, message, payload))
-      .finally(() => held.loading--)
+        await pause(againMs)
+      }
+    }
+    return undefined
   }
 
   #take({ boxes }: Held, message: Message, payload: Uint8Array): void {

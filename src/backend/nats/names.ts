@@ -18,6 +18,8 @@ export interface Names {
   logOfPartition(partition: number): string
   logOfTree(root: string): string
   readonly logs: string
+  /** Not a thread's: see barrier.ts. */
+  barrier(partition: number): string
   mail(partition: number, thread: string): string
   mailOfPartition(partition: number): string
   readonly mails: string
@@ -55,7 +57,8 @@ export function createNames(namespace: string): Names {
     logOf: (partition, thread) => at('log', partition, '*', token(thread)),
     logOfPartition: (partition) => at('log', partition, '>'),
     logOfTree: (root) => at('log', '*', token(root), '*'),
-    logs: at('log', '>'),
+    logs: at('log', '*', '*', '*'),
+    barrier: (partition) => at('log', partition),
     mail: (partition, thread) => at('mail', partition, token(thread)),
     mailOfPartition: (partition) => at('mail', partition, '*'),
     mails: at('mail', '>'),

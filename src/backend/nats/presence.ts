@@ -53,9 +53,10 @@ export class Presence {
     return this.#id
   }
 
-  /** PS1; asked before every write, since a process that was stopped learns of it by this alone. */
+  /** PS1; asked before and after every write, since a process that was stopped learns of it by this, before any timer of its. */
   get alive(): boolean {
-    return !this.#closed && steadyClock.now() < this.#until
+    if (!this.#closed && steadyClock.now() >= this.#until) this.#die()
+    return !this.#closed && this.#id !== ''
   }
 
   async close(): Promise<void> {
@@ -91,8 +92,7 @@ export class Presence {
     const sentAt = steadyClock.now()
     const before = this.#id
     const seq = await publish(link, reads, { stream: names.streams.live, subject: names.live(id), payload: JSON.stringify(say(self)), expected, timeoutMs: leaseMs / 3, until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until) })
-    if (this.#closed) return
-    if (this.#id !== before) return this.#forget(seq) // PS2
+    if (this.#closed || this.#id !== before) return this.#forget(seq) // PS2
     if (seq === undefined) return this.#die()
     this.#id = id
     this.#seq = seq

@@ -4,6 +4,7 @@
  * NP1 A write whose answer was lost is read back before it is judged: it counts once, and is never reported as refused when
  *     it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that succeeded.)
  * NP2 A write that expects a sequence changes nothing when the subject is elsewhere.
+ * NP3 What may not be written any more is not tried again; what was written before that counts.
  */
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
@@ -22,21 +23,23 @@ export interface Publication {
   readonly until?: number
   /** Patience with one try. */
   readonly timeoutMs?: number
+  /** Whether it may not be written any more: asked before every further try (NP3). */
+  readonly over?: () => boolean
 }
 
 const idHeader = 'Skein-Id'
 const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 
-/** The sequence it got; undefined when it was refused (NP2). */
+/** The sequence it got; undefined when it was refused (NP2, NP3). */
 export async function publish(link: Link, reads: Reads, publication: Publication): Promise<number | undefined> {
-  const { subject, payload, expected, until, timeoutMs } = publication
+  const { subject, payload, expected, until, timeoutMs, over } = publication
   const id = nuid.next()
   const head = headersOf(id, publication.headers)
   let tries = 0
   const attempt = async (): Promise<number | undefined> => {
     tries++
     const written = tries > 1 && expected !== undefined ? await ours(reads, publication, id) : undefined
-    if (written !== undefined) return written
+    if (written !== undefined || (tries > 1 && over?.())) return written
     try {
       const { seq } = await link.js.publish(subject, payload, { headers: head, ...(timeoutMs !== undefined && { timeout: timeoutMs }), ...(expected !== undefined && { expect: { lastSubjectSequence: expected } }) })
       return seq

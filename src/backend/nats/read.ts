@@ -1,14 +1,19 @@
 /**
  * Reading from streams: one message, or all that a filter finds. Owns the consumers of a scan, which live as long as it.
  *
- * NR1 What is read is what the stream's leader has: messages that were acknowledged are seen.
+ * NR1 What `get` and `last` read is what the stream's leader has: messages that were acknowledged are seen.
  * NR2 A scan asks for no more than there is, in parts that fit into memory, and ends.
+ * NR3 A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a subject that was written
+ *     meanwhile is given again.
+ * NR4 The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and `rest` asks the
+ *     leader for what a scan has not given.
  */
 import { createInbox, nanos } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
 import { after } from './beat.js'
+import { Cut } from './link.js'
 import type { Link } from './link.js'
 
 export interface Message {
@@ -25,6 +30,8 @@ type Query = { readonly last_by_subj: string } | { readonly seq: number; readonl
 export interface Scan {
   readonly stream: string
   readonly filter: string
+  /** A message of this sequence, which another filter finds, must have been seen when it ends (NR4). */
+  readonly upTo?: { readonly filter: string; readonly seq: number }
   /** From this sequence of the stream on; default: the first. */
   readonly from?: number
   /** Only the last message of each subject. */
@@ -35,6 +42,15 @@ export interface Scan {
   readonly about?: number
 }
 
+/** Where a scan is: its consumer, and the last part that it gave. */
+interface Place {
+  readonly consumer: string
+  /** It has given something: one that found nothing is gone soon. */
+  readonly used: boolean
+  readonly left: number
+  readonly part: readonly Message[]
+}
+
 const atOnce = 500
 /** A part of a scan ends here, so that long messages do not pile up. */
 const bytesAtOnce = 16 * 1024 * 1024
@@ -43,18 +59,19 @@ const partMs = 5_000
 const noMore: ReadonlySet<number> = new Set([404, 408])
 
 export class Reads {
+  /** Whether streams have replicas: then any of them would answer to a direct get (NR1). */
+  readonly replicated: boolean
   readonly #link: Link
-  readonly #direct: boolean
 
   constructor(link: Link, replicas: number) {
     this.#link = link
-    this.#direct = replicas === 1 // NR1: with replicas any of them would answer
+    this.replicated = replicas > 1
   }
 
   get(stream: string, query: Query): Promise<Message | undefined> {
     const { jsm } = this.#link
     return this.#link.persist('reading', async () => {
-      const found = await (this.#direct ? jsm.direct.getMessage(stream, query) : jsm.streams.getMessage(stream, query))
+      const found = await (this.replicated ? jsm.streams.getMessage(stream, query) : jsm.direct.getMessage(stream, query))
       return found ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() } : undefined
     })
   }
@@ -65,22 +82,50 @@ export class Reads {
 
   /** Gives the messages in order until there are no more or `each` returns false. */
   async scan(scan: Scan, each: (message: Message) => boolean | void): Promise<void> {
-    const { jsm } = this.#link
-    const { stream } = scan
-    const consumer = await this.#link.persist('reading', () => jsm.consumers.add(stream, configOf(scan)))
+    const { upTo } = scan
+    let given = 0
+    let place: Place | undefined
     try {
-      for (let left = consumer.num_pending; left > 0; ) {
-        const part = await this.#link.ask(() => this.#part(stream, consumer.name, Math.min(left, scan.about ?? atOnce, atOnce)))
-        for (const message of part) if (each(message) === false) return
-        // Messages may be removed while they are counted: then there are no more, though some were promised.
-        left = part.length === 0 ? 0 : left - part.length
-      }
-    } catch (thrown) {
-      throw this.#link.failed('reading', thrown)
+      do {
+        const before = place
+        place = undefined // until it is sure again: of a part that is cut off nobody knows how much was delivered
+        let tries = 0
+        place = await this.#link.persist('reading', () => this.#next(scan, tries++ === 0 ? before : undefined, given))
+        for (const message of place.part) {
+          if (message.seq <= given) continue // NR3
+          given = message.seq
+          if (message.subject !== upTo?.filter && each(message) === false) return
+        }
+      } while (place.left > 0)
     } finally {
       // It would go by itself a little later.
-      if (consumer.num_pending > 0) void jsm.consumers.delete(stream, consumer.name).catch(() => undefined)
+      if (place?.used) void this.#link.jsm.consumers.delete(scan.stream, place.consumer).catch(() => undefined)
     }
+  }
+
+  /** NR4: what comes after a message that a scan gave last; nothing where there are no replicas. */
+  async rest({ stream, filter }: Pick<Scan, 'stream' | 'filter'>, given: number, each: (message: Message) => boolean | void): Promise<void> {
+    for (let seq = given + 1; this.replicated; ) {
+      const message = await this.get(stream, { seq, next_by_subj: filter })
+      if (!message || each(message) === false) return
+      seq = message.seq + 1
+    }
+  }
+
+  async #next(scan: Scan, before: Place | undefined, given: number): Promise<Place> {
+    const { stream, upTo, about = atOnce } = scan
+    let { consumer = '', left = 0, used = false } = before ?? {}
+    if (!before) {
+      const made = await this.#link.jsm.consumers.add(stream, configOf(scan, given))
+      consumer = made.name
+      left = made.num_pending
+      used = left > 0
+    }
+    const part = left > 0 ? await this.#part(stream, consumer, Math.min(left, about, atOnce)) : []
+    // Messages may be removed while they are counted: then there are no more, though some were promised.
+    left = part.length === 0 ? 0 : left - part.length
+    if (left === 0 && upTo && Math.max(given, part.at(-1)?.seq ?? 0) < upTo.seq) throw new Cut('the replica that answers is behind')
+    return { consumer, used, left, part }
   }
 
   #part(stream: string, consumer: string, batch: number): Promise<Message[]> {
@@ -88,7 +133,7 @@ export class Reads {
     return new Promise((resolve, reject) => {
       const found: Message[] = []
       const inbox = createInbox()
-      const cancelLate = after(2 * partMs, () => end(new Error('a part of the answer did not come in time')))
+      const cancelLate = after(2 * partMs, () => end(new Cut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
         cancelLate()
         subscription.unsubscribe()
@@ -100,7 +145,7 @@ export class Reads {
         if (stored) found.push(stored)
         const code = message.headers?.code ?? 0
         // A part that ends early brings its status; what is left comes with the next one.
-        if (!stored && found.length === 0 && !noMore.has(code)) end(new Error(`the server answered ${code} ${message.headers?.description ?? ''}`))
+        if (!stored && found.length === 0 && !noMore.has(code)) end(new Cut(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
       nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true }), { reply: inbox })
@@ -108,15 +153,15 @@ export class Reads {
   }
 }
 
-function configOf({ filter, from, last, headersOnly }: Scan): Partial<ConsumerConfig> {
+/** For what comes after a message that was given, as far as the server can tell. */
+function configOf({ filter, upTo, from = 1, last, headersOnly }: Scan, given: number): Partial<ConsumerConfig> {
   return {
     ack_policy: AckPolicy.None,
     mem_storage: true,
     num_replicas: 1,
     inactive_threshold: nanos(2 * partMs),
-    filter_subject: filter,
-    deliver_policy: last ? DeliverPolicy.LastPerSubject : from !== undefined ? DeliverPolicy.StartSequence : DeliverPolicy.All,
-    ...(from !== undefined && { opt_start_seq: from }),
+    ...(upTo ? { filter_subjects: [filter, upTo.filter] } : { filter_subject: filter }),
+    ...(last ? { deliver_policy: DeliverPolicy.LastPerSubject } : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, given + 1) }),
     ...(headersOnly && { headers_only: true }),
   }
 }

@@ -7,9 +7,10 @@
  */
 import { cursorNumber, listedAtOnce, matches } from '../checks.js'
 import type { Head, HeadFilter, Heads, Journal, StoredEntry, StoredHead } from '../port.js'
+import { lastBarrier } from './barrier.js'
 import type { Ground } from './ground.js'
 import { partitionOf } from './names.js'
-import type { Message } from './read.js'
+import type { Message, Scan } from './read.js'
 import { entryOf, headOf, noteOf, tailOf } from './wire.js'
 import type { Note } from './wire.js'
 
@@ -28,6 +29,21 @@ export function createJournal(ground: Ground): Journal {
   async function entries(messages: readonly Message[]): Promise<StoredEntry[]> {
     const all = await Promise.all(messages.map(async (message) => entryOf(noteOf(message), message, await payloadOf(message))))
     return all.filter((entry) => entry !== undefined)
+  }
+
+  /** Messages with records after a sequence of their thread; all that were acknowledged (NR4). */
+  async function collect(scan: Scan, limit: number, after = 0): Promise<Message[]> {
+    const found: Message[] = []
+    let last = (scan.from ?? 1) - 1
+    const each = (message: Message): boolean => {
+      const note = noteOf(message)
+      if (note.entry && note.seq > after) found.push(message)
+      last = message.seq
+      return found.length < limit
+    }
+    await reads.scan(scan, each)
+    if (found.length < limit) await reads.rest(scan, last, each)
+    return found
   }
 
   /** Where the first entry with a record after `after` may be found: not later than there. */
@@ -52,23 +68,11 @@ export function createJournal(ground: Ground): Journal {
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
       const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
-      const found: Message[] = []
-      await reads.scan({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, (message) => {
-        const note = noteOf(message)
-        if (note.entry && note.seq > after) found.push(message)
-        return found.length < limit
-      })
-      return entries(found)
+      return entries(await collect({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, limit, after))
     },
     async readTree(root, { after = 0, limit = listedAtOnce } = {}) {
       live()
-      const found: Message[] = []
-      if (limit <= 0) return []
-      await reads.scan({ stream, filter: names.logOfTree(root), from: Math.max(1, after + 1), about: limit }, (message) => {
-        if (noteOf(message).entry) found.push(message)
-        return found.length < limit
-      })
-      return entries(found)
+      return limit <= 0 ? [] : entries(await collect({ stream, filter: names.logOfTree(root), from: Math.max(1, after + 1), about: limit }, limit))
     },
   }
 }
@@ -94,19 +98,22 @@ export function createHeads(ground: Ground): Heads {
   }
 
   /** NQ2 */
-  async function scan(filter: string, wanted: (head: Head) => boolean): Promise<Found[]> {
-    const found: Found[] = []
-    const long: { readonly note: Note; readonly message: Message }[] = []
-    await reads.scan({ stream, filter, last: true, headersOnly: true }, (message) => {
+  async function scan(filter: string, wanted: (head: Head) => boolean, upTo: Pick<Scan, 'upTo'> = {}): Promise<Found[]> {
+    // By thread: one that was written while the scan was cut off is given again (NR3 in read.ts).
+    const found = new Map<string, Found>()
+    const long = new Map<string, { readonly note: Note; readonly message: Message }>()
+    await reads.scan({ stream, filter, last: true, headersOnly: true, ...upTo }, (message) => {
       const note = noteOf(message)
-      if (!note.head) long.push({ note, message })
-      else if (wanted(note.head)) found.push({ born: note.born || message.seq, head: headOf(note, note.head) })
+      found.delete(note.thread)
+      long.delete(note.thread)
+      if (!note.head) long.set(note.thread, { note, message })
+      else if (wanted(note.head)) found.set(note.thread, { born: note.born || message.seq, head: headOf(note, note.head) })
     })
-    for (const { note, message } of long) {
+    for (const { note, message } of long.values()) {
       const head = await stored(note, message)
-      if (head && wanted(head)) found.push({ born: note.born || message.seq, head })
+      if (head && wanted(head)) found.set(note.thread, { born: note.born || message.seq, head })
     }
-    return found.sort((one, other) => one.born - other.born)
+    return [...found.values()].sort((one, other) => one.born - other.born)
   }
 
   return {
@@ -126,7 +133,7 @@ export function createHeads(ground: Ground): Heads {
     async restless(partition) {
       live()
       const filter = partition === undefined ? names.logs : names.logOfPartition(partition)
-      const all = await scan(filter, (head) => !head.rest || head.wakeAt !== undefined)
+      const all = await scan(filter, (head) => !head.rest || head.wakeAt !== undefined, partition === undefined ? {} : await lastBarrier(ground, partition))
       return all.map(({ head }) => head)
     },
   }

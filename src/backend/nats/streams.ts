@@ -36,12 +36,12 @@ const nameInUse = 10_058
 /** One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 unless told otherwise. */
 const mostConsumers = 10_000
 
-function configs({ streams, logs, mails, namespace }: Names, { leaseMs, replicas }: Settings): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
+function configs({ streams, mails, namespace }: Names, { leaseMs, replicas }: Settings): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
   const common = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, allow_direct: true, max_consumers: mostConsumers }
   const lastOnly = { max_msgs_per_subject: 1, discard: DiscardPolicy.Old }
   const of = (kind: string): string[] => [`${namespace}.${kind}.>`]
   return {
-    log: { ...common, name: streams.log, subjects: [logs] },
+    log: { ...common, name: streams.log, subjects: of('log') },
     mail: { ...common, name: streams.mail, subjects: [mails] },
     // The last of each subject replaces the one before; that is the only thing ever dropped.
     snapshots: { ...common, ...lastOnly, name: streams.snapshots, subjects: of('snapshot') },

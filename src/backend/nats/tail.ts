@@ -4,6 +4,7 @@
  *
  * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it goes on after the last one.
  * NT2 It never gives up by itself: a server that is away is waited for until `stop`.
+ * NT3 What was there is given, or gone: a message that is removed before it is delivered is not waited for.
  */
 import { createInbox, nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
@@ -116,7 +117,7 @@ export class Tail {
     const last = headers?.get('Nats-Last-Consumer')
     if (Number(last || 0) > this.#delivered) this.#restart()
     // What was promised at the start may have been removed before it came: who has nothing to say for so long has said all.
-    else if (last && !stalled) this.#caughtUp()
+    else if (last && !stalled) this.#caughtUp() // NT3
   }
 
   #checkSilence(): void {

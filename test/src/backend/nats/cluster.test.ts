@@ -1,0 +1,93 @@
+/**
+ * Three servers with `replicas: 3`: one of them is killed, stopped or behind. What was acknowledged is there, and who takes over sees all
+ * of it. `npm run soak` does each many times.
+ */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { nats } from '../../../../src/backend/nats/nats.js'
+import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
+import type { Backend, Commit, Lease } from '../../../../src/backend/port.js'
+import { commit, head } from '../../../contract/entries.js'
+import { deferred } from '../../../helpers/deferred.js'
+import { startCluster } from '../../../helpers/nats-cluster.js'
+import type { NatsCluster } from '../../../helpers/nats-cluster.js'
+
+const rounds = process.env['SOAK'] ? 20 : 1
+let cluster: NatsCluster
+let namespace = ''
+let made = 0
+const opened: Backend[] = []
+
+async function open(options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> {
+  const backend = await nats({ servers: cluster.urls, namespace, partitions: 1, replicas: 3, patienceMs: 30_000, sync: 'relaxed', ...options }).open(role)
+  opened.push(backend)
+  return backend
+}
+
+beforeAll(async () => {
+  cluster = await startCluster()
+}, 120_000)
+afterAll(() => cluster.remove())
+beforeEach(() => void (namespace = `cluster${++made}`))
+afterEach(async () => {
+  for (const node of cluster.nodes) node.resume()
+  for (const backend of opened.splice(0).reverse()) await backend.close()
+})
+
+async function lease({ leases }: Backend): Promise<Lease> {
+  for (;;) {
+    const got = await leases.acquire(0)
+    if (got) return got
+    const free = deferred()
+    const stop = leases.watch(() => free.resolve())
+    await free.promise
+    stop()
+  }
+}
+
+const by = ({ epoch }: Lease, [thread, expected]: readonly [string, number], more: Partial<Commit> = {}): Commit => commit(thread, expected, { epoch, ...more })
+
+describe('a cluster of three', () => {
+  it('N3: goes on without the leader of its journals, which is killed under load: every commit is written once', { timeout: 30_000 * rounds }, async () => {
+    const host = await open({ leaseMs: 20_000 })
+    const held = await lease(host)
+    const threads = Array.from({ length: 8 }, (_, n) => `t${n}`)
+    for (let round = 0; round < rounds; round++) {
+      const victim = await cluster.leaderOf(`${namespace}_log`)
+      const [from, count] = [round * 30, 30]
+      const written = threads.map(async (thread) => {
+        for (let seq = from; seq < from + count; seq++) expect(await host.commit(by(held, [thread, seq], { sends: [{ to: 'box', id: `${thread}-${seq}`, body: seq }] }))).toMatchObject({ ok: true })
+      })
+      await victim.kill()
+      await Promise.all(written)
+      await victim.start()
+    }
+    for (const thread of threads) expect((await host.journal.read(thread)).map(({ first }) => first)).toEqual(Array.from({ length: 30 * rounds }, (_, n) => n + 1))
+    const box = deferred()
+    const look = (): void => void host.mailbox.read('box', 0).then((mail) => new Set(mail.map(({ id }) => id)).size === threads.length * 30 * rounds && box.resolve())
+    host.mailbox.watch(look)
+    look()
+    await box.promise
+  })
+
+  it('NY1: who takes over sees what was acknowledged before, though a replica is behind', { timeout: 60_000 * rounds }, async () => {
+    await open({ leaseMs: 60_000 }) // so that there is a host all the time
+    for (let round = 0; round < rounds; round++) {
+      const one = await open()
+      const held = await lease(one)
+      const leader = await cluster.leaderOf(`${namespace}_log`)
+      const slow = cluster.nodes.find(({ name }) => name !== leader.name)
+      slow?.pause()
+      const threads = Array.from({ length: 300 }, (_, n) => `r${round}-${n}`)
+      await Promise.all(threads.map((thread) => one.commit(by(held, [thread, 0], { head: head(thread, { rest: false }) }))))
+      await held.release()
+      slow?.resume()
+      const two = await open()
+      const next = await lease(two)
+      const seen = new Set((await two.heads.restless(0)).map(({ thread }) => thread))
+      expect(threads.filter((thread) => !seen.has(thread))).toEqual([])
+      await next.release()
+      await one.close()
+      await two.close()
+    }
+  })
+})
