@@ -12,6 +12,8 @@
  * J7  Signals are ephemeral and best effort; one publisher's signals on one topic keep their order.
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
  */
+import type { Clock } from '../core/clock.js'
+import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/record.js'
 import type { HostInfo, Self } from './host-info.js'
@@ -252,4 +254,12 @@ export type Role = 'host' | 'client'
 export interface BackendSource {
   /** `self`: what a host says of itself. */
   open(role: Role, self?: Self): Promise<Backend>
+  /** Looks whether it could be opened, and what an operator should know of it; changes nothing. */
+  examine?(clock: Clock): Promise<Examination>
+}
+
+export interface Examination {
+  readonly findings: readonly Finding[]
+  /** It keeps the key for secrets itself, where none is given. */
+  readonly keepsKey: boolean
 }

@@ -36,6 +36,7 @@ const commands: Readonly<Record<string, Entry>> = {
   resume: { summary: 'let a paused thread go on, or try a failed turn again', load: () => import('./resume.js') },
   terminate: { summary: 'end a thread for ever', load: () => import('./terminate.js') },
   delete: { summary: 'remove a tree of threads for ever', load: () => import('./delete.js') },
+  doctor: { summary: 'check whether Skein can run here: Node, store, server, app', load: () => import('./doctor.js') },
   backup: { summary: 'copy the store into a new folder', load: () => import('./backup.js') },
 }
 

@@ -4,7 +4,9 @@
  * DO1 Importing Skein loads what definitions need; the runtime comes with the first call of one of these. Every worker thread imports
  *     the app, and with it Skein, and never opens anything.
  */
+import type { Finding } from '../core/finding.js'
 import type { ConnectOptions, SkeinClient } from './client.js'
+import type { DiagnoseOptions } from './diagnose.js'
 import type { Skein, SkeinOptions } from './skein.js'
 
 /** A host: serves the threads of a store with an app. */
@@ -17,4 +19,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
   const runtime = await import('./client.js')
   return runtime.connectSkein(options)
+}
+
+/** Whether a Skein could run here, and what someone should do about it. */
+export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
+  const runtime = await import('./diagnose.js')
+  return runtime.diagnose(options)
 }

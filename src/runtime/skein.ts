@@ -27,7 +27,7 @@ import type { HostNews } from './host.js'
 import { createLoad, profileOf } from './identity.js'
 import { Janitor } from './janitor.js'
 import type { Retention } from './janitor.js'
-import { loadApp } from './load-app.js'
+import { equip } from './equip.js'
 import type { AppSource } from './load-app.js'
 import { createModels } from './models.js'
 import { Orphans } from './orphans.js'
@@ -215,28 +215,6 @@ function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): 
       ...(maxTokens !== undefined && { tokens: maxTokens }),
       ...(maxCostUsd !== undefined && { nanoUsd: nanoUsdOf(maxCostUsd) }),
     },
-  }
-}
-
-/** The app with Skein's own tools and those of the servers that it names. */
-async function equip(source: AppSource): Promise<{ readonly app: App; disconnect(): Promise<void> }> {
-  const { ownTools } = await import('../tools/own-tools.js')
-  let disconnect = async (): Promise<void> => undefined
-  try {
-    const app = await loadApp(source, {
-      builtins: ownTools,
-      async connectMcp(servers) {
-        const { connectMcp } = await import('../pool/mcp.js')
-        // By the time of this machine: servers live in it, whatever clock the threads have.
-        const connected = await connectMcp(servers)
-        disconnect = () => connected.close()
-        return connected.tools
-      },
-    })
-    return { app, disconnect: () => disconnect() }
-  } catch (thrown) {
-    await disconnect()
-    throw thrown
   }
 }
 

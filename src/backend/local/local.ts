@@ -33,7 +33,10 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
     if (role === 'client') return (await import('./client.js')).openClient(dir, durability)
     return (await import('./host.js')).openHost(dir, durability, self)
   }
-  return { open: (role, self = stranger) => openFolder(dir, () => side(role, self)) }
+  return {
+    open: (role, self = stranger) => openFolder(dir, () => side(role, self)),
+    examine: async () => ({ findings: await (await import('./examine.js')).examineFolder(dir), keepsKey: true }),
+  }
 }
 
 /** Whatever the system has against the folder is told with its name. */

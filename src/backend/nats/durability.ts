@@ -5,17 +5,32 @@
 import { z } from 'zod'
 import type { Link } from './link.js'
 
-const varzSchema = z.object({ server_id: z.string(), jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional() })
+const varzSchema = z.object({ server_id: z.string(), now: z.iso.datetime({ offset: true }).optional(), jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional() })
 const withinMs = 1_000
 
+function monitorOf({ nc }: Link): string {
+  return `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
+}
+
+async function varz(base: string): Promise<z.infer<typeof varzSchema>> {
+  const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(withinMs) })
+  return varzSchema.parse(await answer.json())
+}
+
+/** Undefined where it cannot be asked. */
+export async function serverTime(link: Link, monitor = monitorOf(link)): Promise<string | undefined> {
+  const { server_id, now } = await varz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
+  return server_id === link.nc.info?.server_id ? now : undefined
+}
+
 /** Undefined: all is well. */
-export async function durabilityDoubt({ nc, place }: Link, monitor: string | undefined): Promise<string | undefined> {
+export async function durabilityDoubt(link: Link, monitor: string | undefined): Promise<string | undefined> {
+  const { nc, place } = link
   const connected = nc.info?.server_id
-  const base = monitor ?? `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
+  const base = monitor ?? monitorOf(link)
   const hint = 'Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: \'relaxed\' }) where replicas in separate places make up for it.'
   try {
-    const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(withinMs) })
-    const { server_id, jetstream } = varzSchema.parse(await answer.json())
+    const { server_id, jetstream } = await varz(base)
     if (server_id !== connected) return `the monitoring port ${base} is that of another server than ${place}, so whether that one writes to the disk before it acknowledges is not known. ${hint}`
     return jetstream?.config?.sync_always ? undefined : `the NATS server at ${place} acknowledges records before they are on the disk: a loss of power can lose the last minutes. ${hint}`
   } catch {

@@ -59,12 +59,19 @@ export function nats(options: NatsOptions = {}): BackendSource {
   const { servers = 'nats://127.0.0.1:4222', namespace = 'skein', patienceMs = 10_000, sync = 'checked', monitor, partitions, leaseMs, replicas } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
   const wanted = { ...(partitions !== undefined && { partitions }), ...(leaseMs !== undefined && { leaseMs }), ...(replicas !== undefined && { replicas }) }
+  const opening = async (): Promise<Opening> => {
+    const { connectionOf, withoutSecrets } = await import('./credentials.js')
+    const connection = { ...connectionOf(urls, options), name: 'skein' }
+    return { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
+  }
   return {
     async open(role, self = stranger) {
-      const [{ openNats }, { connectionOf, withoutSecrets }] = await Promise.all([import('./backend.js'), import('./credentials.js')])
-      const connection = { ...connectionOf(urls, options), name: 'skein' }
-      const opening: Opening = { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
-      return openNats(opening, role, self)
+      const [{ openNats }, how] = await Promise.all([import('./backend.js'), opening()])
+      return openNats(how, role, self)
+    },
+    async examine(clock) {
+      const [{ examineNats }, how] = await Promise.all([import('./examine.js'), opening()])
+      return { findings: await examineNats(how, clock), keepsKey: false }
     },
   }
 }

@@ -9,11 +9,13 @@ import type { Ground } from './ground.js'
 import { idIn } from './names.js'
 import { ownerOf } from './owner.js'
 
+type Means = Pick<Ground, 'link' | 'names' | 'reads'>
+
 export class Roster {
-  readonly #ground: Ground
+  readonly #ground: Means
   #known: ReadonlyMap<string, HostProfile> = new Map()
 
-  constructor(ground: Ground) {
+  constructor(ground: Means) {
     this.#ground = ground
   }
 

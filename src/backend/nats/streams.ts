@@ -73,9 +73,40 @@ export async function findStreams(link: Link, names: Names, wanted: Wanted): Pro
   return { ...settings, replicas }
 }
 
+interface Inspected {
+  readonly name: string
+  /** Absent: it is not there. */
+  readonly info?: StreamInfo
+}
+
+export interface Inspection extends Settings {
+  readonly streams: readonly Inspected[]
+}
+
+/** All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them (NS1). */
+export async function inspectStreams(link: Link, names: Names): Promise<Inspection | undefined> {
+  const found = await findMeta(link, names)
+  const replicas = found?.config.num_replicas ?? 1
+  const settings = found && (await readSettings(new Reads(link, replicas), names))
+  if (!settings) return undefined
+  const wanted = Object.values(configs(names, { ...settings, replicas }))
+  const streams = await Promise.all(
+    wanted.map(async (config) => {
+      const info = await infoOf(link, config.name)
+      if (info) check(config, info.config)
+      return { name: config.name, ...(info && { info }) }
+    }),
+  )
+  return { ...settings, replicas, streams }
+}
+
 function findMeta(link: Link, { streams }: Names): Promise<StreamInfo | undefined> {
+  return infoOf(link, streams.meta)
+}
+
+function infoOf(link: Link, name: string): Promise<StreamInfo | undefined> {
   return link.persist('looking for the namespace', () =>
-    link.jsm.streams.info(streams.meta).catch((thrown: unknown) => {
+    link.jsm.streams.info(name).catch((thrown: unknown) => {
       if (apiCode(thrown) === streamNotFound) return undefined
       throw thrown
     }),

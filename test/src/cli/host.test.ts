@@ -32,3 +32,12 @@ it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and w
   expect(await host.ended).toMatchObject({ code: 143, stdout: expect.stringMatching(/stopped\n$/), stderr: '' })
   await server.remove()
 })
+
+it('C1: doctor gives a line for each finding, or an object, and exits 1 when something fails', async () => {
+  const { skein } = place()
+  const bad = await skein(['doctor', '--store', app])
+  expect(bad).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ok {4}node {7}Node [\d.]+\nfail {2}folder {5}.*app\.ts is a file → name a folder with --store\n/), stderr: '' })
+  const good = await skein(['doctor', app, '--json'])
+  expect(good).toMatchObject({ code: 0, stderr: '' })
+  expect(objects(good.stdout).map(({ check }) => check)).toEqual(['node', 'folder', 'space', 'key', 'app', 'workers'])
+})

@@ -166,7 +166,7 @@ it('CI1: every command is there as it was built', async () => {
   const { skein } = place()
   const { stdout } = await skein(['--help'])
   const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
-  expect(names).toHaveLength(21)
+  expect(names).toHaveLength(22)
   const folder = new URL('.', pathToFileURL(binary)).href
   const script = `for (const name of ${JSON.stringify(names)}) console.log(typeof (await import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
   expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe('function\n'.repeat(names.length))
