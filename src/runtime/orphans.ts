@@ -39,6 +39,8 @@ interface OrphansMeans {
 }
 
 const againMs = 1_000
+/** Whose thread never comes back is forgotten at last. */
+const mostLeft = 10_000
 
 const idOf = (thread: string, key: string): string => `${thread}/${key}`
 
@@ -56,6 +58,8 @@ export class Orphans {
     if (this.#closed) return orphan.cancel.abort(closing())
     const id = idOf(orphan.thread, callKey(orphan.step, orphan.index))
     this.#left.set(id, orphan)
+    const [oldest] = this.#left.keys()
+    if (this.#left.size > mostLeft && oldest !== undefined) this.#left.delete(oldest)
     orphan.work.then(
       (landing) => void this.#tell(id, orphan, landing),
       // Only the store can have failed: what came of it is not known.

@@ -11,6 +11,7 @@ import type { BackendSource } from '../../src/backend/port.js'
 import type { ThreadRecord } from '../../src/core/record.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { chainStart, decode, pack } from '../../src/runtime/journal.js'
+import { sealMail } from '../../src/runtime/mail.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import { deferred, until } from '../helpers/deferred.js'
 
@@ -135,6 +136,21 @@ test('T10: with onUnknown ask a person decides; approved it runs with the same k
     expect(keys).toEqual(decision === 'approve' ? [key] : [])
     expect(text).toMatch(decision === 'approve' ? /charged now/ : /EFFECT_UNKNOWN: charge may already have happened, and it is not to be run again by ann/)
   }
+})
+
+test('OR1: a receipt for an effect about which someone is asked answers it, and nobody is asked any more', async () => {
+  const { key } = await whole()
+  const source = await left()
+  const skein = await createSkein({ app: createApp({ onUnknown: 'ask' }, () => 'charged now'), backend: source })
+  const handle = await skein.threads.get(thread)
+  await handle.settled()
+  expect(await skein.inbox.list()).toHaveLength(1)
+  const backend = await source.open('client')
+  await backend.mailbox.put({ to: thread, id: 'receipt', body: sealMail({ kind: 'receipt', step: 1, index: 0, key, landed: { outcome: { ok: true, value: 'charged before' } } }) })
+  await backend.close()
+  await until('the turn is over', async () => (await handle.status()) === 'idle')
+  expect([await skein.inbox.list(), (await handle.messages()).at(-1)?.text]).toEqual([[], 'it says: charged before'])
+  await skein.close()
 })
 
 test('T10: the key is the same for every try of a call, and another for an equal call of the same step', async () => {
