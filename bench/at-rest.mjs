@@ -26,8 +26,8 @@ export async function w6({ dist, mode, folder, bytes, warm, turns }) {
 const makers = 256
 
 /** Threads with one turn behind them, none resident but the few that a host keeps; then some are spoken to, one by one. */
-export async function w7({ dist, mode, folder, threads, warm, wakes }) {
-  const contender = await resting(new URL(dist), { mode, folder, clock })
+export async function w7({ dist, mode, folder, url, namespace, threads, warm, wakes }) {
+  const contender = await resting(new URL(dist), { mode, folder, url, namespace, clock })
   await make(contender, 0, warm)
   const empty = await memoryNow()
   const start = clock()
@@ -43,8 +43,8 @@ export async function w7({ dist, mode, folder, threads, warm, wakes }) {
 }
 
 /** The same threads in a process that found them on disk. */
-export async function w7open({ dist, mode, folder, threads, warm, wakes }) {
-  const contender = await resting(new URL(dist), { mode, folder, clock })
+export async function w7open({ dist, mode, folder, url, namespace, threads, warm, wakes }) {
+  const contender = await resting(new URL(dist), { mode, folder, url, namespace, clock })
   const { VmRSS } = await memoryNow()
   const latencies = threads === 0 ? {} : await speakTo(contender, { threads, warm, wakes })
   await contender.close()

@@ -72,14 +72,14 @@ export async function attaching(dist, { mode, folder, bytes }) {
 }
 
 /** W7: threads that were spoken to once, and can be again. */
-export async function resting(dist, { mode, folder, clock }) {
+export async function resting(dist, { mode, folder, url, namespace, clock }) {
   let askedAt = 0
   const lead = () => {
     work.counts.model++
     askedAt = clock()
     return 'done'
   }
-  const skein = await open(dist, { mode, folder, scripts: { lead } })
+  const skein = await open(dist, { mode, folder, url, namespace, scripts: { lead } })
   const idOf = (index) => `thread-${index}`
   return {
     resident: () => skein.resident,
@@ -98,9 +98,9 @@ export async function resting(dist, { mode, folder, clock }) {
   }
 }
 
-async function open(dist, { mode, folder, limits, scripts }) {
+async function open(dist, { mode, folder, url, namespace, limits, scripts }) {
   const doors = await load(dist)
-  const backend = mode === 'memory' ? doors.memory() : doors.local(folder)
+  const backend = mode === 'memory' ? doors.memory() : mode === 'nats' ? doors.nats({ servers: url, namespace, sync: 'relaxed' }) : doors.local(folder)
   return doors.createSkein({ app: definitions(doors, scripts), backend, warn: fail, ...(limits && { limits }) })
 }
 

@@ -9,7 +9,7 @@ import type { z } from 'zod'
 import type { Contender } from './contenders.js'
 
 export interface Job {
-  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'w3' | 'live' | 'w6' | 'w7' | 'w7open' | 'prep' | 'step' | 'inject' | 'import' | 'start'
+  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'w3' | 'live' | 'w5' | 'w5raw' | 'moves' | 'w6' | 'w6across' | 'w7' | 'w7open' | 'prep' | 'step' | 'inject' | 'import' | 'start'
   readonly folder?: string
   readonly sizes?: readonly number[]
   readonly turns?: number
@@ -22,14 +22,25 @@ export interface Job {
   readonly callMs?: number
   readonly calls?: number
   readonly iterations?: number
-  /** W2b: calls in one sample, and how long one waits. */
+  /** W2b: calls in one sample, and how long one waits; W5, moves: how long a step takes. */
   readonly count?: number
   readonly waitMs?: number
   /** W3: children of one parent, also in the warm-up; and what a Skein is opened with. */
   readonly children?: number
   readonly warmChildren?: number
   readonly limits?: { readonly maxParallelChildren: number; readonly maxChildren: number }
-  /** W6: size of the attachment. */
+  /** On NATS: the server, how many hosts, what one call of a model takes, and how many a host makes at once. */
+  readonly url?: string
+  readonly namespace?: string
+  readonly hosts?: number
+  readonly latencyMs?: number
+  readonly connections?: number
+  /** W5, the ceiling: messages under way at once. */
+  readonly windows?: readonly number[]
+  /** W5: how threads come to another host. */
+  readonly how?: 'kill' | 'leave' | 'join'
+  /** W6: size of the attachment; and whether it is written and read as a stream. */
+  readonly streams?: boolean
   readonly bytes?: number
   /** W7: threads at rest, and how many of them are spoken to. */
   readonly threads?: number

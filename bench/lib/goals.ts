@@ -2,6 +2,7 @@
 import { fastestPeer, quotient } from './compare.js'
 import type { Figures } from './figures.js'
 import { w3Goals, w6Goals, w7Goals } from './goals-children.js'
+import { w5Goals, w6AcrossGoals } from './goals-nats.js'
 import { regimeNames } from './regimes.js'
 import type { Regime } from './regimes.js'
 import { calls, idealMs } from './w2.js'
@@ -10,6 +11,8 @@ import { messages } from './w4.js'
 export interface Goal {
   readonly text: string
   readonly limit: number
+  /** The limit is the least that is wanted, not the most. */
+  readonly least?: true
   /** Undefined: not measured in this run. */
   readonly got: number | undefined
   readonly unit: '×' | 'ms' | 'MB' | 'KB' | 'bytes' | 'children'
@@ -29,8 +32,13 @@ const wanted: readonly Wanted[] = [
   { contender: 'skein power', what: '2 ×', share: 2 },
 ]
 
+/** Undefined: not measured in this run. */
+export function isMet({ got, limit, least }: Goal): boolean | undefined {
+  return got === undefined ? undefined : least ? got >= limit : got <= limit
+}
+
 export function judge(figures: Figures): Goal[] {
-  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w3Goals(figures), ...w4Goals(figures), ...w6Goals(figures), ...w7Goals(figures), ...w8Goals(figures)]
+  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w3Goals(figures), ...w4Goals(figures), ...w5Goals(figures), ...w6Goals(figures), ...w6AcrossGoals(figures), ...w7Goals(figures), ...w8Goals(figures)]
 }
 
 function w1Goals(figures: Figures, regime: Regime): Goal[] {

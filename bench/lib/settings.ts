@@ -10,20 +10,20 @@ export interface Settings {
   readonly dist: URL
   /** How often every contender gets its turn. */
   readonly rounds: number
-  /** Some option was given: not the run whose table is kept. */
-  readonly trial: boolean
+  /** Where the table goes, and which notes follow it: `swarm` is `RESULTS-swarm.md` with `notes/swarm.md`. Absent: a trial. */
+  readonly kept?: string
   readonly command: string
 }
 
-export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w6', 'w7', 'w8'] as const
+export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'] as const
 export type Workload = (typeof workloads)[number]
 
-const usage = `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w6,w7,w8]] [--rounds <n>] [--dist <folder of a build>]`
+const usage = `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8]] [--rounds <n>] [--dist <folder of a build>] [--keep <name>]`
 
 export function readSettings(args: readonly string[], root: URL): Settings {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' }, only: { type: 'string' }, rounds: { type: 'string' }, dist: { type: 'string' } },
+    options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' }, only: { type: 'string' }, rounds: { type: 'string' }, dist: { type: 'string' }, keep: { type: 'string' } },
   })
   const quick = values.quick ?? false
   const only = values.only?.split(',') ?? workloads
@@ -35,9 +35,16 @@ export function readSettings(args: readonly string[], root: URL): Settings {
     only: new Set(only.filter(isWorkload)),
     dist: values.dist === undefined ? new URL('dist/', root) : pathToFileURL(`${values.dist}/`),
     rounds: count(values.rounds ?? (quick ? '2' : '5')),
-    trial: args.length > 0,
+    ...keptAs(values.keep, args),
     command: ['npm run bench', ...(args.length > 0 ? ['--', ...args] : [])].join(' '),
   }
+}
+
+/** A run without options is the one whose table is kept; another is kept under the name that it is given. */
+function keptAs(name: string | undefined, args: readonly string[]): { readonly kept?: string } {
+  if (name === undefined) return args.length > 0 ? {} : { kept: '' }
+  if (!/^[a-z]+$/.test(name)) throw new RangeError(`--keep is a word of small letters\n${usage}`)
+  return { kept: name }
 }
 
 function count(given: string): number {

@@ -1,11 +1,13 @@
 /** RESULTS.md: the figures of one run as tables, with what they were measured on and which goals they meet. */
 import type { Contender, Missing } from './contenders.js'
 import type { Figure, Figures } from './figures.js'
+import { isMet } from './goals.js'
 import type { Goal } from './goals.js'
 import { regimeNames, regimes } from './regimes.js'
 import type { Regime } from './regimes.js'
 import { table } from './markdown.js'
 import { w3Table, w6Table, w7Table } from './table-children.js'
+import { w5Tables, w6AcrossTable } from './table-nats.js'
 import { idealMs } from './w2.js'
 
 export interface Circumstances {
@@ -18,11 +20,13 @@ export interface Circumstances {
   readonly load: readonly number[]
   readonly contenders: readonly Contender[]
   readonly missing: readonly Missing[]
+  /** Written by hand: reasons of misses, with their profiles. */
+  readonly notes: readonly string[]
 }
 
 export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal[], around: Circumstances): string {
   const sections = [
-    '# Benchmarks\n\nWritten by `npm run bench`; do not edit. The workloads, and what is in and out of the clock, are in [README.md](README.md).',
+    '# Benchmarks\n\nWritten by `npm run bench`; do not edit (what is written by hand is in `notes/`). The workloads, and what is in and out of the clock, are in [README.md](README.md).',
     circumstances(around),
     goalTable(goals),
     ...regimeNames.map((regime) => w1Table(figures, regime)),
@@ -32,9 +36,12 @@ export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal
     plainTable('W2B: a step whose call writes a file of 1 KB', 'w2b files', figures),
     w3Table(figures),
     plainTable('W4: a thread on disk, opened by a new process', 'w4', figures),
+    w5Tables(figures, find),
     w6Table(figures),
+    w6AcrossTable(find),
     w7Table(figures),
     plainTable('W8: start-up', 'w8', figures),
+    ...around.notes,
   ]
   return `${sections.filter(Boolean).join('\n\n')}\n`
 }
@@ -54,12 +61,11 @@ function circumstances({ command, date, commit, cores, cpu, node, load, contende
 
 function goalTable(goals: readonly Goal[]): string {
   if (goals.length === 0) return ''
-  const rows = goals.map(({ text, limit, got, unit, miss }) => [
-    text,
-    `≤ ${shown(limit, unit)}`,
-    got === undefined ? 'n/a' : shown(got, unit),
-    got === undefined ? '–' : got <= limit ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`,
-  ])
+  const rows = goals.map((goal) => {
+    const { text, limit, least, got, unit, miss } = goal
+    const met = isMet(goal)
+    return [text, `${least ? '≥' : '≤'} ${shown(limit, unit)}`, got === undefined ? 'n/a' : shown(got, unit), met === undefined ? '–' : met ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`]
+  })
   return `## Goals\n\nFrom the best of all rounds of this run.\n\n${table(['goal', 'limit', 'this run', ''], rows)}`
 }
 

@@ -17,7 +17,9 @@ const turns = { full: 100, quick: 20 }
 const warm = 50
 const mostRounds = 3
 
-export async function measureW6(contenders: readonly Contender[], { dist, quick, rounds }: Settings, figures: Figures): Promise<void> {
+export async function measureW6(all: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
+  const { dist, quick, rounds } = settings
+  const contenders = all.filter(({ mode }) => mode !== 'nats')
   for (const [name, bytes] of Object.entries(attachments)) {
     const samples = new Map(contenders.map((contender) => [contender, noSamples()]))
     for (let round = 1; round <= Math.min(rounds, mostRounds); round++) {

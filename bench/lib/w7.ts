@@ -5,8 +5,10 @@
  */
 import { z } from 'zod'
 import { runJob, withFolder } from './child.js'
+import type { Job } from './child.js'
 import type { Contender } from './contenders.js'
 import type { Figure, Figures } from './figures.js'
+import { withNats } from './nats.js'
 import type { Settings } from './settings.js'
 
 const latencies = z.object({ toModelMs: z.array(z.number()), toResultMs: z.array(z.number()) })
@@ -15,28 +17,45 @@ const opened = z.object({ rssKb: z.number() })
 const found = opened.extend(latencies.shape)
 
 const restingThreads = { full: 100_000, quick: 5_000 }
+const onNats = { full: 20_000, quick: 1_000 }
 const job = { warm: 500, wakes: 1_000, gc: true }
 
 export async function measureW7(contenders: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
-  for (const contender of contenders) await withFolder((folder) => measure(contender, settings, { figures, folder }))
+  for (const contender of contenders) {
+    if (contender.mode === 'nats') await withNats('synced', (url, memory) => measure(contender, settings, { figures, place: { url, namespace: 'rest' }, empty: { url, namespace: 'empty' }, memory }))
+    else await withFolder((folder) => withFolder((other) => measure(contender, settings, { figures, place: { folder }, empty: { folder: other } })))
+  }
 }
 
-async function measure(contender: Contender, { dist, quick }: Settings, { figures, folder }: { figures: Figures; folder: string }): Promise<void> {
-  const threads = quick ? restingThreads.quick : restingThreads.full
+type Place = Pick<Job, 'folder' | 'url' | 'namespace'>
+
+interface Around {
+  readonly figures: Figures
+  readonly place: Place
+  /** Where nothing is. */
+  readonly empty: Place
+  /** Of the server, where there is one. */
+  readonly memory?: () => Promise<number>
+}
+
+async function measure(contender: Contender, { dist, quick }: Settings, { figures, place, empty: nowhere, memory }: Around): Promise<void> {
+  const threads = (contender.mode === 'nats' ? onNats : restingThreads)[quick ? 'quick' : 'full']
+  const before = await memory?.()
   const add = (what: string, unit: Figure['unit'], values: readonly number[]): void => figures.add({ w: 'w7', contender: contender.name, kind: contender.kind, what, unit }, values)
   const addLatencies = (where: string, { toModelMs, toResultMs }: z.infer<typeof latencies>): void => {
     add(`send → model call, ${where}`, 'ms', toModelMs)
     add(`send → result, ${where}`, 'ms', toResultMs)
   }
   console.error(`w7: ${contender.name} makes ${threads} threads`)
-  const { makeUs, rssBytes, heapBytes, ...first } = await runJob(contender, dist, { job: { ...job, work: 'w7', threads, folder }, answer: made })
+  const { makeUs, rssBytes, heapBytes, ...first } = await runJob(contender, dist, { job: { ...job, work: 'w7', threads, ...place }, answer: made })
+  if (memory && before !== undefined) add('memory of the server for one', 'bytes', [((await memory()) - before) / threads])
   add('making one', 'µs/thread', [makeUs])
   add('RSS of one at rest, made here', 'bytes', [rssBytes])
   add('heap of one at rest, made here', 'bytes', [heapBytes])
   addLatencies('made here', first)
   if (contender.mode === 'memory') return
-  const empty = await withFolder((other) => runJob(contender, dist, { job: { ...job, work: 'w7open', threads: 0, folder: other }, answer: opened }))
-  const { rssKb, ...second } = await runJob(contender, dist, { job: { ...job, work: 'w7open', threads, folder }, answer: found })
+  const empty = await runJob(contender, dist, { job: { ...job, work: 'w7open', threads: 0, ...nowhere }, answer: opened })
+  const { rssKb, ...second } = await runJob(contender, dist, { job: { ...job, work: 'w7open', threads, ...place }, answer: found })
   add('RSS of one at rest, found on disk', 'bytes', [((rssKb - empty.rssKb) * 1024) / threads])
   addLatencies('found on disk', second)
 }

@@ -56,5 +56,7 @@ export class Roster {
 /** Those that are served first: no other is newer than they are. */
 export function newestOf(alive: ReadonlyMap<string, HostProfile>): readonly string[] {
   const all = [...alive]
-  return all.filter(([, profile]) => all.every(([, other]) => compareHosts(profile, other) >= 0)).map(([id]) => id)
+  let newest = all[0]?.[1]
+  for (const [, profile] of all) if (newest && compareHosts(profile, newest) > 0) newest = profile
+  return all.filter(([, profile]) => newest && compareHosts(profile, newest) >= 0).map(([id]) => id)
 }
