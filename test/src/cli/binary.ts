@@ -12,6 +12,7 @@ import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { skein as program } from '../../../src/cli/program.js'
+import type { StopSignal } from '../../../src/cli/shell.js'
 import { createSkein, local } from '../../../src/index.js'
 import type { CreateThread, Skein } from '../../../src/index.js'
 
@@ -59,31 +60,57 @@ export function place(over: (remove: () => void) => void = onTestFinished) {
     for (const { say = 'one', ...thread } of threads) await (await here.threads.create(thread)).send(say).result()
     await here.close()
   }
+  /** The program in this process, for as long as it likes. */
+  const startHere = (args: readonly string[], settings: Settings = {}): Here => begin(args, { ...settings, env: { ...env, ...settings.env } })
   const spawned = (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended
   const skein = (args: readonly string[], settings: Settings = {}): Promise<Ended> => runHere(args, { ...settings, env: { ...env, ...settings.env } })
-  return { folder, store, env, start, host, seed, spawned, skein }
+  return { folder, store, env, start, startHere, host, seed, spawned, skein }
 }
 
-/** Nobody sends it signals, and without input its stdin is /dev/null. */
-async function runHere(args: readonly string[], { input, env = {} }: Settings): Promise<Ended> {
-  const [stdout, stderr] = [collected(), collected()]
-  const code = await program(args, {
+interface Here {
+  readonly ended: Promise<Ended>
+  /** Resolves when this was written, on stdout or stderr. */
+  says(text: string): Promise<void>
+  signal(name: StopSignal): void
+}
+
+function runHere(args: readonly string[], settings: Settings): Promise<Ended> {
+  return begin(args, settings).ended
+}
+
+/** Without input its stdin is /dev/null. */
+function begin(args: readonly string[], { input, env = {} }: Settings): Here {
+  const waiting = new Set<() => void>()
+  const [stdout, stderr] = [collected(waiting), collected(waiting)]
+  let heard: (signal: StopSignal) => void = () => undefined
+  const ended = program(args, {
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
     piped: () => input !== undefined,
     stdout: stdout.stream,
     stderr: stderr.stream,
     env,
-    onSignal: () => undefined,
+    onSignal: (told) => (heard = told),
     exit: (early) => expect.unreachable(`it left with ${early} before its end`),
-  })
-  return { code, stdout: stdout.text(), stderr: stderr.text() }
+  }).then((code) => ({ code, stdout: stdout.text(), stderr: stderr.text() }))
+  const says = (text: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (!stdout.text().includes(text) && !stderr.text().includes(text)) return
+        waiting.delete(look)
+        resolve()
+      }
+      waiting.add(look)
+      look()
+    })
+  return { ended, says, signal: (name) => heard(name) }
 }
 
-function collected() {
+function collected(waiting: ReadonlySet<() => void>) {
   const chunks: Buffer[] = []
   const stream = new Writable({
     write(chunk: Buffer, _, done) {
       chunks.push(chunk)
+      for (const look of [...waiting]) look()
       done()
     },
   })

@@ -1,4 +1,4 @@
-/** `skein host` as a process, on a folder and on NATS, and the other commands as clients of it. */
+/** `skein host`, on a folder and on NATS, and the other commands as clients of it; `skein doctor`. */
 import { expect, it } from 'vitest'
 import { startNats } from '../../helpers/nats-server.js'
 import { app, objects, place } from './binary.js'
@@ -15,11 +15,11 @@ it('C1, QH1: host serves a folder until it is stopped, and says so', async () =>
 
 it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and without it run is a host itself', { timeout: 60_000 }, async () => {
   const server = await startNats({ sync: 'always' })
-  const { start, skein } = place()
+  const { skein, startHere } = place()
   const env = { SKEIN_NATS: server.url, SKEIN_NAMESPACE: 'cli', SKEIN_NATS_MONITOR: server.monitor }
   // Nobody has used the namespace yet.
   expect(await skein(['run', app, '--agent', 'echo', '--thread', 't1', 'alone'], { env })).toMatchObject({ code: 0, stdout: 'you said: alone\n', stderr: expect.not.stringContaining('serves') })
-  const host = start(['host', app, '--app-version', '7.0.0'], { env })
+  const host = startHere(['host', app, '--app-version', '7.0.0'], { env })
   await host.says(`serving skein 7.0.0 from namespace cli on ${server.url} as `)
   await host.says('64 of 64 partitions')
   expect(await skein(['run', app, '--thread', 't1', 'two'], { env })).toMatchObject({ code: 0, stdout: 'you said: two\n', stderr: expect.stringContaining(`another host serves namespace cli on ${server.url}; the turn runs there`) })
@@ -28,7 +28,7 @@ it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and w
   await host.says('the server is lost')
   await server.start()
   await host.says('the server is back')
-  host.child.kill('SIGTERM')
+  host.signal('SIGTERM')
   expect(await host.ended).toMatchObject({ code: 143, stdout: expect.stringMatching(/stopped\n$/), stderr: '' })
   await server.remove()
 })

@@ -28,6 +28,17 @@ it('CP2: a command is offered with the options that were given, and never with a
   expect(typed(await placeOf({}, { SKEIN_NATS: url }), 'skein', 'ps')).toBe('skein ps')
 })
 
+it('C1: files of credentials and certificates reach the connection, by option and by environment', async () => {
+  for (const place of [await placeOf({ nats: url, creds: '/no/creds' }, {}), await placeOf({}, { SKEIN_NATS: url, SKEIN_NATS_CREDS: '/no/creds' })]) {
+    await expect((await place.source()).open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('/no/creds') })
+  }
+  for (const [option, variable] of [['tlsCa', 'SKEIN_NATS_CA'], ['tlsCert', 'SKEIN_NATS_CERT'], ['tlsKey', 'SKEIN_NATS_KEY']] as const) {
+    for (const place of [await placeOf({ nats: url, [option]: `/no/${option}` }, {}), await placeOf({}, { SKEIN_NATS: url, [variable]: `/no/${option}` })]) {
+      await expect((await place.source()).open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining(`/no/${option}`) })
+    }
+  }
+})
+
 it('C1: hosts are a row each, whatever they say of themselves', () => {
   const host = { id: 'x', name: 'pear/12', since: new Date(2026, 1, 3, 4, 5, 6).getTime(), skein: '0.1.0', records: 2, app: 'shop', appVersion: '1.4.0', awake: 12, busy: 3, load: 0.256, partitions: [1, 2] }
   const { app: _, appVersion: __, ...nameless } = host
