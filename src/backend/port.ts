@@ -150,8 +150,8 @@ export interface Journal {
 
 export interface Heads {
   get(thread: string): Promise<StoredHead | undefined>
-  /** In order of creation. */
-  list(filter: HeadFilter): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
+  /** In order of creation; of one partition, or of all. */
+  list(filter: HeadFilter, partition?: number): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
   /** Every thread that is not at rest or has a `wakeAt`; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
 }

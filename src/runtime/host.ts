@@ -141,7 +141,6 @@ export class Host {
     const wanted = free.filter((partition) => !this.#holdings.has(partition)).slice(0, Math.max(0, share - this.#holdings.size))
     await Promise.all(wanted.map((partition) => this.#take(partition)))
     this.#tell()
-    if (wanted.length > 0) await this.#wakeAwaiting(new Set(wanted))
   }
 
   #tell(): void {
@@ -153,15 +152,10 @@ export class Host {
   }
 
   /** Threads that wait for variables: definitions and options may give them now. */
-  async #wakeAwaiting(taken: ReadonlySet<number>): Promise<void> {
-    const { heads, leases } = this.#options.backend
+  async #wakeAwaiting(holding: Holding): Promise<void> {
     for (let cursor: string | undefined, more = true; more; ) {
-      const page = await heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) })
-      for (const { thread } of page.heads) {
-        const partition = leases.partitionOf(thread)
-        const holding = taken.has(partition) ? this.#holdings.get(partition) : undefined
-        if (holding) this.#wakeAll(holding, [thread])
-      }
+      const page = await this.#options.backend.heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) }, holding.lease.partition)
+      this.#wakeAll(holding, page.heads.map(({ thread }) => thread))
       cursor = page.next
       more = cursor !== undefined
     }
@@ -184,6 +178,7 @@ export class Host {
       }
       for (const thread of await mailbox.waiting(partition)) due.add(thread)
       this.#wakeAll(holding, due)
+      await this.#wakeAwaiting(holding)
     } catch (thrown) {
       if (!leases.shared) throw thrown
       warn(`partition ${partition} could not be taken over`, thrown)

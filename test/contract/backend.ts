@@ -476,6 +476,9 @@ function roles({ backend, open }: Context): void {
       restless.push(...found)
     }
     expect(restless.sort()).toEqual([...threads].sort())
+    const listed = await Promise.all(Array.from({ length: partitions }, async (_, partition) => (await backend().heads.list({}, partition)).heads.map(({ thread }) => thread)))
+    expect(listed.every((found, partition) => found.every((thread) => leases.partitionOf(thread) === partition))).toBe(true)
+    expect(listed.flat().sort()).toEqual([...threads].sort())
     expect((await backend().heads.restless()).map(({ thread }) => thread)).toEqual(threads)
   })
 

@@ -118,13 +118,14 @@ export function createHeads(ground: Ground): Heads {
 
   return {
     get: async (thread) => (live(), get(thread)),
-    async list(filter: HeadFilter) {
+    async list(filter: HeadFilter, partition) {
       live()
       const after = cursorNumber(filter.cursor)
       const limit = filter.limit ?? listedAtOnce
       // Children share their parent's root; a parent that is gone costs a scan of all.
       const root = filter.root ?? (filter.parent === undefined ? undefined : (await get(filter.parent))?.root)
-      const all = await scan(root === undefined ? names.logs : names.logOfTree(root), (head) => matches(head, filter))
+      const where = root !== undefined ? names.logOfTree(root) : partition !== undefined ? names.logOfPartition(partition) : names.logs
+      const all = await scan(where, (head) => matches(head, filter))
       const rest = all.filter(({ born }) => born > after)
       const page = rest.slice(0, limit)
       const last = page.at(-1)
