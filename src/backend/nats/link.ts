@@ -8,11 +8,13 @@
  */
 import { connect, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
-import { JetStreamApiError, jetstream, jetstreamManager } from '@nats-io/jetstream'
-import type { JetStreamClient, JetStreamManager } from '@nats-io/jetstream'
+import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
+import type { JetStreamManager } from '@nats-io/jetstream'
 import { steadyClock } from '../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { storeClosed } from '../checks.js'
+import { Answers } from './answers.js'
+import type { Question } from './answers.js'
 import { after, pause } from './beat.js'
 
 export interface LinkOptions {
@@ -35,9 +37,9 @@ const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
 
 export class Link {
   readonly nc: NatsConnection
-  readonly js: JetStreamClient
   readonly jsm: JetStreamManager
   readonly place: string
+  readonly #answers: Answers
   readonly #patienceMs: number
   readonly #reach: (server: 'lost' | 'back') => void
   readonly #cuts = new Set<(why: Error) => void>()
@@ -48,7 +50,7 @@ export class Link {
 
   private constructor(nc: NatsConnection, jsm: JetStreamManager, { place, patienceMs, reach = () => undefined }: LinkOptions) {
     this.nc = nc
-    this.js = jetstream(nc, { timeout: requestMs })
+    this.#answers = new Answers(nc)
     this.jsm = jsm
     this.place = place
     this.#patienceMs = patienceMs
@@ -84,6 +86,11 @@ export class Link {
       this.#cuts.add(reject)
       make().then(resolve, reject).finally(() => this.#cuts.delete(reject))
     })
+  }
+
+  /** One try to have a message written, or something else done that one answer tells of; within `ask` or `persist`. */
+  request(question: Omit<Question, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Answers['ask']> {
+    return this.#answers.ask({ timeoutMs: requestMs, ...question })
   }
 
   /** NL2 */
@@ -129,8 +136,10 @@ export class Link {
   }
 
   async #watch(): Promise<void> {
-    for await (const { type } of this.nc.status()) {
-      if (type === 'disconnect') {
+    for await (const status of this.nc.status()) {
+      const { type } = status
+      if (type === 'error' && status.error instanceof errors.PermissionViolationError) this.#answers.forbid(status.error)
+      else if (type === 'disconnect') {
         if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
         for (const cut of this.#cuts) cut(new Cut())

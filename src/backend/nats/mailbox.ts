@@ -194,7 +194,7 @@ export class NatsMailbox implements Mailbox {
     }
     const remove: () => Promise<unknown> = all
       ? () => link.jsm.streams.purge(stream, { filter: names.mail(partitionOf(thread, partitions), thread), seq: Math.max(...seqs) + 1 })
-      : () => Promise.all(seqs.map((seq) => link.jsm.streams.deleteMessage(stream, seq, false).catch(gone)))
+      : () => Promise.all(seqs.map((seq) => link.request({ subject: `$JS.API.STREAM.MSG.DELETE.${stream}`, payload: JSON.stringify({ seq, no_erase: true }) }).catch(gone)))
     for (;;) {
       try {
         await link.persist('removing mail', remove)

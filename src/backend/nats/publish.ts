@@ -8,6 +8,7 @@
  */
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
+import { PubHeaders } from '@nats-io/jetstream'
 import { apiCode } from './link.js'
 import type { Link } from './link.js'
 import type { Reads } from './read.js'
@@ -34,14 +35,14 @@ const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 export async function publish(link: Link, reads: Reads, publication: Publication): Promise<number | undefined> {
   const { subject, payload, expected, until, timeoutMs, over } = publication
   const id = nuid.next()
-  const head = headersOf(id, publication.headers)
+  const head = headersOf(id, publication)
   let tries = 0
   const attempt = async (): Promise<number | undefined> => {
     tries++
     const written = tries > 1 && expected !== undefined ? await ours(reads, publication, id) : undefined
     if (written !== undefined || (tries > 1 && over?.())) return written
     try {
-      const { seq } = await link.js.publish(subject, payload, { headers: head, ...(timeoutMs !== undefined && { timeout: timeoutMs }), ...(expected !== undefined && { expect: { lastSubjectSequence: expected } }) })
+      const { seq } = await link.request({ subject, payload, headers: head, ...(timeoutMs !== undefined && { timeoutMs }) })
       return seq
     } catch (thrown) {
       if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown
@@ -52,9 +53,10 @@ export async function publish(link: Link, reads: Reads, publication: Publication
   return link.persist(`writing to ${subject}`, attempt, until)
 }
 
-function headersOf(id: string, more: Readonly<Record<string, string>> = {}): MsgHdrs {
+function headersOf(id: string, { headers: more = {}, expected }: Publication): MsgHdrs {
   const made = headers()
   made.set(idHeader, id)
+  if (expected !== undefined) made.set(PubHeaders.ExpectedLastSubjectSequenceHdr, String(expected))
   for (const [name, value] of Object.entries(more)) made.set(name, value)
   return made
 }
