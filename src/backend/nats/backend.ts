@@ -76,7 +76,7 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
     return mailbox.waiting(partition)
   }
   let closing: Promise<void> | undefined
-  let asking: ReturnType<typeof link.jsm.streams.info> | undefined
+  let asking: Promise<boolean> | undefined
   const close = async (): Promise<void> => {
     end()
     await commits.settled()
@@ -92,8 +92,8 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
     hosted: async () => {
       live()
       // Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do not keep.
-      asking ??= link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live)).finally(() => (asking = undefined))
-      return (await asking).state.messages > 0
+      asking ??= roster.isHosted(leaseMs).finally(() => (asking = undefined))
+      return asking
     },
     hosts: async () => (live(), roster.list()),
     commit: async (commit) => {

@@ -4,7 +4,6 @@
  * EM1 It makes no stream and writes no message.
  */
 import type { JetStreamAccountStats } from '@nats-io/jetstream'
-import { z } from 'zod'
 import type { Clock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import { finding, fullness } from '../../core/finding.js'
@@ -16,7 +15,7 @@ import { Link } from './link.js'
 import { createNames } from './names.js'
 import type { Names } from './names.js'
 import { Reads } from './read.js'
-import { Roster } from './roster.js'
+import { Roster, stamped } from './roster.js'
 import { inspectStreams } from './streams.js'
 import type { Inspection } from './streams.js'
 
@@ -103,8 +102,6 @@ function examineHosts(hosts: readonly HostInfo[], partitions: number): Finding {
   if (held === partitions) return finding('hosts', 'ok', `${who} its ${partitions} partitions`)
   return finding('hosts', 'warn', `${who} ${held} of its ${partitions} partitions`, 'if that stays so, the others were written by a newer Skein: start a host of that version')
 }
-
-const stamped = z.object({ ts: z.iso.datetime() })
 
 /** By the middle of a request: what it took counts half. */
 async function examineClock(link: Link, { clock, monitor, stream }: { readonly clock: Clock; readonly monitor: string | undefined; readonly stream: string }): Promise<Finding> {

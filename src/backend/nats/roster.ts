@@ -2,14 +2,24 @@
  * The hosts of a namespace: who is alive, and what each says of itself. Owns what it knows of others.
  *
  * RR1 Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
+ * RR2 Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all are gone.
  */
+import { z } from 'zod'
+import { steadyClock } from '../../core/clock.js'
 import { compareHosts, heard } from '../host-info.js'
 import type { HostInfo, HostProfile } from '../host-info.js'
+import { pause } from './beat.js'
 import type { Ground } from './ground.js'
 import { idIn } from './names.js'
 import { ownerOf } from './owner.js'
 
 type Means = Pick<Ground, 'link' | 'names' | 'reads'>
+
+/** Part of a lease; an entry is renewed three times in one. */
+const renewedWithin = 0.45
+
+/** What the server says with every answer, and its client does not type. */
+export const stamped = z.object({ ts: z.iso.datetime() })
 
 export class Roster {
   readonly #ground: Means
@@ -34,6 +44,20 @@ export class Roster {
     )
     this.#known = new Map(profiles.flat())
     return this.#known
+  }
+
+  /** RR2 */
+  async isHosted(leaseMs: number): Promise<boolean> {
+    const { link, names } = this.#ground
+    for (const until = steadyClock.now() + leaseMs; ; ) {
+      const info = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))
+      if (info.state.messages === 0) return false
+      // Both by the clock of the server.
+      const now = stamped.safeParse(info).data?.ts
+      const ageMs = now === undefined ? 0 : Date.parse(now) - Date.parse(info.state.last_ts)
+      if (ageMs < leaseMs * renewedWithin || steadyClock.now() >= until) return true
+      await pause(leaseMs / 12)
+    }
   }
 
   /** All that is known of them. */

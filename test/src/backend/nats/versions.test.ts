@@ -1,4 +1,6 @@
 /** Hosts of different versions and apps on one namespace: who gets partitions, and who is refused. */
+import { connect } from '@nats-io/transport-node'
+import { jetstreamManager } from '@nats-io/jetstream'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import { stranger } from '../../../../src/backend/host-info.js'
@@ -85,4 +87,26 @@ it('PS3: what a host says is renewed with its lease; what it cannot say is a str
   expect(await backend.hosts()).toMatchObject([{ name: 'pear/1', busy: 1, partitions: [] }])
   busy = 4
   for (let seen = 1; seen !== 4; ) seen = (await backend.hosts())[0]?.busy ?? 0
+})
+
+it('RR2: a host that was killed is no host any more when it should have been heard of, not only when its lease ends', async () => {
+  const leaseMs = 2_000
+  const source = nats({ servers: server.url, namespace: 'killed', partitions: 1, leaseMs, sync: 'relaxed' })
+  await (await source.open('host')).close()
+  const client = await source.open('client')
+  opened.add(client)
+  expect(await client.hosted()).toBe(false)
+  // An entry that nobody renews.
+  const nc = await connect({ servers: server.url })
+  const jsm = await jetstreamManager(nc)
+  await jsm.jetstream().publish('killed.live.dead')
+  const began = performance.now()
+  let lastSeen = began
+  for (let there = true; there; ) {
+    const asked = performance.now()
+    there = await client.hosted()
+    if (there) lastSeen = asked
+  }
+  expect(lastSeen - began).toBeLessThan(leaseMs * 0.6)
+  await nc.close()
 })
