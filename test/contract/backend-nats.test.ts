@@ -6,10 +6,7 @@ import { startNats } from '../helpers/nats-server.js'
 import type { NatsServer } from '../helpers/nats-server.js'
 import { backendContract } from './backend.js'
 
-/** On every run the newest; on all of them with `npm run soak`. */
-const versions = process.env['SOAK'] ? natsVersions : natsVersions.slice(-1)
-
-describe.each(versions)('nats-server %s', (version) => {
+describe.each(natsVersions)('nats-server %s', (version) => {
   let server: NatsServer
   let made = 0
   beforeAll(async () => {

@@ -23,7 +23,7 @@ interface Ended {
 }
 
 /** Thread `lead` of agent `lead`, told to go. */
-async function finish(skein: Skein): Promise<Ended> {
+export async function finish(skein: Skein): Promise<Ended> {
   const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
   const text = await lead.send('go', { id: 'm' }).text()
   // The last words of children may still be on their way.

@@ -19,6 +19,12 @@ const suites = { '2.10': 'trixie', '2.15': 'forky' } as const
 export type NatsVersion = keyof typeof suites
 export const natsVersions = Object.keys(suites) as readonly NatsVersion[]
 
+/** What `STORES` names with `nats` (the newest, or what `NATS` says) and `nats-2.10`. */
+export function natsAskedFor(stores: readonly string[]): readonly NatsVersion[] {
+  const usual = process.env['NATS'] ?? natsVersions.at(-1)
+  return natsVersions.filter((version) => stores.includes(`nats-${version}`) || (stores.includes('nats') && version === usual)).reverse()
+}
+
 const cache = fileURLToPath(new URL('../../.cache/nats/', import.meta.url))
 const fetched = new Map<NatsVersion, Promise<string>>()
 

@@ -1,22 +1,29 @@
-/** One NATS server for a whole run of the tests, where they are asked for on NATS; vitest calls this before the first file. */
+/** One NATS server of each version for a whole run of the tests, where they are asked for on NATS; vitest calls this before the first file. */
 import type { TestProject } from 'vitest/node'
+import { natsAskedFor } from './nats-binary.js'
+import type { NatsVersion } from './nats-binary.js'
 import { startNats } from './nats-server.js'
 import type { NatsServer } from './nats-server.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
-    readonly nats: string
+    /** Where each is. */
+    readonly nats: Partial<Record<NatsVersion, string>>
   }
 }
 
-let server: NatsServer | undefined
+const servers: NatsServer[] = []
 
 export async function setup(project: TestProject): Promise<void> {
-  if (!process.env['STORES']?.includes('nats')) return
-  server = await startNats()
-  project.provide('nats', server.url)
+  const urls: Partial<Record<NatsVersion, string>> = {}
+  for (const version of natsAskedFor((process.env['STORES'] ?? '').split(','))) {
+    const server = await startNats({ version })
+    servers.push(server)
+    urls[version] = server.url
+  }
+  project.provide('nats', urls)
 }
 
 export async function teardown(): Promise<void> {
-  await server?.remove()
+  await Promise.all(servers.map((server) => server.remove()))
 }

@@ -19,6 +19,8 @@ import type { ManualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein, SkeinOptions } from '../../src/runtime/skein.js'
 import { beatWith, observed } from './activity.js'
+import { natsAskedFor } from './nats-binary.js'
+import type { NatsVersion } from './nats-binary.js'
 import { tapped } from './tap.js'
 import type { Tap } from './tap.js'
 
@@ -35,26 +37,30 @@ interface Store {
 
 interface StoreKind {
   readonly name: string
+  /** Several hosts may serve it. */
+  readonly several?: true
   make(): Promise<Store>
 }
 
-/** The server of the whole run (nats-setup.ts); every test has a namespace of its own. */
-function onNats(): StoreKind {
+/** A server of the whole run (nats-setup.ts); every test has a namespace of its own. */
+function onNats(version: NatsVersion): StoreKind {
   let probe: Promise<NatsConnection> | undefined
   let made = 0
   return {
-    name: 'nats',
+    name: `nats ${version}`,
+    several: true,
     async make() {
-      const url = inject('nats')
+      const url = inject('nats')[version] ?? ''
       const connection = await (probe ??= connect({ servers: url }))
-      // Few partitions are taken over quickly, and are enough to see that there are several.
-      const source = nats({ servers: url, namespace: `world${process.pid}-${++made}`, partitions: 3, sync: 'relaxed' })
+      // Few partitions are taken over quickly, and are enough to see that there are several. No test here waits for a lease to end, and
+      // none should lose one because the machine is busy.
+      const source = nats({ servers: url, namespace: `world${process.pid}-${++made}`, partitions: 3, leaseMs: 10_000, sync: 'relaxed' })
       return { source, shared: true, beat: () => connection.flush(), remove: async () => undefined }
     },
   }
 }
 
-const kinds: readonly StoreKind[] = [
+const own: readonly StoreKind[] = [
   { name: 'memory', make: async () => ({ source: memory(), remove: async () => undefined }) },
   {
     name: 'local',
@@ -63,7 +69,6 @@ const kinds: readonly StoreKind[] = [
       return { source: local(dir), dir, remove: () => rm(dir, { recursive: true, force: true }) }
     },
   },
-  onNats(),
 ]
 
 export interface World {
@@ -78,6 +83,8 @@ export interface World {
   close(skein: Skein): Promise<void>
 }
 
+const key = Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('hex')
+
 /** Ids of a whole test run, so that two skeins on one store never give the same. */
 let given = 0
 const chance: Chance = { id: () => `id${++given}`, fraction: () => 0 }
@@ -87,6 +94,8 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
   const source = observed(made.source)
   const store = { ...made, source }
   beatWith(store.beat)
+  // No store of several hosts keeps the key for secrets.
+  if (store.shared) process.env['SKEIN_KEY'] = key
   const clock = manualClock(1_700_000_000_000)
   const tap: Tap = {}
   const warnings: string[] = []
@@ -115,20 +124,19 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
       }
       await source.end()
       beatWith(undefined)
+      if (store.shared) delete process.env['SKEIN_KEY']
       await store.remove()
     },
   }
 }
 
-/** `STORES=nats` or `STORES=memory,local,nats` says on which; see package.json. */
+/** `STORES=nats` or `STORES=memory,local,nats,nats-2.10` says on which; see package.json. */
 const asked = (process.env['STORES'] ?? 'memory,local').split(',')
-// On NATS no store keeps the key for secrets.
-if (asked.includes('nats')) process.env['SKEIN_KEY'] ??= Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('hex')
-const stores = kinds.filter(({ name }) => asked.includes(name))
+const stores = [...own.filter(({ name }) => asked.includes(name)), ...natsAskedFor(asked).map(onNats)]
 
 /** The world of the test that is running. `hosts` is for what is promised only where one host serves the store, or where several may. */
 export function onEveryStore(title: string, tests: (world: World) => void, hosts?: 'one' | 'several'): void {
-  describe.each(stores.filter(({ name }) => hosts === undefined || (name === 'nats') === (hosts === 'several')))(`$name: ${title}`, ({ make }) => {
+  describe.each(stores.filter(({ several = false }) => hosts === undefined || several === (hosts === 'several')))(`$name: ${title}`, ({ make }) => {
     let now: Awaited<ReturnType<typeof createWorld>>
     beforeEach(async () => {
       now = await createWorld(make)

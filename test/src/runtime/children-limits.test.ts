@@ -94,8 +94,9 @@ onEveryStore('limits of children', (world) => {
     await until('some', async () => (await skein.threads.list({ parent: 'lead' })).threads.length > 20)
     await thread.cancel('enough')
     expect((await run.result()).stopReason).toBe('cancelled')
-    await until('all to be gone', async () => (await skein.threads.list({ parent: 'lead' })).threads.every(({ status }) => status === 'terminated'))
-    await until('the parent to know', async () => (await thread.children()).every(({ status }) => status === 'done'))
+    await thread.settled({ tree: true })
+    expect((await skein.threads.list({ parent: 'lead' })).threads.filter(({ status }) => status !== 'terminated')).toEqual([])
+    expect((await thread.children()).filter(({ status }) => status !== 'done')).toEqual([])
     expect(await thread.send('and now?').text()).toBe('done')
   })
 
@@ -114,8 +115,17 @@ onEveryStore('limits of children', (world) => {
   })
 
   it('S12: an agent that calls itself for ever, without waiting, is stopped by depth and leaves nothing growing', async () => {
+    const most = 1 + 2 + 4 + 8
+    let begun = 0
+    const all = deferred()
+    // None ends before the deepest have begun: whoever ends takes its children along.
+    const loop = scriptedModel(async ({ messages }) => {
+      if (messages.length > 1) return await all.promise, 'ok'
+      if (++begun === most) all.resolve()
+      return calls({ tool: 'loop', args: { message: 'deeper' } }, { tool: 'loop', args: { message: 'deeper' } })
+    })
     const app = [
-      defineModel({ name: 'loop_model', model: scriptedModel(({ messages }) => (messages.length === 1 ? calls({ tool: 'loop', args: { message: 'deeper' } }, { tool: 'loop', args: { message: 'deeper' } }) : 'ok')) }),
+      defineModel({ name: 'loop_model', model: loop }),
       definePrompt({ name: 'loop_prompt', prompt: 'x', model: 'loop_model', tools: [{ name: 'loop', blocking: false }] }),
       defineAgent({ name: 'loop', type: 'ai_human', sideA: { prompt: 'loop_prompt' }, exposeAsTool: true }),
     ]
@@ -123,7 +133,7 @@ onEveryStore('limits of children', (world) => {
     const thread = await skein.threads.create({ agent: 'loop', id: 'loop' })
     await thread.send('go').text()
     await thread.settled({ tree: true })
-    expect((await skein.threads.list({ root: 'loop' })).threads).toHaveLength(1 + 2 + 4 + 8)
+    expect((await skein.threads.list({ root: 'loop' })).threads).toHaveLength(most)
     const tree = await thread.tree()
     expect(tree.children).toHaveLength(2)
     expect(tree.children[1]?.children[1]?.children[1]).toMatchObject({ reference: 'loop-2', children: [] })
