@@ -164,7 +164,7 @@ function openMemory(shared: Shared, role: Role, self: Self): Backend {
       },
     },
     signals: {
-      publish: (topic, value) => (live(), topics.publish(topic, value)),
+      publish: (topic, value, unheard) => (live(), topics.publish(topic, value, unheard)),
       subscribe: (topic, heard) => (live(), life.stoppable(topics.subscribe(topic, heard))),
       heard: (topic) => topics.heard(topic),
     },

@@ -176,7 +176,8 @@ export interface Snapshots {
 }
 
 export interface Signals {
-  publish(topic: string, value: Json): void
+  /** Of a host: `unheard` is called when nobody listens, in whatever process; a moment later where that has to be asked for. */
+  publish(topic: string, value: Json, unheard?: () => void): void
   /** `missed` is called when signals may have been lost: the subscription took effect late, or a connection broke. */
   subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
   /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */

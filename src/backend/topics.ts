@@ -19,7 +19,8 @@ export function tell(listener: () => void): void {
 }
 
 export interface Topics {
-  publish(topic: string, value: Json): void
+  /** `unheard` is called when nobody listens. */
+  publish(topic: string, value: Json, unheard?: () => void): void
   subscribe(topic: string, heard: (value: Json) => void): () => void
   heard(topic: string): boolean
 }
@@ -27,9 +28,9 @@ export interface Topics {
 export function createTopics(): Topics {
   const topics = new Map<string, Set<(value: Json) => void>>()
   return {
-    publish(topic, value) {
+    publish(topic, value, unheard) {
       const listeners = topics.get(topic)
-      if (!listeners) return
+      if (!listeners) return unheard?.()
       for (const listener of [...listeners]) tell(() => listener(value))
     },
     subscribe(topic, heard) {

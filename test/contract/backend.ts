@@ -431,6 +431,20 @@ function ephemeral({ backend, open }: Context): void {
     expect(heard).toEqual(Array.from({ length: 100 }, (_, n) => n))
   })
 
+  it('J7: a host is told when nobody hears what it says, and only then', async () => {
+    const { signals } = backend()
+    const client = await open('client')
+    const there = new Promise((resolve) => void client.signals.subscribe('there', resolve))
+    const here = new Promise((resolve) => void signals.subscribe('here', resolve))
+    await client.mailbox.put({ to: 'x', id: 'after', body: 1 }) // the host knows of the subscription now
+    const unheard: string[] = []
+    await new Promise<void>((resolve) => {
+      for (const topic of ['here', 'there', 'nowhere']) signals.publish(topic, topic, () => (unheard.push(topic), resolve()))
+    })
+    expect(await Promise.all([here, there])).toEqual(['here', 'there'])
+    expect(unheard).toEqual(['nowhere'])
+  })
+
   it('J7: heard() is true while anyone listens, of whatever process, and a stopped listener hears nothing', async () => {
     const heard: unknown[] = []
     const stop = backend().signals.subscribe('t', (value) => heard.push(value))

@@ -155,9 +155,9 @@ function committing({ writer, writes, live }: Committing): Backend['commit'] {
 
 function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signals {
   return {
-    publish: (topic, value) => {
+    publish: (topic, value, unheard) => {
       live()
-      topics.publish(topic, value)
+      topics.publish(topic, value, server.heard(topic) ? undefined : unheard)
       server.forward(topic, value)
     },
     subscribe: (topic, heard) => (live(), topics.subscribe(topic, heard)),

@@ -5,7 +5,9 @@
  * NG1 A listener here hears what is published here at once and once, whether the server is there or not.
  * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later), and for
  *     a value that is too long for a message, listeners are told that they missed something.
+ * NG3 Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
  */
+import { createInbox } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../core/json.js'
 import type { Signals } from '../port.js'
@@ -20,6 +22,9 @@ interface Listening {
 }
 
 const clusterDelayMs = 500
+/** After this long someone heard it. */
+const heardAfterMs = 2_000
+const noResponders = 503
 
 export function createSignals(link: Link, names: Names, live: () => void): Signals {
   const topics = createTopics()
@@ -29,6 +34,7 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
     for (const [missed, on] of [...missing]) if (topic === undefined || on === topic) tell(missed)
   }
   link.onReconnect(() => missedOn())
+  const doubts = createDoubts(link)
 
   function listen(topic: string): void {
     const there = subscriptions.get(topic)
@@ -49,12 +55,13 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
   }
 
   return {
-    publish(topic, value) {
+    publish(topic, value, unheard) {
       live()
+      const here = topics.heard(topic)
       topics.publish(topic, value)
       const text = JSON.stringify(value)
       const fits = Buffer.byteLength(text) < (link.nc.info?.max_payload ?? Infinity)
-      link.nc.publish(names.signal(topic), fits ? text : '')
+      link.nc.publish(names.signal(topic), fits ? text : '', unheard && !here ? { reply: doubts(unheard) } : {})
     },
     subscribe(topic, heard, missed) {
       live()
@@ -76,6 +83,25 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
     },
     // Who listens elsewhere is not known here.
     heard: () => true,
+  }
+}
+
+/** NG3: gives the address that the server answers to when nobody listens. */
+function createDoubts(link: Link): (unheard: () => void) => string {
+  const inbox = createInbox()
+  const waiting = new Map<string, () => void>()
+  let [last, listening] = [0, false]
+  return (unheard) => {
+    if (!listening) link.subscribe(`${inbox}.*`, ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.())
+    listening = true
+    const address = `${inbox}.${++last}`
+    const forget = after(heardAfterMs, () => void waiting.delete(address))
+    waiting.set(address, () => {
+      forget()
+      waiting.delete(address)
+      tell(unheard)
+    })
+    return address
   }
 }
 
