@@ -10,6 +10,7 @@ import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein } from '../../src/runtime/skein.js'
+import { requests } from './activity.js'
 import { turn } from './deferred.js'
 import { tapped } from './tap.js'
 import type { Tap } from './tap.js'
@@ -51,9 +52,10 @@ async function runUntil(source: BackendSource, commits: number, app: readonly De
     () => (over = true),
     () => (over = true),
   )
-  for (let quietTurns = 0, before = -1; quietTurns < 30 && !over; await turn()) {
-    quietTurns = taken === before ? quietTurns + 1 : 0
+  for (let quietTurns = 0, before = -1, asked = requests(); quietTurns < 30 && !over; await turn()) {
+    quietTurns = taken === before && asked !== undefined && asked === requests() ? quietTurns + 1 : 0
     before = taken
+    asked = requests()
   }
   const closed = skein.close()
   clock.advance(60_000)
@@ -62,14 +64,14 @@ async function runUntil(source: BackendSource, commits: number, app: readonly De
 }
 
 /** How it ends when nothing happens to it, and how often it was cut off and ended so all the same. */
-export async function cutAfterEveryCommit(createApp: MakeApp): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
+export async function cutAfterEveryCommit(createApp: MakeApp, fresh: () => Promise<BackendSource> = async () => memory()): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
   const skein = await createSkein({ app: createApp([]), backend: memory() })
   const expected = await finish(skein)
   await skein.close()
-  const cuts = await runUntil(memory(), Infinity, createApp([]))
+  const cuts = await runUntil(await fresh(), Infinity, createApp([]))
   const runs: string[][] = []
   for (let commits = 0; commits < cuts; commits++) {
-    const source = memory()
+    const source = await fresh()
     const ran: string[] = []
     await runUntil(source, commits, createApp(ran))
     const again = await createSkein({ app: createApp(ran), backend: source, clock: manualClock(1_700_000_100_000) })

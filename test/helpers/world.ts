@@ -79,6 +79,8 @@ export interface World {
   /** What operators were told. */
   readonly warnings: string[]
   open(app: readonly Definition[], options?: Partial<SkeinOptions>): Promise<Skein>
+  /** Another store of the same kind, with nothing in it. */
+  fresh(): Promise<BackendSource>
   /** Closes a skein; time stands still meanwhile. */
   close(skein: Skein): Promise<void>
 }
@@ -100,6 +102,7 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
   const tap: Tap = {}
   const warnings: string[] = []
   const opened = new Set<Skein>()
+  const more: Store[] = []
   const close = async (skein: Skein): Promise<void> => {
     opened.delete(skein)
     await skein.close()
@@ -110,6 +113,11 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
     tap,
     warnings,
     close,
+    async fresh() {
+      const another = await make()
+      more.push(another)
+      return observed(another.source)
+    },
     async open(app, options = {}) {
       const skein = await createSkein({ app, backend: tapped(store.source, tap), clock, chance, warn: (what) => void warnings.push(what), ...options })
       opened.add(skein)
@@ -125,7 +133,7 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
       await source.end()
       beatWith(undefined)
       if (store.shared) delete process.env['SKEIN_KEY']
-      await store.remove()
+      for (const { remove } of [store, ...more]) await remove()
     },
   }
 }
@@ -155,6 +163,7 @@ export function onEveryStore(title: string, tests: (world: World) => void, hosts
       get warnings() {
         return now.warnings
       },
+      fresh: () => now.fresh(),
       open: (app, options) => now.open(app, options),
       close: (skein) => now.close(skein),
     })

@@ -4,7 +4,7 @@ import { memory } from '../../../src/backend/memory.js'
 import { createSkein } from '../../../src/runtime/skein.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
-import { finish } from '../../helpers/every-commit.js'
+import { cutAfterEveryCommit, finish } from '../../helpers/every-commit.js'
 import { family, last, write } from '../../helpers/family.js'
 import { onEveryStore } from '../../helpers/world.js'
 
@@ -25,4 +25,10 @@ onEveryStore('one app', (world) => {
     expect(expected.threads).toHaveLength(3)
     expect(await finish(await world.open(createApp()))).toEqual(expected)
   })
+
+  it('N4, P1: is cut off after any of its commits and goes on to the same end', async () => {
+    const { cuts, text } = await cutAfterEveryCommit(createApp, () => world.fresh())
+    expect(cuts).toBeGreaterThan(8)
+    expect(text).toMatch(/wrote noted a.*wrote noted b/s)
+  }, 60_000)
 })
