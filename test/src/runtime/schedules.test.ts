@@ -113,6 +113,7 @@ onEveryStore('schedule from outside', (world) => {
     skein = await world.open(noting(ran))
     await until('the one that is overdue', () => (world.clock.advance(0), ran.length === 1))
     thread = await skein.threads.get('t')
+    await until('the answer', async () => (await thread.messages()).at(-1)?.text === 'read noted soon')
     await thread.settled()
     await world.close(skein)
     skein = await world.open(noting(ran))
