@@ -10,9 +10,10 @@ import { startHost } from '../helpers/host-process.js'
 import type { HostProcess } from '../helpers/host-process.js'
 import { startNats } from '../helpers/nats-server.js'
 import type { NatsServer } from '../helpers/nats-server.js'
+import { times } from '../helpers/soak.js'
 
 const leaseMs = 1_500
-const steps = 30
+const steps = times(16, 30)
 const ids = Array.from({ length: 16 }, (_, n) => `t${n}`)
 
 let server: NatsServer

@@ -11,10 +11,11 @@ import { openDatabase } from '../../src/backend/local/driver.js'
 import { local } from '../../src/backend/local/local.js'
 import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
+import { times } from '../helpers/soak.js'
 
 const script = fileURLToPath(new URL('./fixtures/delete.mjs', import.meta.url))
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
-const kills = process.env['SOAK'] ? Infinity : 5
+const kills = times(5, Infinity)
 
 let folder = ''
 beforeAll(async () => {

@@ -11,11 +11,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
+import { times } from '../helpers/soak.js'
 
 const payments = fileURLToPath(new URL('./fixtures/payments.mjs', import.meta.url))
 const threads = 3
 const bills = threads * 3
-const wantedKills = process.env['SOAK'] ? 200 : 8
+const wantedKills = times(8, 200)
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
 
 let folder = ''

@@ -12,9 +12,10 @@ import { local } from '../../src/backend/local/local.js'
 import type { Message } from '../../src/core/message.js'
 import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
+import { times } from '../helpers/soak.js'
 
 const tree = fileURLToPath(new URL('./fixtures/tree.mjs', import.meta.url))
-const wantedKills = process.env['SOAK'] ? 200 : 6
+const wantedKills = times(6, 200)
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
 
 let folder = ''

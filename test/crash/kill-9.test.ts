@@ -12,10 +12,11 @@ import { local } from '../../src/backend/local/local.js'
 import type { Message } from '../../src/core/message.js'
 import { connectSkein } from '../../src/runtime/client.js'
 import { createChance, live } from '../helpers/lives.js'
+import { times } from '../helpers/soak.js'
 
 const swarm = fileURLToPath(new URL('./fixtures/swarm.mjs', import.meta.url))
 const threads = 4
-const wantedKills = process.env['SOAK'] ? 500 : 15
+const wantedKills = times(15, 500)
 const seed = Number(process.env['SEED'] ?? Date.now() % 100_000)
 
 let folder = ''

@@ -63,8 +63,8 @@ test('01-first-thread prints what the model says and what its calls came to', as
 })
 
 test('01-first-thread is an app for the command line too', async () => {
-  const { spawned: skein } = place()
-  const { code, stdout } = await skein(['run', join(examples, '01-first-thread/app.ts'), '--agent', 'clerk', '--thread', 'fruit', 'What are 3 kg of apples?'])
+  const { skein, spawned } = place()
+  const { code, stdout } = await spawned(['run', join(examples, '01-first-thread/app.ts'), '--agent', 'clerk', '--thread', 'fruit', 'What are 3 kg of apples?'])
   expect(code).toBe(0)
   expect(stdout).toBe('Let me look that up.\n3 kg of apples are 7.2 euros and arrive on Thursday; there are no figs.\n')
   expect((await skein(['show', 'fruit'])).stdout).toContain('→ delivery {"city":"Lisbon"}')
@@ -112,10 +112,10 @@ test('04-approvals: what waits is there after a restart; one is changed, one rej
 })
 
 test('04-approvals by hand: the commands in its header', { timeout: 60_000 }, async () => {
-  const { spawned: skein } = place()
+  const { skein, spawned } = place()
   const app = join(examples, '04-approvals/app.ts')
   const said = readFileSync(join(examples, '04-approvals/main.ts'), 'utf8')
-  expect((await skein(['run', app, '--agent', 'bookkeeper', '--thread', 'books', 'Pay the bills.'])).code).toBe(3)
+  expect((await spawned(['run', app, '--agent', 'bookkeeper', '--thread', 'books', 'Pay the bills.'])).code).toBe(3)
   expect((await skein(['inbox'])).stdout).toContain('books/call_1_2  person')
   const decisions = [
     ['approve', 'books/call_1_0', '--args', '{ "to": "printer", "euros": 200 }'],
@@ -126,7 +126,7 @@ test('04-approvals by hand: the commands in its header', { timeout: 60_000 }, as
     expect(said.replace(/["']/g, '')).toContain(`npx skein ${decision.join(' ').replace(/["']/g, '')}\n`)
     expect((await skein(decision)).code).toBe(0)
   }
-  const { code, stdout } = await skein(['run', app, '--thread', 'books'])
+  const { code, stdout } = await spawned(['run', app, '--thread', 'books'])
   expect(code).toBe(0)
   expect(stdout).toMatch(paidBills(': '))
 })
@@ -178,7 +178,7 @@ test('06-swarm: killed in the middle, it goes on to the same report, and no rese
 
 // `script` of util-linux is what gives a process a terminal without a native module.
 test.skipIf(!existsSync('/usr/bin/script'))('06-swarm shows its tree on a terminal, and skein tree shows it from outside', { timeout: 60_000 }, async () => {
-  const { folder, spawned: skein } = place()
+  const { folder, skein } = place()
   const command = `'${process.execPath}' '${main('06-swarm')}' '${folder}'`
   const run = launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { TERM: 'xterm' } })
   await run.says('16 in line')
@@ -235,12 +235,12 @@ test('07-dual-ai: a writer and a critic come to an end, alone and as a subagent'
 })
 
 test('07-dual-ai: the command line says who speaks', { timeout: 60_000 }, async () => {
-  const { spawned: skein } = place()
+  const { skein, spawned } = place()
   const app = join(examples, '07-dual-ai/app.ts')
-  const run = await skein(['run', app, '--agent', 'poets', '--thread', 't', 'A poem about the Elbe.'])
+  const run = await spawned(['run', app, '--agent', 'poets', '--thread', 't', 'A poem about the Elbe.'])
   expect(run).toMatchObject({ code: 0, stdout: `Critic: 2 lines. It wants a second half.\nWriter: I see.\n${poem}\n` })
   expect(run.stderr).toContain('✓ session_stopped · 5 steps')
-  expect((await skein(['run', app, '--thread', 't', 'Now one about nothing.'])).code).toBe(1)
+  expect((await spawned(['run', app, '--thread', 't', 'Now one about nothing.'])).code).toBe(1)
   expect((await skein(['show', 't'])).stdout).toMatch(/\nCritic \S+\n2 lines\. It wants a second half\.\n\nWriter \S+\nI see\.\n→ read /)
   expect((await skein(['tail', 't', '--no-follow'])).stdout).toMatch(/ model\.replied step 2, Critic: 2 lines\..*\n[^]*turn\.ended session_stopped · # The Elbe/)
 })

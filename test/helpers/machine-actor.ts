@@ -1,7 +1,7 @@
-/** The thread machine as XState itself interprets it, to be compared with the table that was compiled from it. */
+/** What moves a thread, to be compared with the table: the machine as XState itself interprets it, and the live actor of a host. */
 import { createActor } from 'xstate'
 import { threadMachine } from '../../actors/thread/machine.js'
-import { placeAt } from '../../actors/thread/place.js'
+import { ThreadActors, moveActor, placeAt } from '../../actors/thread/place.js'
 import type { Move, Place } from '../../actors/thread/place.js'
 
 type Value = ReturnType<typeof threadMachine.resolveState>['value']
@@ -25,4 +25,11 @@ export function createMachineActor(place: Place) {
     return fromValue(actor.getSnapshot().value)
   }
   return { actor, move }
+}
+
+export function createLiveActor(place: Place) {
+  const actors = new ThreadActors()
+  const live = actors.create(place)
+  const move: Move = (from, signal) => moveActor(live, from, signal)
+  return { actor: { stop: () => actors.stop(live) }, move }
 }

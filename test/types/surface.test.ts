@@ -39,7 +39,7 @@ const clean = (name: string, type: string): string => `const ${name}: Clean<${ty
 
 /** Names that are not clean. */
 async function compile(lines: readonly string[]): Promise<readonly string[]> {
-  const cache = join(root, 'node_modules', '.cache')
+  const cache = join(root, '.cache')
   await mkdir(cache, { recursive: true })
   const dir = await mkdtemp(join(cache, 'skein-types-'))
   try {
@@ -47,7 +47,6 @@ async function compile(lines: readonly string[]): Promise<readonly string[]> {
     await writeFile(join(dir, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions: { rootDir: root }, include: ['surface.ts'] }))
     const tsc = fileURLToPath(import.meta.resolve('typescript/package.json'))
     const { stdout } = await promisify(execFile)(process.execPath, [join(tsc, '..', 'bin', 'tsc'), '-p', dir], { cwd: dir }).catch((thrown: { stdout: string }) => thrown)
-    // Other files have their own check.
     const own = stdout.split('\n').filter((line) => line.startsWith('surface.ts'))
     const first = walker.split('\n').length
     return own.map((line) => /const (\w+): /.exec(lines[Number(/\((\d+),/.exec(line)?.[1]) - first] ?? '')?.[1] ?? line)
@@ -55,6 +54,9 @@ async function compile(lines: readonly string[]): Promise<readonly string[]> {
     await rm(dir, { recursive: true, force: true })
   }
 }
+
+/** What those who install Skein see of a module: its declarations. The sources have their own check. */
+const built = (path: string): string => JSON.stringify(join(root, 'dist', path.replace(/\.ts$/, '.js')))
 
 /** Types that are nothing without one of these. */
 const given: Readonly<Record<string, (from: string) => string>> = {
@@ -69,7 +71,7 @@ const given: Readonly<Record<string, (from: string) => string>> = {
 
 async function linesOf(path: string): Promise<readonly string[]> {
   const { values, types } = exportsOf({ path, text: await readFile(join(root, path), 'utf8') })
-  const from = JSON.stringify(join(root, path.replace(/\.ts$/, '.js')))
+  const from = built(path)
   return [...values.map((name) => clean(name, `typeof import(${from}).${name}`)), ...types.map((name) => clean(name, `import(${from}).${name}${given[name]?.(from) ?? ''}`))]
 }
 
@@ -80,9 +82,8 @@ it('D8: no any in the public types', async () => {
 })
 
 it('D8: no any in what a precise definition is and gives', async () => {
-  const from = (path: string): string => JSON.stringify(join(root, path))
   const lines = [
-    `import { z as zod } from 'zod'; import { defineTool } from ${from('src/agent/define.js')}; import type * as Infer from ${from('src/agent/infer.js')}`,
+    `import { z as zod } from 'zod'; import { defineTool } from ${built('src/agent/define.ts')}; import type * as Infer from ${built('src/agent/infer.ts')}`,
     `const made = defineTool({ name: 'made', description: '', args: zod.object({ a: zod.string() }), eventSchema: zod.number(), contextSchema: zod.object({ b: zod.number() }), async *execute(state, { a }) { yield 1; return [a, state.local] } })`,
     clean('tool', 'typeof made'),
     clean('body', 'Exclude<typeof made.execute, false | undefined>'),

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
 import { moveByTable } from '../../../actors/thread/place.js'
-import { createMachineActor } from '../../helpers/machine-actor.js'
+import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
 import type { Place } from '../../../actors/thread/place.js'
 import type { Slots } from '../../../actors/thread/slots.js'
 import { createState } from '../../../actors/thread/state.js'
@@ -14,8 +14,9 @@ import type { ThreadRecord } from '../../../src/core/record.js'
 import { schedulesKey } from '../../../src/core/schedule.js'
 import { due } from '../../../actors/thread/commands.js'
 import { happenings, live, momentOf } from '../../helpers/life.js'
+import { times } from '../../helpers/soak.js'
 
-const runs = { numRuns: 500 }
+const runs = { numRuns: times(200, 500) }
 
 function replay(records: readonly ThreadRecord[]): ThreadState {
   const state = createState('t')
@@ -26,7 +27,7 @@ function replay(records: readonly ThreadRecord[]): ThreadState {
 
 describe.each([
   ['the machine itself', createMachineActor],
-  ['the live actor', createMachineActor],
+  ['the live actor', createLiveActor],
 ])('%s and the table', (_, createActor) => {
   it('PL1: move to the same place by the same records, and count the same wants', () => {
     fc.assert(

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { threadMachine } from '../../../actors/thread/machine.js'
 import type { Signal } from '../../../actors/thread/machine.js'
 import { moveByTable, placeAt } from '../../../actors/thread/place.js'
-import { createMachineActor } from '../../helpers/machine-actor.js'
+import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
 import type { Place, Work } from '../../../actors/thread/place.js'
 import type { HoldReason, RecordType } from '../../../src/core/record.js'
 
@@ -60,7 +60,7 @@ describe('the places of a thread', () => {
 
   it.each([
     ['the machine itself', createMachineActor],
-    ['the live actor', createMachineActor],
+    ['the live actor', createLiveActor],
   ])('TM2, PL1: from every place, by every signal, %s and the table agree', (_, createActor) => {
     for (const place of reach(moveByTable)) {
       for (const signal of signals) {

@@ -25,8 +25,8 @@ async function open(role: Role, folder = dir): Promise<Backend> {
 
 /** Starts a real host on the folder and waits for its first line. */
 async function startChild(task: 'hold' | 'commit' | 'blobs'): Promise<{ child: ChildProcess; said: string }> {
-  const script = fileURLToPath(new URL('local-child.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--import', 'tsx', script, dir, task], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const script = fileURLToPath(new URL('fixtures/local-host.mjs', import.meta.url))
+  const child = spawn(process.execPath, [script, dir, task, JSON.stringify(commit('a', 0, { sends: [{ to: 'b', id: 's', body: 'from a child' }] }))], { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   const [line] = await once(child.stdout, 'data')
   return { child, said: String(line).trim() }

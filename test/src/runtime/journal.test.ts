@@ -7,6 +7,7 @@ import type { ThreadRecord } from '../../../src/core/record.js'
 import { chainStart, createReader, decode, pack } from '../../../src/runtime/journal.js'
 import { freeze, thaw } from '../../../src/runtime/snapshot.js'
 import { happenings, live } from '../../helpers/life.js'
+import { times } from '../../helpers/soak.js'
 
 /** Packs records in commits of these sizes, as a backend would keep them. */
 function store(records: readonly ThreadRecord[], sizes: readonly number[] = []): StoredEntry[] {
@@ -58,7 +59,7 @@ describe('the journal', () => {
         ]
         expect(() => readAll(changes[how] ?? [])).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT', data: { thread: 't', seq: expect.any(Number) } }))
       }),
-      { numRuns: 300 },
+      { numRuns: times(100, 300) },
     )
   })
 
@@ -102,7 +103,7 @@ describe('snapshots', () => {
         expect({ ...thawed.state, transcript: undefined }).toEqual({ ...state, transcript: undefined })
         expect([...half.transcript.items.slice(0, skipped), ...thawed.state.transcript.items]).toEqual(state.transcript.items)
       }),
-      { numRuns: 300 },
+      { numRuns: times(100, 300) },
     )
   })
 

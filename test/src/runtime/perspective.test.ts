@@ -6,6 +6,7 @@ import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Message, SideName } from '../../../src/core/message.js'
 import { windowOf } from '../../../src/runtime/window.js'
+import { times } from '../../helpers/soak.js'
 
 const side = fc.constantFrom<SideName>('a', 'b')
 const text = fc.constantFrom('', 'yes', 'no')
@@ -67,7 +68,7 @@ it('S11, WN1, WN2: a view that grows with its transcript is what the whole histo
       ask('b')
       expect(seen).toEqual(right)
     }),
-    { numRuns: 500 },
+    { numRuns: times(200, 500) },
   )
 })
 

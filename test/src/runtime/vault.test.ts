@@ -376,7 +376,7 @@ const racing: ChildProcess[] = []
 async function startRacer(): Promise<(files: readonly string[]) => Promise<readonly string[]>> {
   const script = `
     import { createInterface } from 'node:readline'
-    const { openVault } = await import(${JSON.stringify(new URL('../../../src/runtime/vault.ts', import.meta.url).href)})
+    const { openVault } = await import(${JSON.stringify(new URL('../../../dist/src/runtime/vault.js', import.meta.url).href)})
     console.log('ready')
     for await (const line of createInterface({ input: process.stdin })) {
       const ids = []
@@ -385,7 +385,7 @@ async function startRacer(): Promise<(files: readonly string[]) => Promise<reado
       break
     }
   `
-  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] })
   racing.push(child)
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   expect((await lines.next()).value).toBe('ready')
