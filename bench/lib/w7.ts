@@ -17,7 +17,7 @@ const opened = z.object({ rssKb: z.number() })
 const found = opened.extend(latencies.shape)
 
 const restingThreads = { full: 100_000, quick: 5_000 }
-const onNats = { full: 20_000, quick: 1_000 }
+const onNats = { full: 20_000, quick: 2_000 }
 const job = { warm: 500, wakes: 1_000, gc: true }
 
 export async function measureW7(contenders: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
