@@ -55,7 +55,7 @@ test(`P1, S13: a tree survives ${wantedKills} kills; no child is lost, none is r
     const store = join(folder, `store-${round}`)
     const world = join(folder, `world-${round}`)
     for (let ended = false; !ended; ) {
-      if ((await live(tree, [store, world], 1 + Math.floor(chance() * 12))) === 'killed') kills++
+      if ((await live(tree, [store, world], 1 + Math.floor(chance() * 24))) === 'killed') kills++
       else ended = true
     }
     expect(await endOf(store)).toEqual(expected)

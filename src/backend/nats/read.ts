@@ -55,6 +55,8 @@ const atOnce = 500
 /** A part of a scan ends here, so that long messages do not pile up. */
 const bytesAtOnce = 16 * 1024 * 1024
 const partMs = 5_000
+/** Messages that are removed while they are asked for never come, and without this no word of that does. */
+const removedMs = 250
 /** There is nothing, or nothing more, now. */
 const noMore: ReadonlySet<number> = new Set([404, 408])
 
@@ -148,7 +150,7 @@ export class Reads {
         if (!stored && found.length === 0 && !noMore.has(code)) end(new Cut(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
-      nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true }), { reply: inbox })
+      nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true, expires: nanos(removedMs) }), { reply: inbox })
     })
   }
 }
