@@ -9,7 +9,6 @@ import type { Files } from '../../../src/files/port.js'
 import { attempt, op, perform, plainOps } from './bodies.js'
 import type { Op } from './bodies.js'
 import { createStore, runOn, settleOn } from './copies.js'
-import { times } from '../../helpers/soak.js'
 
 const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined)
 
@@ -152,7 +151,7 @@ it('F5: any operations give what Node gives on a disk', async () => {
         await disk.rm(root, { recursive: true })
       }
     }),
-    { numRuns: times(60, 200) },
+    { numRuns: 200 },
   )
   // The kinds of failure that a run is sure to meet.
   expect([...compared]).toEqual(expect.arrayContaining(['fine', 'ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL']))
