@@ -10,8 +10,8 @@ export default defineConfig({
     isolate: false,
     // Many wait for processes, so there is one worker more than there are cores.
     maxWorkers: availableParallelism() + 1,
-    // Crash tests start real processes; the rest is instant and needs no such patience.
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // Tests count steps, not seconds. This limit ends one that hangs, and no test may meet it because the machine is busy.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
   },
 })

@@ -1,84 +1,22 @@
 /**
- * Writes docs/conformance.md: contract id → tests → state, read from the names of the tests and from nothing
- * else. `npm run conformance` writes it, `npm run conformance -- --check` exits 1 when it is stale.
+ * Writes docs/conformance.md: every clause of the contract, the tests that prove it, and what is open.
+ * `npm run conformance` writes it; with `-- --check` it exits 1 when the page is stale. Either exits 1 when the contract has a fault.
  *
- * CF1 A test proves an item by beginning its name with the id: `T3: …`, or `T3, T4: …` for several.
- * CF2 A skipped or intended test proves nothing: it is listed as such and leaves the item open.
+ * CF1 A clause is tested when each of its proofs is a test that runs. A proof that names no test, a skipped one or several is a fault.
+ * CF2 An item is tested when all of its clauses are. A test that quotes its id proves nothing by that; it is listed, so that none is lost.
  * CF3 The same tests give the same bytes: no dates, no line numbers.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { contract, hasContractForm } from './contract.js'
-import { lineAt, readSources, scan } from './source.js'
-import type { Source } from './source.js'
-
-export interface NamedTest {
-  readonly path: string
-  readonly line: number
-  readonly name: string
-  /** Labels at the start of the name: contract ids, or invariants of modules. */
-  readonly labels: readonly string[]
-  readonly skipped: boolean
-}
+import { contract, hasContractForm, sections } from './contract.js'
+import type { Clause, Item, Section } from './contract/clause.js'
+import { readSources } from './source.js'
+import { namedTests } from './test-names.js'
+import type { NamedTest } from './test-names.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const page = 'docs/conformance.md'
-
-/** `it(`, `it.skip(`, `it.each(…)(`, `test.prop([…])(`: the last of these parentheses opens on the name. */
-const testCall = /(?<![\w$.])(?:it|test|describe)(?=[.(])/g
-const labelled = /^([A-Z]{1,2}\d+(?:, ?[A-Z]{1,2}\d+)*): /
-
-export function namedTests(sources: readonly Source[]): readonly NamedTest[] {
-  return sources.flatMap((source) => {
-    const { code, literals } = scan(source)
-    const calls = [...code.matchAll(testCall)].flatMap((match) => callAt(code, match.index, match[0].length))
-    const skips = calls.filter(({ modifiers }) => modifiers.includes('skip') || modifiers.includes('todo'))
-    return calls.map(({ start, quote }) => {
-      const name = literals.get(quote) ?? ''
-      const labels = labelled.exec(name)?.[1]?.split(/, ?/) ?? []
-      const skipped = skips.some((skip) => skip.start <= start && start < skip.end)
-      return { path: source.path, line: lineAt(source.text, start), name, labels, skipped }
-    })
-  })
-}
-
-interface TestCall {
-  readonly start: number
-  readonly end: number
-  readonly quote: number
-  readonly modifiers: readonly string[]
-}
-
-/** Walks over `.modifier`, `(args)` and the table of `each` to the parenthesis that opens on a literal. */
-function callAt(code: string, start: number, wordLength: number): readonly TestCall[] {
-  const modifiers: string[] = []
-  let at = start + wordLength
-  while (at < code.length) {
-    const modifier = /^\s*\.(\w+)/.exec(code.slice(at, at + 80))
-    if (modifier?.[1]) {
-      modifiers.push(modifier[1])
-      at += modifier[0].length
-      continue
-    }
-    const open = /^\s*\(\s*/.exec(code.slice(at, at + 400))
-    if (!open) return []
-    const quote = at + open[0].length
-    const end = closingOf(code, at + open[0].indexOf('(')) + 1
-    if (/['"`]/.test(code[quote] ?? '')) return [{ start, end, quote, modifiers }]
-    at = end
-  }
-  return []
-}
-
-function closingOf(code: string, open: number): number {
-  let depth = 0
-  for (let at = open; at < code.length; at++) {
-    if (code[at] === '(') depth++
-    else if (code[at] === ')' && --depth === 0) return at
-  }
-  return code.length
-}
 
 /** Quoted ids of the contract's form that the contract does not have, as `file:line says`. */
 export function unknownIds(tests: readonly NamedTest[]): readonly string[] {
@@ -89,38 +27,126 @@ export function unknownIds(tests: readonly NamedTest[]): readonly string[] {
   )
 }
 
-export function conformancePage(tests: readonly NamedTest[]): string {
-  const ids = Object.keys(contract)
-  const rows = ids.map((id) => {
-    const proofs = tests.filter(({ labels }) => labels.includes(id))
-    const count = proofs.filter(({ skipped }) => !skipped).length
-    const cell = proofs.map(cellOf).sort().join('<br>')
-    return { count, text: `| ${id} | ${contract[id]} | ${cell} | ${count > 0 ? `tested (${count})` : 'open'} |` }
+/** The tests that a proof may mean: one, or there is a fault (CC2). */
+function meantBy(proof: string, tests: readonly NamedTest[]): readonly NamedTest[] {
+  const beginning = proof.endsWith('…') ? proof.slice(0, -1) : undefined
+  return tests.filter(({ name }) => (beginning === undefined ? name === proof : name.startsWith(beginning)))
+}
+
+/** What is wrong with the contract itself (CF1). */
+export function faultsIn(section: Section, tests: readonly NamedTest[]): readonly string[] {
+  return Object.entries(section).flatMap(([id, { title, clauses }]) => [
+    ...(title.trim() === '' ? [`${id} has no title`] : []),
+    ...(clauses.length === 0 ? [`${id} has no clauses`] : []),
+    ...clauses.flatMap((clause) => faultsOf(clause, tests).map((fault) => `${id}: ${fault}`)),
+  ])
+}
+
+function faultsOf({ says, proofs, missing }: Clause, tests: readonly NamedTest[]): readonly string[] {
+  const faults = proofs.flatMap((proof) => {
+    const [test, ...others] = meantBy(proof, tests)
+    if (!test) return [`no test is named "${proof}"${renamed(proof, tests)}`]
+    if (others.length > 0) {
+      const places = [test, ...others].map(({ path }) => path).join(', ')
+      return [`"${proof}" is the name of ${others.length + 1} tests (${places}); rename one of them`]
+    }
+    return test.skipped ? [`"${proof}" is skipped and proves nothing`] : []
   })
-  const tested = rows.filter(({ count }) => count > 0).length
+  if (says.trim() === '') faults.push('a clause has no text')
+  if (new Set(proofs).size < proofs.length) faults.push(`"${says}" names a proof twice`)
+  if (missing !== undefined && proofs.length > 0) faults.push(`"${says}" is proved and says what is missing`)
+  return faults
+}
+
+/** Of a proof that names no test: the one whose name begins most alike, for whoever renamed it. */
+function renamed(proof: string, tests: readonly NamedTest[]): string {
+  const [nearest] = tests.toSorted((a, b) => alike(b.name, proof) - alike(a.name, proof))
+  return nearest && alike(nearest.name, proof) >= 16 ? `; is it "${nearest.name}" (${nearest.path}) now?` : ''
+}
+
+/** How many letters two texts begin alike with. */
+function alike(one: string, other: string): number {
+  let at = 0
+  while (at < one.length && one[at] === other[at]) at++
+  return at
+}
+
+const isTested = ({ proofs }: Clause): boolean => proofs.length > 0
+
+function stateOf({ clauses }: Item): string {
+  const tested = clauses.filter(isTested).length
+  if (tested === clauses.length) return 'tested'
+  return tested === 0 ? 'open' : `partly (${tested} of ${clauses.length})`
+}
+
+export function conformancePage(chapters: Readonly<Record<string, Section>>, tests: readonly NamedTest[]): string {
+  const items = Object.values(chapters).flatMap((section) => Object.entries(section))
+  const clauses = items.flatMap(([, item]) => item.clauses)
+  const whole = items.filter(([, item]) => stateOf(item) === 'tested').length
   return [
     '# Conformance',
     '',
-    'What Skein must do, and the tests that prove it. Written by `npm run conformance` from the names of the',
-    'tests; do not edit it by hand.',
+    'What Skein must do, clause by clause, and the tests that prove it. Written by `npm run conformance` from `scripts/contract/` and the',
+    'names of the tests; do not edit it by hand. A clause is *tested* where a test would fail if it were broken, else *open*; an item',
+    'is tested when all of its clauses are.',
     '',
-    `**${tested} of ${ids.length}** items have a test.`,
+    `**${whole} of ${items.length}** items are tested, **${clauses.filter(isTested).length} of ${clauses.length}** clauses.`,
     '',
-    '| id | title | tests | state |',
-    '|---|---|---|---|',
-    ...rows.map(({ text }) => text),
+    '| id | item | state |',
+    '|---|---|---|',
+    ...items.map(([id, item]) => `| [${id}](#${id.toLowerCase()}) | ${item.title} | ${stateOf(item)} |`),
     '',
+    ...Object.entries(chapters).flatMap(([title, section]) => [
+      `## ${title}`,
+      '',
+      ...Object.entries(section).flatMap(([id, item]) => itemLines(id, item, tests)),
+    ]),
   ].join('\n')
 }
 
-function cellOf({ path, name, skipped }: NamedTest): string {
-  const shown = name.replace(/\\(['"`])/g, '$1').replaceAll('|', '\\|').replaceAll('<', '&lt;').replace(/\s+/g, ' ')
-  return `[${path.replace(/^test\//, '')}](../${path}) › ${shown}${skipped ? ' *(skipped)*' : ''}`
+function itemLines(id: string, item: Item, tests: readonly NamedTest[]): readonly string[] {
+  const proving = new Set(item.clauses.flatMap(({ proofs }) => proofs.flatMap((proof) => meantBy(proof, tests))))
+  const also = tests.filter((test) => test.labels.includes(id) && !proving.has(test)).map(cellOf).sort()
+  return [
+    `### ${id}`,
+    '',
+    `${item.title}: ${stateOf(item)}.`,
+    '',
+    '| clause | state | tests |',
+    '|---|---|---|',
+    ...item.clauses.map((clause) => {
+      const state = isTested(clause) ? 'tested' : '**open**'
+      return `| ${plain(clause.says)} | ${state} | ${proofCell(clause, tests)} |`
+    }),
+    '',
+    ...(also.length > 0 ? ['<details><summary>also</summary>', '', ...also.map((cell) => `- ${cell}`), '', '</details>', ''] : []),
+  ]
 }
 
-export function readConformance(): { readonly tests: readonly NamedTest[]; readonly wanted: string; readonly written: string } {
+function proofCell({ proofs, missing }: Clause, tests: readonly NamedTest[]): string {
+  if (missing !== undefined) return `*${plain(missing)}*`
+  return proofs.flatMap((proof) => meantBy(proof, tests)).map(cellOf).sort().join('<br>')
+}
+
+function cellOf({ path, name, skipped, conditional }: NamedTest): string {
+  const note = skipped ? ' *(skipped)*' : conditional ? ' *(not on every machine)*' : ''
+  return `[${path.replace(/^test\//, '')}](../${path}) › ${plain(name)}${note}`
+}
+
+function plain(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
+}
+
+interface Conformance {
+  readonly faults: readonly string[]
+  readonly wanted: string
+  readonly written: string
+}
+
+export function readConformance(): Conformance {
   const tests = namedTests(readSources(root, ['test']))
-  return { tests, wanted: conformancePage(tests), written: readPage() }
+  const faults = [...unknownIds(tests), ...faultsIn(contract, tests)]
+  return { faults, wanted: conformancePage(sections, tests), written: readPage() }
 }
 
 function readPage(): string {
@@ -133,10 +159,9 @@ function readPage(): string {
 }
 
 function main(mode: 'check' | 'write'): void {
-  const { tests, wanted, written } = readConformance()
-  const unknown = unknownIds(tests)
-  for (const line of unknown) console.error(line)
-  if (unknown.length > 0) process.exitCode = 1
+  const { faults, wanted, written } = readConformance()
+  for (const line of faults) console.error(line)
+  if (faults.length > 0) process.exitCode = 1
   if (wanted === written) return
   if (mode === 'write') writeFileSync(join(root, page), wanted)
   else {

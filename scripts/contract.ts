@@ -1,96 +1,52 @@
 /**
- * The contract: every id of what Skein must do, with a short title. The sentences behind the ids are the
- * specification; this list is what docs/conformance.md and the tests' names are checked against.
+ * The contract: every id of what Skein must do, with a title and its clauses, each with the tests that prove it. The sentences
+ * behind the ids are the specification, said here in our own words; docs/conformance.md is written from this, and the names of
+ * the tests are checked against it.
  *
- * CT1 A contract id is one letter and a number. Invariants of modules use two letters, or one that is free here.
+ * CT1 A contract id is one letter and a number. Invariants of modules use two letters or more, or one that is free here.
  */
+import type { Section } from './contract/clause.js'
+import { beyond } from './contract/beyond.js'
+import { calls } from './contract/calls.js'
+import { cli } from './contract/cli.js'
+import { definitions } from './contract/definitions.js'
+import { distribution } from './contract/distribution.js'
+import { ecosystem } from './contract/ecosystem.js'
+import { hooks } from './contract/hooks.js'
+import { http } from './contract/http.js'
+import { limits } from './contract/limits.js'
+import { observability } from './contract/observability.js'
+import { page } from './contract/page.js'
+import { people } from './contract/people.js'
+import { persistence } from './contract/persistence.js'
+import { runs } from './contract/runs.js'
+import { sandbox } from './contract/sandbox.js'
+import { subagents } from './contract/subagents.js'
+import { threads } from './contract/threads.js'
+import { tools } from './contract/tools.js'
 
-export const contract: Readonly<Record<string, string>> = {
-  D1: 'Definitions are plain data; names unique, reserved ones refused',
-  D2: 'An app is a module URL or a folder, imported by host and workers alike',
-  D3: 'The kind of a tool follows from its shape',
-  D4: 'Everything a tool may declare',
-  D5: 'Prompts: parts, model chain, tools, what of the chat they see',
-  D6: 'Agents of one or two AI sides, their stops and limits',
-  D7: 'Declared variables, text or secret',
-  D8: 'Types flow from schema to body; no `any` in public types',
-  D9: 'Foreign tools (MCP, LangChain, AI SDK) through one adapter',
-  T1: 'Args are parsed, validated, repaired once, or refused by field',
-  T2: 'Whatever goes wrong in a tool is a result; the loop goes on',
-  T3: 'Parallel calls, with the outcome of running them in call order',
-  T4: 'An outcome is journalled when it lands and before the next model call',
-  T5: 'Cached results of a tool within a run',
-  T6: 'Retries with backoff, and a circuit breaker',
-  T7: 'A cap on successful executions per run, exact under parallel calls',
-  T8: 'Generator tools stream checked preliminaries',
-  T9: 'Typed context, local to a tool and shared',
-  T10: 'Side effects: intent before, receipt after, a stable key, unknown outcomes',
-  T11: 'Built-in file and shell tools, on thread files or a real directory',
-  T12: 'Runtime tools: todo list, archived responses, final response, questions',
-  T13: 'A tool may invoke or queue another that it declared',
-  T14: 'Cancellation reaches the body; a deaf or dying worker costs one result',
-  F1: 'A thread owns its data and shares nothing',
-  F2: 'Env lookup order, waiting for missing values, inheritance by scope',
-  F3: 'Secrets: encrypted, seen only where declared, redacted everywhere',
-  F4: 'Messages: queue, inject, silent, edit, page, steer',
-  F5: 'A file volume per thread, with content-addressed blobs',
-  F6: 'Key-value store and scheduled effects',
-  F7: 'Terminate ends the thread and its children; cancel ends the turn',
-  F8: 'Idempotent creation, deletion, backup, pause, settled, quotas',
-  S1: 'Subagent tools, blocking or not, resumable or not',
-  S2: 'Create, message and list subagents by reference',
-  S3: 'Which side hears the parent; caps on instances',
-  S4: 'Immediate subagents and scoped env that no model sees',
-  S5: 'Optional relationships behind a flag',
-  S6: 'Missing scoped variables become a request that boots the child once',
-  S7: 'Implicit and explicit communication with the parent',
-  S8: 'Attachments are copied to the receiver, both ways',
-  S9: 'Handoff to another agent in the same thread',
-  S10: 'Prompt tools: one request, apart from the context of the parent',
-  S11: 'Two AI sides: perspective, stop order, exchanges',
-  S12: 'Past a limit children queue; results keep call order',
-  S13: 'After a crash parents and children find each other again',
-  A1: 'Durable approvals: approve, reject, edit, once',
-  A2: 'Several pending decisions, answered in any order',
-  A3: 'Human-in-the-loop and manual tools',
-  A4: 'One inbox for all decisions of a tree',
-  R1: 'A run handle with results and streams for any number of consumers',
-  R2: 'One subscription for a tree, resumable, with told gaps',
-  R3: 'Composable stop conditions',
-  L1: 'Limits per thread and tree end cleanly with a reason',
-  L2: 'Tree budgets are reserved, returned and crash-safe',
-  L3: 'Context is summarised and archived, and can be recovered',
-  L4: 'Repetition is noticed and stopped',
-  L5: 'Rate limits of a provider are shared by all threads and hosts',
-  K1: 'Hook points, ordered, that may change or block',
-  K2: 'A throwing hook is logged; a blocking hook ends the step',
-  K3: 'What a hook decided is journalled',
-  P1: 'Everything acknowledged survives `kill -9` at any instant',
-  P2: 'Versioned records, upcasts, a hash chain',
-  P3: 'Definitions may change under living threads',
-  P4: 'Timeline, fork, rewind, diff, with side effects guarded',
-  X1: 'Code runs in a sandbox that can be stopped',
-  H1: 'The HTTP interface and its OpenAPI document',
-  H2: 'Thread endpoints by file routing',
-  H3: 'Auth by scoped keys; closed by default beyond loopback',
-  H4: 'Handlers that mount in an existing service',
-  C1: 'The command line, its JSON and its exit codes',
-  O1: 'Traces, metrics and logs, redacted',
-  O2: 'Usage and cost per step, thread, subtree and model',
-  N1: 'Many hosts serve one set of threads, fenced',
-  N2: 'Threads of a dead host go on elsewhere',
-  N3: 'A NATS restart or cut is waited out, never silent',
-  N4: 'The same app and tests on every backend',
-  B1: 'Serialisable parallel tools',
-  B2: 'A ledger of effects with explicit unknowns',
-  B3: 'Files fork at spawn and merge at join',
-  B4: 'Fork of a whole swarm at a consistent cut',
-  B5: 'Supervision with restarts, escalation and dead letters',
-  B6: 'One durable inbox for all human decisions',
-  B7: 'Crash-safe tree budgets and shared admission',
-  B8: 'A deterministic simulator for users',
-  B9: 'CPU-bound tools that can be killed',
+/** The sections by their titles, in the order of the contract. */
+export const sections: Readonly<Record<string, Section>> = {
+  'D · Definitions': definitions,
+  'T · Tools': { ...calls, ...tools },
+  'F · Threads, env, files': threads,
+  'S · Subagents': subagents,
+  'A · Approvals and people': people,
+  'R · Runs and streams': runs,
+  'L · Limits': limits,
+  'K · Hooks': hooks,
+  'P · Persistence and resume': persistence,
+  'X · Sandbox': sandbox,
+  'H · HTTP': http,
+  'C · Command line': cli,
+  'O · Observability': observability,
+  'N · Distribution': distribution,
+  'B · Beyond': beyond,
+  'E · Ecosystem': ecosystem,
+  'V · The page': page,
 }
+
+export const contract: Section = Object.fromEntries(Object.values(sections).flatMap((section) => Object.entries(section)))
 
 /** True for a label of the contract's form, whether or not the contract has it: `T3`, `T99`. */
 export function hasContractForm(label: string): boolean {

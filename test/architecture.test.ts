@@ -120,7 +120,9 @@ const structure: Readonly<Record<string, Case>> = {
     bad: [
       ['src/core/a.ts:4', { 'src/core/a.ts': header('T3  results are in order.') }],
       ['src/core/a.ts:5', { 'src/core/a.ts': header('QA1 fine.', 'T99 a later item.') }],
+      ['src/core/a.ts:4', { 'src/core/a.ts': header('E1  what travels.') }],
       ['src/core/b.ts:4', { 'src/core/a.ts': header('QA1 one.'), 'src/core/b.ts': header('QA1 two.') }],
+      ['src/core/b.ts:4', { 'src/core/a.ts': header('QAB1 one.'), 'src/core/b.ts': header('QAB1 two.') }],
       ['workers/b.ts:4', { 'workers/a.ts': header('J1  one.'), 'workers/b.ts': header('J1  two.') }],
     ],
     good: [{ 'src/core/a.ts': header('QA1 one', 'QA2 two', 'T3 is why.'), 'src/core/b.ts': `${header('QB1 one')}/**\n * QA1 cited.\n */` }],

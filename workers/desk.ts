@@ -1,10 +1,9 @@
 /**
- * A call's desk in a worker thread: what it asks is answered by the host over the thread's line, from one snapshot.
+ * A call's desk in a worker: what it asks is answered by the host over the worker's line, from one snapshot.
  */
 import { toFailure } from '../src/core/failure.js'
 import type { FileSource } from '../src/files/port.js'
 import type { Desk, Snapshot, ValueAt } from '../src/pool/port.js'
-import { copied } from '../src/pool/wire.js'
 import type { Contents } from './contents.js'
 import type { Line } from './link.js'
 
@@ -12,7 +11,11 @@ export function createDesk(line: Line, contents: Contents, given: Readonly<Recor
   return {
     async open(): Promise<Snapshot> {
       const { at } = await line.ask('open', {}).answer
-      return { files: createSource(line, contents, at), value: (key) => line.ask('value', { key }).answer }
+      return {
+        files: createSource(line, contents, at),
+        value: (key) => line.ask('value', { key }).answer,
+        entries: (prefix) => line.ask('entries', { prefix }).answer,
+      }
     },
     ...(given && { given }),
   }
@@ -58,8 +61,7 @@ async function store(line: Line, content: AsyncIterable<Uint8Array>): Promise<{ 
   await answer
   try {
     for await (const chunk of content) {
-      const bytes = copied(chunk)
-      await line.ask('chunk', { store: id, bytes }, [bytes.buffer]).answer
+      await line.ask('chunk', { store: id }, chunk).answer
     }
   } catch (thrown) {
     if (!line.ended) await line.ask('broken', { store: id, failure: toFailure(thrown, 'TOOL_THREW') }).answer

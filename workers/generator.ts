@@ -9,6 +9,7 @@ import type { ToolDefinition } from '../src/agent/define.js'
 import { SkeinError } from '../src/core/failure.js'
 import { isObject, toJson } from '../src/core/json.js'
 import type { Json } from '../src/core/json.js'
+import { parse } from '../src/core/schema.js'
 
 export function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
   return isObject(value) && typeof value['next'] === 'function' && typeof Reflect.get(value, Symbol.asyncIterator) === 'function'
@@ -43,7 +44,7 @@ export async function drive(body: AsyncGenerator<unknown, unknown>, { tool, sign
 
 function checked({ name, eventSchema }: ToolDefinition, event: unknown): unknown {
   if (!eventSchema) return event
-  const { success, data, error } = eventSchema.safeParse(event)
+  const { success, data, error } = parse(eventSchema, event)
   if (success) return data
   const text = error.issues.map(({ path, message }) => `${path.join('.') || '(event)'}: ${message}`).join('; ')
   throw new SkeinError('TOOL_OUTPUT_INVALID', `${name} yielded what its eventSchema does not allow: ${text}`)

@@ -9,8 +9,10 @@ import type { ToolDefinition, ToolState } from '../src/agent/define.js'
 import type { Clock } from '../src/core/clock.js'
 import { SkeinError, toFailure } from '../src/core/failure.js'
 import { isObject, textOf } from '../src/core/json.js'
+import { parse } from '../src/core/schema.js'
 import type { Job, Returned } from '../src/pool/port.js'
 import type { Shelf } from '../src/pool/shelf.js'
+import { shownBy } from '../src/tools/shown.js'
 import { isReportedError, namedFiles, toOutput } from '../src/tools/outcome.js'
 import { drive, isGenerator } from './generator.js'
 import { withinLimits } from './limits.js'
@@ -42,11 +44,14 @@ async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMea
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
     if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
     const named = namedFiles(value)
-    if (sheet.blank && !tool.toModelOutput && !named) return { outcome }
+    const shown = outcome.ok ? shownBy(value, output) : undefined
+    if (sheet.blank && !tool.toModelOutput && !named && !shown) return { outcome }
     const attached = named && { attached: await presentFiles(sheet.files, named) }
-    return await sheet.done(outcome, { ...attached, ...(outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}) })
+    const own = outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}
+    const text = shown && tool.toModelOutput === undefined ? shown.text : undefined
+    return await sheet.done(outcome, { ...attached, ...(text !== undefined && { text: sheet.text(text) }), ...(shown?.media && { media: shown.media }), ...own })
   } catch (thrown) {
-    return sheet.failed(toFailure(thrown, 'TOOL_THREW'))
+    return sheet.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
   }
 }
 
@@ -57,7 +62,7 @@ function isOpen(tool: ToolDefinition, { run: { part } }: Job): boolean {
 
 function begin(tool: ToolDefinition, { run, args }: Job, state: ToolState): unknown {
   if (run.part === 'respond') return tool.onResponseReceived ? tool.onResponseReceived(state, run.answer) : run.answer
-  const parsed = tool.args.safeParse(args)
+  const parsed = parse(tool.args, args)
   if (!parsed.success) {
     // Validated when the model asked; the definition has changed since (P3).
     throw new SkeinError('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`)

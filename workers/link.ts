@@ -1,21 +1,27 @@
 /**
- * A worker thread's line to the host, shared by all calls on the thread: questions and answers, what bodies say, and the word
- * that a call must end.
+ * A worker's line to its host, shared by all calls in the process: questions and answers, what bodies say, and the word that a
+ * call must end.
  *
- * LI1 A call that was ended or taken back before it began does not begin, however late the thread gets to it: what waits on
- *     the line is read first (WT1).
+ * LI1 A call that was ended or withdrawn before it began does not begin, however late the worker gets to it (WT1).
  * LI2 A call that is ended waits for nothing any more: what it asked is refused with the reason.
  * LI3 After a call is over nothing of it is said, and what it still waits for stays unanswered.
+ * LI4 What is said is written before anything else happens, an answer before the next body begins or the event loop turns: the
+ *     host hears it also when the process dies of what comes next.
  */
-import { MessageChannel, parentPort, receiveMessageOnPort, threadId } from 'node:worker_threads'
-import type { MessagePort } from 'node:worker_threads'
+import { Buffer } from 'node:buffer'
+import { writeSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { createCancel } from '../src/core/cancel.js'
 import type { Cancel } from '../src/core/cancel.js'
 import { fromFailure } from '../src/core/failure.js'
 import type { Failure } from '../src/core/failure.js'
-import type { NewContent, Said } from '../src/pool/port.js'
-import { begunAt, controlLength } from '../src/pool/wire.js'
-import type { FromThread, Hello, Questions, ToThread, Topic } from '../src/pool/wire.js'
+import { createUnframer, frame } from '../src/pool/frames.js'
+import type { NewContent, Returned, Said } from '../src/pool/port.js'
+import { channel } from '../src/pool/wire.js'
+import type { FromWorker, Questions, ToWorker, Topic, WorkerTask } from '../src/pool/wire.js'
+import { beginsIn } from './control.js'
+
+type Post = (message: FromWorker, bytes?: Uint8Array) => void
 
 interface Asked {
   answered(gets: unknown): void
@@ -26,55 +32,43 @@ interface Asked {
 export class Line {
   readonly cancel: Cancel = createCancel()
   ended: Failure | undefined
-  /** Not to begin here. */
-  taken = false
-  begun = false
-  /** One-way messages so far (PP2). */
-  posted = 0
   readonly #call: number
-  readonly #post: (message: FromThread, move?: readonly ArrayBuffer[]) => void
+  readonly #post: Post
   readonly #asked = new Map<number, Asked>()
   #questions = 0
   over = false
 
-  constructor(call: number, post: (message: FromThread, move?: readonly ArrayBuffer[]) => void) {
+  constructor(call: number, post: Post) {
     this.#call = call
     this.#post = post
   }
 
   say(said: Said): void {
-    if (this.over) return
-    this.posted++
-    this.#post({ call: this.#call, said })
+    if (!this.over) this.#post({ call: this.#call, said })
   }
 
-  begins(): void {
-    this.#post({ call: this.#call, begins: true })
-  }
 
-  give(content: NewContent, move: readonly ArrayBuffer[]): void {
-    this.posted++
-    this.#post({ call: this.#call, content }, move)
+  give({ hash, bytes }: NewContent): void {
+    this.#post({ call: this.#call, content: { hash } }, bytes)
   }
 
   /** Gives the number of the question besides its answer: streams and stores are known by it. */
-  ask<Each extends Topic>(topic: Each, asks: Questions[Each]['asks'], move?: readonly ArrayBuffer[]): { readonly id: number; readonly answer: Promise<Questions[Each]['gets']> } {
+  ask<Each extends Topic>(topic: Each, asks: Questions[Each]['asks'], bytes?: Uint8Array): { readonly id: number; readonly answer: Promise<Questions[Each]['gets']> } {
     const id = ++this.#questions
     const answer = new Promise<Questions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
       if (this.over) return
       this.#asked.set(id, { answered: (gets) => resolve(gets as Questions[Each]['gets']), refused: reject })
-      this.#post({ call: this.#call, id, question: { topic, ...asks } as Extract<FromThread, { question: unknown }>['question'] }, move)
+      this.#post({ call: this.#call, id, question: { topic, ...asks } as Extract<FromWorker, { question: unknown }>['question'] }, bytes)
     })
     return { id, answer }
   }
 
-  hear(message: ToThread): void {
+  hear(message: Exclude<ToWorker, { readonly task: WorkerTask }>, bytes: Uint8Array | undefined): void {
     if ('ended' in message) return this.end(message.ended)
-    if ('taken' in message) return void (this.taken ||= !this.begun)
     const asked = this.#asked.get(message.id)
     this.#asked.delete(message.id)
-    if (!('failure' in message)) asked?.answered(message.gets)
+    if (!('failure' in message)) asked?.answered(bytes ?? message.gets)
     else asked?.refused(message.errno === undefined ? fromFailure(message.failure) : Object.assign(new Error(message.failure.message), { code: message.errno }))
   }
 
@@ -95,58 +89,57 @@ export class Line {
 }
 
 export interface Link {
-  arrive(call: number): Line
-  /** Whether the body may begin: nobody has ended the call or taken it back. */
-  begin(call: number, line: Line): boolean
+  /** Whether the body may begin: nobody has ended the call or withdrawn it. The host is told, if it wants to be. */
+  begin(task: WorkerTask, line: Line): boolean
   end(call: number, line: Line): void
-  /** For the host itself. */
-  print(text: string): void
-  /** To be written by the thread's pulse. */
-  readonly numbers: Int32Array
+  tell: Post
+  /** Written with those of other calls that end in this turn. */
+  answer(call: number, returned: Returned): void
 }
 
-/** Says hello: to be made once in a thread, before it takes calls. */
-export function createLink(): Link {
-  const { port1: port, port2 } = new MessageChannel()
-  const shared = new SharedArrayBuffer(controlLength * Int32Array.BYTES_PER_ELEMENT)
-  const numbers = new Int32Array(shared)
+/** Says hello. `arrived` is given each call. */
+export function createLink(numbers: Int32Array, arrived: (task: WorkerTask, line: Line) => void): Link {
   const lines = new Map<number, Line>()
-  /** For calls that have not arrived. */
-  const early = new Map<number, ToThread[]>()
-  let latest = 0
-  const post = (message: FromThread, move: readonly ArrayBuffer[] = []): void => port.postMessage(message, [...move])
-  const hear = (message: ToThread): void => {
-    const line = lines.get(message.call)
-    if (line) line.hear(message)
-    else if (message.call > latest) early.set(message.call, [...(early.get(message.call) ?? []), message])
+  let answers: Buffer[] = []
+  const flush = (): void => {
+    if (answers.length === 0) return
+    write(answers.length === 1 && answers[0] ? answers[0] : Buffer.concat(answers))
+    answers = []
   }
-  port.on('message', hear)
-  const hello: Hello = { hello: 'skein', thread: threadId, port: port2, control: shared }
-  parentPort?.postMessage(hello, [port2])
+  const post: Post = (message, bytes) => {
+    flush()
+    write(frame(message, bytes))
+    if (bytes) write(bytes)
+  }
+  const down = new Socket({ fd: channel.down, readable: true, writable: false })
+  down.on('data', createUnframer((said, bytes) => {
+    const message = said as ToWorker
+    if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
+    const line = new Line(message.call, post)
+    lines.set(message.call, line)
+    arrived(message.task, line)
+  }))
+  post({ call: 0, hello: true })
   return {
-    numbers,
-    arrive(call) {
-      latest = call
-      const line = new Line(call, post)
-      lines.set(call, line)
-      for (const message of early.get(call) ?? []) line.hear(message)
-      early.delete(call)
-      return line
+    tell: post,
+    answer(call, returned) {
+      answers.push(frame({ call, returned } satisfies FromWorker))
+      if (answers.length === 1) process.nextTick(flush)
     },
-    begin(call, line) {
-      Atomics.store(numbers, begunAt(call), call)
-      drain(port, hear) // LI1
-      line.begun = !line.ended && !line.taken
-      return line.begun
+    begin({ call, tells }, line) {
+      flush()
+      if (line.ended || !beginsIn(numbers, call)) return false
+      if (tells) post({ call, begins: true })
+      return true
     },
     end(call, line) {
       line.close()
       lines.delete(call)
     },
-    print: (printed) => post({ call: 0, printed }),
   }
 }
 
-function drain(port: MessagePort, hear: (message: ToThread) => void): void {
-  for (let waiting = receiveMessageOnPort(port); waiting; waiting = receiveMessageOnPort(port)) hear(waiting.message)
+/** The pipe takes what it can; a host that does not read is waited for. */
+function write(bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.byteLength; ) at += writeSync(channel.up, bytes, at)
 }

@@ -7,6 +7,7 @@
  */
 import type { ToolDefinition } from '../src/agent/define.js'
 import { SkeinError, fromFailure } from '../src/core/failure.js'
+import { parseOrThrow } from '../src/core/schema.js'
 import { checkArgs } from '../src/tools/args.js'
 import { toOutcome } from '../src/tools/outcome.js'
 import { drive, isGenerator } from './generator.js'
@@ -22,7 +23,7 @@ export const invokeNested: InvokeNested = async (sheet, caller, { name, args }) 
   // `local` and `shared` are read without waiting, and were given for the caller alone.
   if (tool.contextSchema) await sheet.values.fetch(`context/${name}`)
   if (tool.sharedSchema) await sheet.values.fetch('shared')
-  const returned = await run(new CallState(tool, sheet, invokeNested), tool.args.parse(checked.args))
+  const returned = await run(new CallState(tool, sheet, invokeNested), parseOrThrow(tool.args, checked.args))
   const value = isGenerator(returned) ? await drive(returned, { tool, signal: sheet.job.cancel.signal, heard: () => undefined }) : returned
   const outcome = toOutcome(name, value, tool.outputSchema)
   if (!outcome.ok) throw fromFailure(outcome.failure)

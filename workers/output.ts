@@ -22,6 +22,11 @@ export function heardAs<Given>(speaker: Speaker, run: () => Given): Given {
   return speakers.run(speaker, run)
 }
 
+/** The tool whose body, or what it left behind, runs now. */
+export function speakingTool(): string | undefined {
+  return speakers.getStore()?.sheet.job.tool
+}
+
 /** `nobody` says what has no speaker. */
 export function catchOutput(nobody: Voice): void {
   const print = (text: string): void => {

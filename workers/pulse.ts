@@ -1,13 +1,14 @@
 /**
- * A worker thread's pulse: tells the host that the event loop turns and how much memory the thread has, and ends the thread
- * when its buffers, shared ones included, pass the limit, which V8 does not watch.
+ * A worker's pulse: shows that its event loop turns, and ends it when its buffers, shared ones included, pass the limit, which V8
+ * does not watch.
  *
  * PU1 Garbage is not held against a body: the limit counts what is left after a collection.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../src/core/clock.js'
-import { control } from '../src/pool/wire.js'
+import { control } from './control.js'
+import { guestBytes } from './sandbox/guest-memory.js'
 import { countShared } from './shared-memory.js'
 
 const beatMs = 50
@@ -22,22 +23,21 @@ export interface PulseOptions {
 export function startPulse({ clock, numbers, memoryMb }: PulseOptions): void {
   const shared = countShared()
   const limit = memoryMb * mb
+  const taken = (): number => getHeapStatistics().external_memory + shared() + guestBytes()
   /** What has to be passed before it is worth a collection. */
   let suspect = limit
   const beat = (): void => {
     clock.wakeAt(clock.now() + beatMs, beat)
-    const { total_physical_size: heap, external_memory: external } = getHeapStatistics()
-    const buffers = external + shared()
-    Atomics.store(numbers, control.usedKb, Math.round((heap + buffers) / 1024))
     Atomics.add(numbers, control.beat, 1)
+    const buffers = taken()
     // Not now: what has just been counted cannot be collected before the next turn.
     if (buffers > suspect) clock.wakeAt(clock.now(), weigh)
   }
   const weigh = (): void => {
     collectGarbage()
-    const left = getHeapStatistics().external_memory + shared()
-    // Thrown where nobody catches it: that ends the thread and says why.
-    if (left > limit) throw new Error(`it had ${Math.round(left / mb)} MB of memory in buffers, and a thread may have ${memoryMb} MB; work in smaller pieces, or raise workers.memoryMb`)
+    const left = taken()
+    // Thrown where nobody catches it: that ends the worker and says why.
+    if (left > limit) throw new Error(`it had ${Math.round(left / mb)} MB of memory in buffers, and a worker may have ${memoryMb} MB; work in smaller pieces, or raise workers.memoryMb`)
     suspect = Math.max(limit, left + limit / 2)
   }
   beat()

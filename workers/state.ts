@@ -66,10 +66,13 @@ export class CallState implements RuntimeState {
 
   get kv(): KeyValues {
     const { values } = this.#sheet
+    // A key is told and kept as a value is. The same key is masked the same way for writing and for reading.
+    const at = (key: string): string => `kv/${this.#sheet.text(String(key))}`
     return {
-      get: (key) => values.read(`kv/${key}`),
-      set: async (key, value) => values.write(`kv/${key}`, value),
-      delete: async (key) => values.write(`kv/${key}`, undefined),
+      get: (key) => values.read(at(key)),
+      set: async (key, value) => values.write(at(key), value),
+      delete: async (key) => values.write(at(key), undefined),
+      list: (prefix = '') => values.list(this.#sheet.text(String(prefix))),
     }
   }
 
@@ -160,7 +163,8 @@ export class CallState implements RuntimeState {
   get setStatus(): ToolState['setStatus'] {
     return (text) => {
       const { text: status, sheet } = this.#toParent('setStatus', text)
-      sheet.tell({ status: status.slice(0, longestStatus) })
+      // Masked before it is cut: half a secret is not recognised.
+      sheet.tell({ status: sheet.text(status).slice(0, longestStatus) })
     }
   }
 

@@ -5,15 +5,18 @@
  * VA2 What was seen of the snapshot is noted with its version, once.
  * VA3 A value is copied on its way in and out: a body that changes what it was given changes nothing else.
  */
+import { kvKey, kvSpace } from '../src/core/change.js'
 import type { ValueChange, ValueRead } from '../src/core/change.js'
 import { toJson } from '../src/core/json.js'
 import type { Json } from '../src/core/json.js'
-import type { Desk, Snapshot, ValueAt } from '../src/pool/port.js'
+import type { Desk, Entries, Snapshot, ValueAt } from '../src/pool/port.js'
 
 export interface Values {
   read(key: string): Promise<Json | undefined>
   /** Of the values that the desk has given beforehand, or that were fetched. */
   readNow(key: string): Json | undefined
+  /** The key-value store, with this call's own changes, in order of keys. */
+  list(prefix: string): Promise<Entries['entries']>
   /** So that `readNow` finds it. */
   fetch(key: string): Promise<void>
   /** Undefined removes it. */
@@ -49,6 +52,18 @@ export function createValues(desk: Desk, open: () => Promise<Snapshot>): Values 
     readNow(key) {
       const own = changed.get(key)
       return own ? copied(own.value) : look(key, given(key) ?? { version: 0 })
+    },
+    async list(prefix) {
+      const { version, entries } = await (await open()).entries(prefix)
+      noted.set(kvKey, { key: kvKey, version })
+      const all = new Map(entries.map(({ key, value }) => [key, value]))
+      for (const { key, value } of changed.values()) {
+        const own = key.startsWith(kvSpace + prefix) ? key.slice(kvSpace.length) : undefined
+        if (own === undefined) continue
+        if (value === undefined) all.delete(own)
+        else all.set(own, value)
+      }
+      return [...all].map(([key, value]) => ({ key, value: toJson(value) })).sort((a, b) => (a.key < b.key ? -1 : 1))
     },
     async fetch(key) {
       await fetch(key)

@@ -18,6 +18,8 @@ import type { Saying } from '../src/core/record.js'
 import { createRedactor } from '../src/core/redact.js'
 import type { Redactor } from '../src/core/redact.js'
 import type { Files } from '../src/files/port.js'
+import { maskThrown, toThrown } from '../src/core/thrown.js'
+import type { Thrown } from '../src/core/thrown.js'
 import { createWorkingCopy } from '../src/files/working-copy.js'
 import type { WorkingCopy } from '../src/files/working-copy.js'
 import type { Job, Returned, Snapshot } from '../src/pool/port.js'
@@ -40,6 +42,9 @@ export interface WorksheetMeans {
   readonly clock: Clock
   readonly limits: 'here' | 'elsewhere'
 }
+
+/** Stacks of what bodies throw are part of their log. */
+const isDebugging = (): boolean => process.env['SKEIN_DEBUG'] === '1'
 
 export class Worksheet {
   readonly job: Job
@@ -149,7 +154,7 @@ export class Worksheet {
   }
 
   /** WS2: all that came of it. */
-  async done(outcome: Outcome, also: Pick<Returned, 'text' | 'held' | 'attached'> = {}): Promise<Returned> {
+  async done(outcome: Outcome, also: Pick<Returned, 'text' | 'media' | 'held' | 'attached'> = {}): Promise<Returned> {
     this.#voice?.hush()
     const clean = this.redactor ? this.#cleanOutcome(outcome) : outcome
     const files = await this.#copy?.done()
@@ -172,12 +177,19 @@ export class Worksheet {
   }
 
   /** WS2: it came to nothing. */
-  async failed(failure: Failure): Promise<Returned> {
+  async failed(failure: Failure, thrown?: unknown): Promise<Returned> {
+    const told = this.#thrown(thrown)
+    if (told?.stack !== undefined && isDebugging()) this.voice.log([told.stack])
     this.#voice?.hush()
     const outcome = { ok: false, failure: this.redactor ? this.#cleanFailure(failure) : failure } as const
     // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
     const files = await this.#copy?.done().catch(() => undefined)
-    return { outcome, ...seen(files?.reads, this.#values?.done().reads), ...(this.#preliminaries && { preliminaries: this.#preliminaries }) }
+    return { outcome, ...(told && { thrown: told }), ...seen(files?.reads, this.#values?.done().reads), ...(this.#preliminaries && { preliminaries: this.#preliminaries }) }
+  }
+
+  #thrown(value: unknown): Thrown | undefined {
+    const thrown = toThrown(value, (text) => this.text(text))
+    return thrown && this.redactor ? maskThrown(thrown, this.redactor) : thrown
   }
 
   text(text: string): string {

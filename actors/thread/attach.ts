@@ -3,9 +3,11 @@
  *
  * ATT1 What the model reads of them are the paths at which they are here, never those where they come from.
  */
-import { namesOf, place } from '../../src/core/attachments.js'
+import { attachedText, namesOf, place } from '../../src/core/attachments.js'
 import { isObject } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
+import { mediaAt } from '../../src/core/media.js'
+import type { Media } from '../../src/core/media.js'
 import type { AnswerFiles } from '../../src/core/record.js'
 import { applyChanges, thawTree } from '../../src/core/tree.js'
 import type { FrozenTree } from '../../src/core/tree.js'
@@ -18,14 +20,30 @@ function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<str
   return paths
 }
 
-/** A message with the paths at which its files are now. */
-export function attached(state: ThreadState, { text, files, at }: { readonly text: string; readonly files?: FrozenTree; readonly at: number }): { readonly text: string; readonly attachments?: readonly string[] } {
-  if (!files) return { text }
-  const attachments = [...put(state, files, at).values()]
-  return { text: `${text}\n\n${told(attachments)}`, attachments }
+interface Attaching {
+  readonly text: string
+  readonly files?: FrozenTree
+  /** In the order given: paths that are here already, and names in `files`. */
+  readonly listed?: readonly string[]
+  readonly at: number
 }
 
-const told = (paths: readonly string[]): string => `[attached: ${paths.join(', ')}]`
+interface Attached {
+  readonly text: string
+  readonly attachments?: readonly string[]
+  /** Of these, what a model is shown. */
+  readonly media?: readonly Media[]
+}
+
+/** A message with the paths at which its files are now. */
+export function attached(state: ThreadState, { text, files, listed, at }: Attaching): Attached {
+  if (!files && !listed) return { text }
+  const placed = files ? put(state, files, at) : new Map<string, string>()
+  const attachments = listed ? listed.map((each) => placed.get(each) ?? each) : [...placed.values()]
+  const media = mediaAt(state.files, attachments)
+  return { text: `${text}\n\n${attachedText(attachments)}`, attachments, ...(media.length > 0 && { media }) }
+}
+
 
 export interface Answer {
   readonly value: Json
@@ -42,8 +60,8 @@ export function answerHere(state: ThreadState, { value, attachments, note }: Ans
   const moved = new Map(attachments.paths.map((path, index) => [path, placed.get(names[index] ?? '') ?? path]))
   const paths = [...moved.values()]
   const listed = isObject(value) ? value['attachments'] : undefined
-  if (!isObject(value) || !Array.isArray(listed)) return { value, below: [told(paths), ...notes], paths }
+  if (!isObject(value) || !Array.isArray(listed)) return { value, below: [attachedText(paths), ...notes], paths }
   const named = listed.map((path) => (typeof path === 'string' ? (moved.get(path) ?? path) : path))
   const others = paths.filter((path) => !named.includes(path))
-  return { value: { ...value, attachments: named }, below: [...(others.length > 0 ? [told(others)] : []), ...notes], paths }
+  return { value: { ...value, attachments: named }, below: [...(others.length > 0 ? [attachedText(others)] : []), ...notes], paths }
 }

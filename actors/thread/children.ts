@@ -9,30 +9,21 @@
  *     what is known of the child (reports.ts).
  */
 import type { Outcome } from '../../src/core/effect.js'
-import { failure } from '../../src/core/failure.js'
-import type { Failure } from '../../src/core/failure.js'
-import { callId, failureText, parseCallId, resultText } from '../../src/core/message.js'
-import type { SideName } from '../../src/core/message.js'
-import { collect } from '../../src/core/attachments.js'
-import type { ChildCall, ChildCalled, ChildReported, ChildRestarted, Fact } from '../../src/core/record.js'
-import { freezeTree } from '../../src/core/tree.js'
+import { failureText, parseCallId, resultText } from '../../src/core/message.js'
+import type { Began, ChildCall, ChildCalled, ChildReported, ChildRestarted, Fact } from '../../src/core/record.js'
 import { answerHere } from './attach.js'
-import { wayOf } from './line.js'
+import { frame } from './frame.js'
 import { awaitsVerdict, close, hold, release } from './slots.js'
 import type { Slot, Slots } from './slots.js'
-import { grantFor, reserve } from './purse.js'
 import { spentBelow } from './spending.js'
+import { keyOfCall, start, startOf, termsFor } from './starting.js'
+import type { Charge } from './starting.js'
 import { isOver, statusOf } from './state.js'
 import type { Child, ThreadState } from './state.js'
-import { childRestarted, giveUp, isAttempt, supervise } from './supervision.js'
+import { childRestarted, giveUp, isAttempt, mayTryAgain, supervise } from './supervision.js'
 
-interface Next {
-  readonly index: number
-  readonly refused?: Failure
-}
-
-/** The next call that a child may be called for, or that is refused one (KI2). */
-function nextCall(state: ThreadState): Next | undefined {
+/** The next call that a child may be called for (KI2). */
+function nextCall(state: ThreadState): { readonly index: number; readonly child: ChildCall } | undefined {
   const { slots, turn, place } = state
   if (!turn || !slots.ordered || place.gate !== 'open') return undefined // LF1
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
@@ -40,9 +31,7 @@ function nextCall(state: ThreadState): Next | undefined {
     const child = slot?.call.child
     if (slot?.outcome && !awaitsVerdict(slot)) continue
     // An ordinary call before it must be settled first.
-    if (!slot || !child) return undefined
-    const way = wayOf(state, child)
-    return way === 'wait' ? undefined : way === 'call' ? { index } : { index, refused: way }
+    return slot && child ? { index, child } : undefined
   }
   return undefined
 }
@@ -52,84 +41,52 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
   const { toStop } = state
   const [first] = toStop
   if (first) {
-    const children = toStop.filter(({ how }) => how === first.how).map(({ child }) => child)
-    return { type: 'children.stopped', children, how: first.how, reason: isOver(state) ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}` : 'nobody waits for it any more' }
+    const alike = toStop.filter(({ how }) => how === first.how)
+    const messages = alike.flatMap(({ message }) => (message === undefined ? [] : [message]))
+    return { type: 'children.stopped', children: [...new Set(alike.map(({ child }) => child))], how: first.how, ...(messages.length > 0 && { messages }), reason: isOver(state) ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}` : 'nobody waits for it any more' }
   }
-  const next = nextCall(state)
-  return next && calling(state, next)
+  return calling(state)
 }
 
-/** BG3 */
-function calling(state: ThreadState, { index, refused }: Next): Fact | undefined {
-  const { step, slots } = state
-  const called = { type: 'child.called', step, index } as const
-  if (refused) return { ...called, refused }
-  const call = slots.items[index]?.call.child
-  const grant = call && grantFor(state, call)
-  if (grant === 'wait') return undefined
-  if (grant === 'spent') return { ...called, refused: failure('BUDGET_SPENT', `${call?.reference ?? 'it'} was not called: nothing is left in the budget for it; go on without it`) }
-  const attached = withAttachments(state, index)
-  return { ...called, ...attached, ...(grant && !attached.refused && { grant }) }
+/** The next child is called, or refused; undefined as long as none can be. */
+function calling(state: ThreadState): ChildCalled | undefined {
+  const next = nextCall(state)
+  const terms = next && termsFor(state, next.child)
+  return terms && { type: 'child.called', step: state.step, index: next.index, ...terms }
 }
 
 /** It waits for children, and yet it is its own turn to call one. */
 export function mayCall(state: ThreadState): boolean {
-  const next = nextCall(state)
-  return next !== undefined && calling(state, next) !== undefined
-}
-
-/** AH2 */
-function withAttachments({ slots, files }: ThreadState, index: number): Pick<ChildCalled, 'attachments' | 'refused'> {
-  const call = slots.items[index]?.call.child
-  if (!call?.attachments?.length) return {}
-  const found = collect(files, call.attachments)
-  if ('files' in found) return { attachments: freezeTree(found.files) }
-  return { refused: failure('TOOL_INPUT_INVALID', `there is no file ${JSON.stringify(found.missing)} to attach; nothing was sent to ${call.reference}. Attachments are absolute paths of your own files.`) }
+  return calling(state) !== undefined
 }
 
 /** The record says that the child was called. */
-export function childCalled(state: ThreadState, { index, refused, grant, attachments, at }: ChildCalled & { readonly at: number }): boolean {
+export function childCalled(state: ThreadState, record: ChildCalled & { readonly at: number }): boolean {
   const { slots } = state
-  const slot = slots.items[index]
-  const call = slot?.call.child
-  if (!slot || !call || slot.sent || slot.outcome) return false
+  const slot = slots.items[record.index]
+  if (!slot?.call.child || slot.sent || slot.outcome) return false
   slot.sent = true
-  slots.called = index + 1
-  if (refused) {
-    close(slots, slot, { ok: false, failure: refused })
+  slots.called = record.index + 1
+  const begun = startOf(state, record)
+  if (!begun) {
+    if (record.refused) close(slots, slot, { ok: false, failure: record.refused })
     return true
   }
-  if (grant) reserve(state, grant)
-  const child = putToWork(state, call, slots.side)
-  if (call.files === 'fork') slot.base = freezeTree(state.files)
-  if (call.supervision) child.charge = { call, step: state.step, index, attempt: 1, failures: [], ...(attachments && { attachments }), ...(slot.base && { base: slot.base }) }
-  if (call.blocking) hold(slots, index, { why: 'children', at })
-  else close(slots, slot, started(call))
+  start(state, begun)
+  slot.base = begun.base
+  if (begun.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
+  else close(slots, slot, started(begun.call))
   return true
 }
 
-/** The child has something to do; a new one is known from now on. */
-export function putToWork(state: ThreadState, { reference, thread, agent, lasting, name, scoped }: ChildCall, side: SideName | undefined): Child {
-  const known = state.children.get(reference)
-  const child: Child = known ?? { id: thread, agent, lasting, busy: 0, ...(name !== undefined && { name }), ...(scoped && { scoped }) }
-  if (!known) {
-    state.children.set(reference, child)
-    state.living++
-  }
-  if (side) child.side = side
-  if (child.busy === 0) state.working++
-  child.busy++
-  return child
-}
-
 /** The answer to a call that does not wait for its child. */
-export function started({ reference, create }: ChildCall): Outcome {
+function started({ reference, create }: ChildCall): Outcome {
   return { ok: true, value: { reference, status: create ? 'started' : 'sent' } }
 }
 
 /** KI3: whether a call was answered by it. */
 export function childReported(state: ThreadState, report: ChildReported & { readonly at: number }): 'answered' | 'noted' | 'unknown' {
-  const { child: id, reference, call, over, number, spent, unasked } = report
+  const { child: id, reference, call, over, number, spent, unasked, began } = report
   const child = state.children.get(reference)
   if (!child || !isAttempt(child, id)) return 'unknown'
   spentBelow(state, spent)
@@ -141,13 +98,25 @@ export function childReported(state: ThreadState, report: ChildReported & { read
   }
   if (number !== undefined) child.heard = number
   if (unasked) return 'noted'
+  if (began) return deliver(state, child, report)
   // Of one that was not at work, it is nothing but news.
   if (child.busy > 0 && --child.busy === 0) state.working--
-  // Nobody waits for it any more.
-  if (child.charge && (isOver(state) || (child.charge.call.blocking && !waitingSlot(state, reference, call)))) delete child.charge
+  if (child.charge && !isWanted(state, child.charge, call)) delete child.charge
   const outcome = supervise(state, child, report)
   if (outcome === 'again') return 'noted'
   return deliver(state, child, outcome === report.outcome ? report : { ...report, outcome })
+}
+
+/** Somebody waits for what it was asked, or will be told. */
+function isWanted(state: ThreadState, { waits, call: { reference } }: Charge, call: string | undefined): boolean {
+  return !isOver(state) && (waits === undefined || waitingSlot(state, reference, call) !== undefined)
+}
+
+/** Whether one that is supervised and failed is tried again, as it is recorded with its report. */
+export function triedAgain(state: ThreadState, report: Omit<ChildReported, 'type'>, now: number): Pick<ChildReported, 'again'> {
+  const child = state.children.get(report.reference)
+  const charge = child?.id === report.child && !report.unasked && !report.began ? child.charge : undefined
+  return charge && report.failed ? { again: isWanted(state, charge, report.call) && mayTryAgain(charge, report, now) } : {}
 }
 
 /** One that failed is not called again after all: that is its answer. */
@@ -156,7 +125,7 @@ export function restarted(state: ThreadState, record: ChildRestarted & { readonl
   const charge = child?.charge
   const outcome = childRestarted(state, record)
   if (!outcome || !child || !charge) return 'noted'
-  return deliver(state, child, { reference: record.reference, outcome, ...(charge.call.blocking && { call: callId(charge.step, charge.index) }) })
+  return deliver(state, child, { reference: record.reference, outcome, ...(charge.waits !== undefined && { call: charge.waits }) })
 }
 
 function waitingSlot({ step, slots }: ThreadState, reference: string, call: string | undefined): Slot | undefined {
@@ -165,14 +134,15 @@ function waitingSlot({ step, slots }: ThreadState, reference: string, call: stri
   return slot?.hold?.why === 'children' && slot.call.child?.reference === reference ? slot : undefined
 }
 
-type Answer = Pick<ChildReported, 'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note'>
+type Answer = Pick<ChildReported, 'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note' | 'began'>
 
 /** To the call that waits for it, or as a message. */
-function deliver(state: ThreadState, child: Child, { reference, outcome, call, tree, quiet, attachments, note }: Answer): 'answered' | 'noted' {
+function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' | 'noted' {
+  const { reference, outcome, call, tree, quiet, attachments, note } = answer
   const slot = waitingSlot(state, reference, call)
   if (slot) {
-    // The model speaks to it by this name from now on.
-    const named = slot.call.tool === 'subagent_create'
+    // The model speaks to it by this name from now on, also where its first turn failed and it lives.
+    const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.over)
     if (attachments || note !== undefined || named) slot.given = { ...(attachments && { attachments }), ...(note !== undefined && { note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
       close(state.slots, slot, outcome)
@@ -184,28 +154,42 @@ function deliver(state: ThreadState, child: Child, { reference, outcome, call, t
     return 'noted'
   }
   if (quiet && !outcome.ok) child.says = failureText(outcome.failure)
-  if (call === undefined && !quiet) {
-    const here = outcome.ok ? answerHere(state, { value: outcome.value, ...(attachments && { attachments }), ...(note !== undefined && { note }) }, state.updatedAt) : undefined
-    const said = outcome.ok ? [resultText(here?.value ?? outcome.value), ...(here?.below ?? [])].join('\n\n') : failureText(outcome.failure)
-    const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
-    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${reference}] ${said}`, at: state.updatedAt, silent: true, ...files, ...(child.side && { to: child.side }) }, delivery: 'steer' })
-  }
+  if (call === undefined && !quiet) tell(state, child, answer)
   return 'noted'
+}
+
+/** As a message of its own. */
+function tell(state: ThreadState, { side }: Child, { reference, outcome, attachments, note, began }: Answer): void {
+  const at = state.updatedAt
+  const notes = note === undefined ? [] : [note]
+  const here = outcome.ok ? answerHere(state, { value: outcome.value, ...(attachments && { attachments }), ...(note !== undefined && { note }) }, at) : undefined
+  // What stands below is of this thread, not of the child.
+  const [said, below] = here ? [resultText(here.value), here.below] : [outcome.ok ? '' : failureText(outcome.failure), notes]
+  const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
+  const text = [frame(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join('\n\n')
+  state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...(side && { to: side }) }, delivery: 'steer', from: reference })
+}
+
+function beganText({ by, of }: Began): string {
+  if (by === 'report') return `a report of ${of ?? 'a child'}`
+  return by === 'resume' ? 'resume' : `a ${by}`
 }
 
 /** Calls that were given up leave children behind that work for nobody. */
 export function abandon(state: ThreadState, slots: Slots): void {
-  for (let index = slots.drained; index < slots.items.length; index++) stop(state, slots.items[index])
-  giveUp(state, ({ call }) => call.blocking)
+  for (let index = slots.drained; index < slots.items.length; index++) stop(state, index)
+  giveUp(state, ({ waits }) => waits !== undefined)
 }
 
-function stop(state: ThreadState, slot: Slot | undefined): void {
+function stop(state: ThreadState, index: number): void {
+  const slot = state.slots.items[index]
   const call = slot?.call.child
   if (!slot?.sent || slot.outcome || !call) return
   const child = state.children.get(call.reference)
   // One that failed and was to be called again.
   if (child?.charge && child.over) return
-  state.toStop.push({ child: child?.id ?? call.thread, how: call.lasting ? 'cancel' : 'terminate' })
+  const id = child?.id ?? call.thread
+  state.toStop.push(call.lasting ? { child: id, how: 'cancel', message: keyOfCall(state.id, state.step, index) } : { child: id, how: 'terminate' })
 }
 
 /** The thread is over, and its children with it. */

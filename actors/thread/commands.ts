@@ -10,24 +10,27 @@
  *     records goes on the same way.
  */
 import type { Amounts } from '../../src/core/budget.js'
+import { contextKey } from '../../src/core/change.js'
+import type { Changes } from '../../src/core/change.js'
 import type { Command } from '../../src/core/command.js'
 import { callDeadlineKey, turnDeadlineKey } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { parseCallId } from '../../src/core/message.js'
 import { schedulesIn, schedulesKey } from '../../src/core/schedule.js'
-import { stale } from '../../src/core/tree.js'
+import { nodeAt, stale } from '../../src/core/tree.js'
 import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../src/core/record.js'
-import { dueOfChildren } from './children.js'
+import { dueOfChildren, triedAgain } from './children.js'
 import { dueOfVariables } from './env.js'
 import type { Needs } from './env.js'
+import { raise } from './grants.js'
 import { pause, remove, resume, terminate } from './life.js'
 import { limited, withinLimit } from './limits.js'
 import { startable } from './outstanding.js'
 import { verdictOf } from './policy.js'
-import { dueOfRequests, provide } from './requests.js'
-import { answerFiles, dueReport } from './reports.js'
-import { firstSide, isFinal, stepsOf } from './session.js'
+import { decline, dueOfRequests, provide } from './requests.js'
+import { answerFiles, awaitsOwn, dueReport } from './reports.js'
+import { firstSide, hasSpoken, isFinal, stepsOf } from './session.js'
 import { headOf } from './slots.js'
 import type { Held, Slot } from './slots.js'
 import { dueAccount } from './spending.js'
@@ -85,13 +88,21 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
   switch (command.kind) {
     case 'message':
       return receive(state, { id, command })
+    case 'edit': {
+      const { message, text } = command
+      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
+      return { facts: [{ type: 'message.edited', id: message, ...(text !== undefined && { text }) }] }
+    }
     case 'cancel':
+      if (command.messages) return takeBack(state, command.messages, command.reason)
       if (!state.turn) return refuse('COMMAND_REFUSED', `thread ${state.id} has no turn to cancel: it is ${statusOf(state)}`)
       return { facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })] }
     case 'pause':
       return pause(state, command)
     case 'resume':
       return resume(state, command, turnStarted(state, id, moment))
+    case 'grant':
+      return raise(state, command, turnStarted(state, id, moment))
     case 'terminate':
       return terminate(state, command)
     case 'delete':
@@ -105,7 +116,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
     case 'report':
     case 'tell':
-      return hear(state, command)
+      return hear(state, command, moment)
     case 'receipt':
       return receipt(state, command, moment)
     case 'requeue':
@@ -127,6 +138,16 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
   }
 }
 
+/** Whoever asked does not wait any more (RP6). What others began goes on. */
+function takeBack({ turn, owed }: ThreadState, messages: readonly string[], reason?: string): Decision {
+  const meant = new Set(messages)
+  const unread = owed.filter(({ message, run }) => run === undefined && meant.has(message)).map(({ message }) => message)
+  const why = reason === undefined ? {} : { reason }
+  const facts: Fact[] = unread.length > 0 ? [{ type: 'messages.withdrawn', messages: unread, ...why }] : []
+  if (turn && meant.has(turn.run)) facts.push(endTurn(turn, { reason: 'cancelled', ...(reason && { detail: reason }) }))
+  return { facts }
+}
+
 /** For a call that has begun and has no outcome; one that comes late changes nothing. */
 function receipt(state: ThreadState, { step, index, landed }: Extract<Command, { kind: 'receipt' }>, moment: Moment): Decision {
   const began = step === state.step && state.slots.items[index]?.began
@@ -140,15 +161,16 @@ function letter(state: ThreadState, { kind, reference }: Extract<Command, { kind
   return { facts: [{ type: 'letter.requeued', reference }] }
 }
 
-function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | 'tell' }>): Decision {
+function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | 'tell' }>, { now }: Moment): Decision {
   const reference = referenceOf(state, command)
   if (reference === undefined) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${command.reference}`)
   if (command.kind === 'tell') {
     const { kind: _, ...told } = command
     return { facts: [{ type: 'child.told', ...told }] }
   }
-  const { kind: _, ...report } = command
-  return { facts: [{ type: 'child.reported', ...report, reference }] }
+  const { kind: _, ...said } = command
+  const report = { ...said, reference }
+  return { facts: [{ type: 'child.reported', ...report, ...triedAgain(state, report, now) }] }
 }
 
 /** A child that could not be made does not know what it is called. */
@@ -161,10 +183,10 @@ function referenceOf({ children }: ThreadState, { reference, child: id }: Extrac
 }
 
 /** The call that someone speaks of, while it waits for that. */
-function heldCall(state: ThreadState, call: string, why: HoldReason): { readonly place: { readonly step: number; readonly index: number }; readonly slot: Slot } | Failure {
+function heldCall(state: ThreadState, call: string, why: readonly HoldReason[]): { readonly place: { readonly step: number; readonly index: number }; readonly slot: Slot } | Failure {
   const place = parseCallId(call)
   const slot = place && place.step === state.step && state.turn ? state.slots.items[place.index] : undefined
-  if (place && slot?.hold?.why === why && !slot.outcome) return { place, slot }
+  if (place && slot?.hold && why.includes(slot.hold.why) && !slot.outcome) return { place, slot }
   if (slot?.hold) return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${waitedFor(slot.hold)}`)
   const done = place !== undefined && (place.step < state.step || slot !== undefined || (place.step === state.step && place.index < state.slots.items.length))
   return failure('COMMAND_REFUSED', done ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before` : `thread ${state.id} has no call ${call}`)
@@ -176,14 +198,22 @@ function waitedFor({ why, missing = [] }: Held): string {
 }
 
 function decide(state: ThreadState, { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>): Decision {
-  const held = heldCall(state, call, 'approval')
+  // Whatever someone was asked for may be declined.
+  const said = { ...(comment !== undefined && { comment }), ...(by !== undefined && { by }) }
+  const declined = decision === 'reject' && !isOver(state) ? decline(state, { call, ...said }) : undefined
+  if (declined) return declined
+  if (call === 'turn' && state.turn?.awaits) {
+    const missing = state.turn.awaits.missing.join(', ')
+    return refuse('COMMAND_REFUSED', `the turn of thread ${state.id} waits for variables: set ${missing}, or cancel the turn`)
+  }
+  const held = heldCall(state, call, decision === 'reject' ? ['approval', 'person', 'variables'] : ['approval'])
   if ('code' in held) return { refused: held }
-  const said = { decision, ...(edited && { call: edited }), ...(comment !== undefined && { comment }), ...(by !== undefined && { decidedBy: by }) }
-  return { facts: [{ type: 'call.decided', ...held.place, ...said }] }
+  const decided = { decision, ...(edited && { call: edited }), ...(comment !== undefined && { comment }), ...(by !== undefined && { decidedBy: by }) }
+  return { facts: [{ type: 'call.decided', ...held.place, ...decided }] }
 }
 
 function answer(state: ThreadState, { call, output, by }: Extract<Order, { kind: 'answer' }>): Decision {
-  const held = heldCall(state, call, 'person')
+  const held = heldCall(state, call, ['person'])
   if ('code' in held) return { refused: held }
   return { facts: [{ type: 'call.answered', ...held.place, output, ...(by !== undefined && { answeredBy: by }) }] }
 }
@@ -265,19 +295,30 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
-  const first = state.step === 0 && state.place.work === 'thinking' ? moment.immediate?.() : undefined
-  if (first && first.length > 0) return { type: 'calls.made', step: 1, calls: withinLimit(state, [...first, ...state.queuedCalls.map(({ call }) => call)]), ...(turn.session && { side: turn.session.side }) }
-  if (state.queuedCalls.some(({ notBefore }) => notBefore <= state.step) && state.place.work === 'thinking' && !isFinal(turn)) {
-    const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
-    const side = turn.session && (state.queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)
-    return { type: 'calls.made', step: state.step + 1, calls: withinLimit(state, state.queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...(side && { side }) }
-  }
-  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...turn.cameTo, ...answerFiles(turn) })
+  return dueWithoutModel(state, moment, turn) ?? dueEnd(turn)
+}
+
+/** A step that no model asks for: children that begin by themselves (DU4), else what was queued. */
+function dueWithoutModel(state: ThreadState, moment: Moment, turn: Turn): Fact | undefined {
+  const { queuedCalls, step, place } = state
+  if (place.work !== 'thinking') return undefined
+  const session = turn.session && { side: turn.session.side }
+  const first = turn.stop || hasSpoken(state) ? [] : (moment.immediate?.() ?? [])
+  if (first.length > 0) return { type: 'calls.made', step: step + 1, calls: withinLimit(state, first), immediate: true, ...session }
+  if (isFinal(turn) || !queuedCalls.some(({ notBefore }) => notBefore <= step)) return undefined
+  const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
+  const side = turn.session && (queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)
+  return { type: 'calls.made', step: step + 1, calls: withinLimit(state, queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...(side && { side }) }
+}
+
+function dueEnd(turn: Turn): Fact | undefined {
+  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...turn.cameTo, ...outputOf(turn), ...answerFiles(turn) })
 }
 
 /** A child that does not stay ends with its answer. */
-function leave({ child, lastTurn, owed }: ThreadState): Fact | undefined {
-  return child && !child.lasting && lastTurn && owed.length === 0 ? { type: 'thread.ended' } : undefined
+function leave(state: ThreadState): Fact | undefined {
+  const { child, lastTurn, owed } = state
+  return child && !child.lasting && lastTurn && owed.length === 0 && !awaitsOwn(state) ? { type: 'thread.ended' } : undefined
 }
 
 function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
@@ -314,19 +355,35 @@ function create(state: ThreadState, { id, command }: { id: string; command: Extr
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
-  const { agent, tags, path, parent, changes, child, tree, env, message, budget } = command
+  const { agent, tags, path, parent, child, tree, env, message, budget } = command
+  const changes = seeded(command.changes, command.context)
   const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }), ...(env && { env }), ...(budget && { budget }) }
   return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 
 function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {
   if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
-  return { facts: [received(state, { id, said: command })] }
+  const absent = command.listed?.find((path) => path.startsWith('/') && !nodeAt(state.files, path))
+  if (absent !== undefined) return refuse('BAD_OPTION', `nothing was sent: thread ${state.id} has no file ${absent}; write it first, or attach it as { name, content }`)
+  const changes = seeded(undefined, command.context)
+  return { facts: [...(changes ? [{ type: 'thread.changed' as const, changes }] : []), received(state, { id, said: command })] }
 }
 
-function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments, grant } }: { id: string; said: Said }): Fact {
+/** Contexts are values of the thread like others. */
+function seeded(changes: Changes | undefined, context: Extract<Command, { kind: 'message' }>['context']): Changes | undefined {
+  if (!context) return changes
+  const values = Object.entries(context).map(([name, value]) => ({ key: contextKey(name), value }))
+  return { ...changes, values: [...(changes?.values ?? []), ...values] }
+}
+
+function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments, listed, grant } }: { id: string; said: Said }): Fact {
   const run = delivery === 'store' ? undefined : delivery === 'steer' && turn ? turn.run : id
-  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }), ...(grant && { grant }) }
+  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }), ...(listed && { listed }), ...(grant && { grant }) }
+}
+
+/** Of two sides each has its own, which the other has read. */
+function outputOf({ output, session }: Turn): Pick<TurnEnded, 'output'> {
+  return output === undefined || session ? {} : { output }
 }
 
 function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {

@@ -1,6 +1,7 @@
 /**
  * Calls in the fold: what a record about one call of the step changes.
  */
+import { kvKey, kvSpace } from '../../src/core/change.js'
 import type { Changes } from '../../src/core/change.js'
 import type { Json } from '../../src/core/json.js'
 import type { Message } from '../../src/core/message.js'
@@ -41,16 +42,18 @@ function keep(state: ThreadState, { changes, queued, messages, attached, told }:
   })
 }
 
-export function change(state: ThreadState, { files, values, schedules }: Changes, at: number): void {
+export function change(state: ThreadState, { files, values, schedules }: Changes, at: number): true {
   if (files) state.files = applyChanges(state.files, files, at)
   for (const { key, value } of values ?? []) setValue(state, key, value)
-  if (!schedules) return
+  if (!schedules) return true
   setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
   // Another one may be the next (TS2).
   state.wants++
+  return true
 }
 
 function setValue({ values }: ThreadState, key: string, value: Json | undefined): void {
+  if (key.startsWith(kvSpace)) values[kvKey] = { version: (values[kvKey]?.version ?? 0) + 1 }
   const version = (values[key]?.version ?? 0) + 1
   values[key] = value === undefined ? { version } : { value, version }
 }
@@ -60,11 +63,12 @@ export function dropSchedules(state: ThreadState): void {
   if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
 }
 
-export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): void {
+export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): true {
   const asked = by ?? schedule
   const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
   state.queuedCalls.push({ call, run, notBefore, ...(asked !== undefined && { by: asked }), ...(schedule !== undefined && { scheduled: true }) })
   if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
+  return true
 }
 
 export function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {

@@ -6,26 +6,28 @@
  * FO3 Results enter the transcript in call order, queued messages only between steps, so every call is
  *     followed by its results and nothing else (M2).
  * FO4 A record out of sequence is a bug, never a silent continue.
+ * FO5 A record of a type that this fold does not know is refused: skipping it would give another state than the one that wrote it had.
  */
 import { broken } from '../../src/core/failure.js'
 import type { Message } from '../../src/core/message.js'
-import type { MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/record.js'
+import type { MessageEdited, MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/record.js'
 import { thawTree } from '../../src/core/tree.js'
 import { attached } from './attach.js'
 import { childCalled, restarted } from './children.js'
 import { absorbOfVariables } from './env.js'
 import { answered, change, decided, held, queueCall, reported, settled } from './fold-calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './fold-turn.js'
+import { budgetGranted } from './grants.js'
 import { crossed, over } from './life.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './place.js'
 import type { Move } from './place.js'
 import { isStuck } from './outstanding.js'
 import { granted, openPurse } from './purse.js'
-import { booted, provided } from './requests.js'
-import { childTold, parentTold } from './reports.js'
+import { absorbOfRequests } from './requests.js'
+import { childTold, parentTold, withdrawn } from './reports.js'
 import { read, takeResults } from './results.js'
-import { begin, fill, firstHeld, park, unbegin } from './slots.js'
+import { begin, fill, firstHeld, park, tried, unbegin } from './slots.js'
 import { reportSent } from './spending.js'
 import type { ThreadState } from './state.js'
 import { requeued } from './supervision.js'
@@ -53,13 +55,15 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'thread.created':
       return create(state, record)
     case 'message.received':
-      return receive(state, record)
+    case 'message.edited':
+      return record.type === 'message.received' ? receive(state, record) : edit(state, record)
     case 'turn.started':
       return startTurn(state, record)
     case 'model.replied':
       return reply(state, record)
     case 'call.began':
     case 'call.unbegun':
+    case 'call.tried':
     case 'call.returned':
     case 'call.settled':
     case 'call.held':
@@ -68,8 +72,7 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'call.answered':
       return record.step === state.step && absorbOfCall(state, record)
     case 'call.queued':
-      queueCall(state, record)
-      return true
+      return queueCall(state, record)
     case 'calls.made':
       return makeCalls(state, record)
     case 'child.called':
@@ -81,35 +84,44 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'children.stopped':
     case 'report.sent':
     case 'parent.told':
+    case 'messages.withdrawn':
       return absorbOfChildren(state, record)
     case 'thread.changed':
-      change(state, record.changes, record.at)
-      return true
+      return change(state, record.changes, record.at)
+    case 'budget.granted':
+      return budgetGranted(state, record)
     case 'env.changed':
     case 'call.freed':
     case 'turn.held':
     case 'turn.freed':
       return absorbOfVariables(state, record)
     case 'variables.provided':
-      return provided(state, record)
+    case 'variables.declined':
     case 'child.booted':
-      return booted(state, record)
+      return absorbOfRequests(state, record)
     case 'turn.ended':
       return endTurn(state, record)
     case 'thread.paused':
     case 'thread.resumed':
-      crossed(state, record)
-      return true
     case 'thread.ended':
-      over(state)
-      return true
     case 'thread.terminated':
-      over(state, record)
-      return true
+      return absorbOfLife(state, record)
+    default:
+      throw broken('FO5', `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(unknownType(record))}`)
   }
 }
 
-type OfCall = Extract<ThreadRecord, { readonly type: 'call.began' | 'call.unbegun' | 'call.returned' | 'call.settled' | 'call.held' | 'call.parked' | 'call.decided' | 'call.answered' }>
+function absorbOfLife(state: ThreadState, record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>): boolean {
+  if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossed(state, record)
+  else over(state, record.type === 'thread.terminated' ? record : undefined)
+  return true
+}
+
+function unknownType(record: never): unknown {
+  return Object.getOwnPropertyDescriptor(record, 'type')?.value
+}
+
+type OfCall = Extract<ThreadRecord, { readonly type: 'call.began' | 'call.unbegun' | 'call.tried' | 'call.returned' | 'call.settled' | 'call.held' | 'call.parked' | 'call.decided' | 'call.answered' }>
 
 /** Of a call of the step. */
 function absorbOfCall(state: ThreadState, record: OfCall): boolean {
@@ -118,6 +130,8 @@ function absorbOfCall(state: ThreadState, record: OfCall): boolean {
       return begin(state.slots, record)
     case 'call.unbegun':
       return unbegin(state.slots, record.index)
+    case 'call.tried':
+      return tried(state.slots, record)
     case 'call.returned':
       if (!fill(state.slots, record.index, record)) return false
       takeResults(state, record.at)
@@ -137,7 +151,7 @@ function absorbOfCall(state: ThreadState, record: OfCall): boolean {
   }
 }
 
-type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.restarted' | 'letter.requeued' | 'letter.dropped' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' }>
+type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.restarted' | 'letter.requeued' | 'letter.dropped' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' | 'messages.withdrawn' }>
 
 function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
   switch (record.type) {
@@ -169,6 +183,8 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       return true
     case 'parent.told':
       return parentTold(state, record)
+    case 'messages.withdrawn':
+      return withdrawn(state, record)
   }
 }
 
@@ -207,12 +223,17 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
   }
 }
 
+function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
+  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...(text !== undefined && { text }), seq }]
+  return true
+}
+
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
   if (replyTo) state.owed.push({ message: id, ...replyTo })
   if (record.grant) granted(state, record.grant)
-  const { text: said, attachments } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }) })
-  const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }) }
+  const { text: said, attachments, media } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }), ...(record.listed && { listed: record.listed }) })
+  const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }), ...(media && { media }) }
   if (delivery === 'store' && !state.turn) read(state, message)
   else state.queue.push({ message, delivery })
   return true

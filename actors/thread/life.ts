@@ -14,6 +14,7 @@ import type { Failure } from '../../src/core/failure.js'
 import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../src/core/record.js'
 import { abandonAll } from './children.js'
 import { dropSchedules } from './fold-calls.js'
+import { mayGoOn, needsGrant } from './grants.js'
 import { isOver, statusOf } from './state.js'
 import type { ThreadState } from './state.js'
 
@@ -26,10 +27,12 @@ export function pause(state: ThreadState, { reason, tree, inherited }: Extract<C
   return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...(tree && { tree }) }] }
 }
 
-/** `again` tries a failed turn from where it stood. */
+/** `again` goes on with a turn that failed, or whose budget was spent, from where it stood. */
 export function resume(state: ThreadState, { tree, inherited }: Extract<Command, { kind: 'resume' }>, again: Fact): Told {
   if (isOver(state)) return inherited ? nothing : unchanged(state)
-  const failed = state.place.gate === 'open' && state.place.work === 'failed' && !inherited
+  const early = !inherited && !tree && state.place.gate === 'open' ? needsGrant(state) : undefined
+  if (early) return { refused: early }
+  const failed = state.place.gate === 'open' && !inherited && (state.place.work === 'failed' || mayGoOn(state))
   if (state.place.gate === 'open' && !tree && !failed) return inherited ? nothing : unchanged(state)
   const opened: Fact[] = state.place.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...(tree && { tree }) }] : []
   return { facts: failed ? [...opened, again] : opened }

@@ -78,8 +78,16 @@ export function limited(state: ThreadState, reply: Omit<ModelReplied, 'type'>): 
   return { ...reply, calls: withinLimit(state, reply.calls), ...(none && { stop: room.reason }) }
 }
 
+const unfinished: Partial<Record<StopReason, string>> = {
+  reply_cut: 'the reply was cut at its limit of output tokens',
+  reply_filtered: "the provider's filter withheld the reply",
+  reply_paused: 'the provider paused the reply; a further message goes on',
+}
+
 /** What is to be said of a stop that the reply itself brought. */
 export function detailOf({ calls, limits }: Turn, stop: StopReason): string | undefined {
+  const ofReply = unfinished[stop]
+  if (ofReply !== undefined) return ofReply
   if (stop === 'budget_spent') return 'nothing is left of toolCalls'
   return stop === 'max_tool_calls' ? `${calls} calls of ${limits?.toolCalls ?? calls}` : undefined
 }

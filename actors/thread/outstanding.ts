@@ -15,6 +15,7 @@ import { mayCall } from './children.js'
 import { createForesight } from './policy.js'
 import { awaitsVerdict, headOf } from './slots.js'
 import type { Slot } from './slots.js'
+import { awaitsOwn } from './reports.js'
 import { owesAccount } from './spending.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
@@ -110,7 +111,7 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
-  if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && (state.owed.length > 0 || owesAccount(state)))) return false
+  if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && ((state.owed.length > 0 && !awaitsOwn(state)) || owesAccount(state)))) return false
   if (place.work === 'waiting.children' && mayCall(state)) return false
   if (state.retries.length > 0 && dueRestart(state)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true

@@ -6,7 +6,7 @@
  *     the step could still make the difference.
  * PY2 Only successes are cached and counted; a hit is neither an execution nor a failure.
  */
-import { applyChanges, stale, usageOf } from '../../src/core/tree.js'
+import { applyChanges, stale, overQuota, usageOf } from '../../src/core/tree.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { CallSettled, Landed, RecordedCall } from '../../src/core/record.js'
@@ -70,9 +70,11 @@ function outdated({ files, values }: ThreadState, { reads }: Landed): boolean {
 
 function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Verdict | undefined {
   if (!landed?.changes?.files || landed.quotaBytes === undefined) return undefined
-  const { bytes } = usageOf(applyChanges(files, landed.changes.files, updatedAt))
-  if (bytes <= landed.quotaBytes || bytes <= usageOf(files).bytes) return undefined
-  const message = `${call.tool} was undone: the thread's files would hold ${bytes} bytes, and ${landed.quotaBytes} are allowed; remove some first`
+  const { quotaBytes, quotaNames } = landed
+  const quota = { quotaBytes, ...(quotaNames !== undefined && { quotaNames }) }
+  const exceeded = overQuota(quota, usageOf(files), usageOf(applyChanges(files, landed.changes.files, updatedAt)))
+  if (exceeded === undefined) return undefined
+  const message = `${call.tool} was undone: the thread's files would hold ${exceeded}; remove some first`
   return { verdict: 'full', outcome: { ok: false, failure: failure('FILES_QUOTA', message) } }
 }
 

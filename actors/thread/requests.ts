@@ -3,17 +3,17 @@
  *
  * RT1 A request is answered once: with its values it becomes a child, and is no more.
  * RT2 What is incomplete is refused, and nothing of it is kept.
+ * RT3 A request that is declined is no more, and the model reads that, like a report of the child.
  */
-import { collect } from '../../src/core/attachments.js'
 import type { Command } from '../../src/core/command.js'
 import { failure } from '../../src/core/failure.js'
 import { failureText } from '../../src/core/message.js'
-import type { ChildBooted, Fact, RecordedCall, VariablesProvided } from '../../src/core/record.js'
-import { freezeTree } from '../../src/core/tree.js'
+import type { Message, SideName } from '../../src/core/message.js'
+import type { ChildBooted, Fact, RecordedCall, VariablesDeclined, VariablesProvided } from '../../src/core/record.js'
+import { frame } from './frame.js'
 import type { Decision } from './commands.js'
-import { putToWork } from './children.js'
-import { wayOf } from './line.js'
-import { grantFor, reserve } from './purse.js'
+import { sayings, valuesDeclined } from './denied.js'
+import { start, startOf, termsFor } from './starting.js'
 import type { Request, ThreadState } from './state.js'
 
 /** Of the calls of a step. */
@@ -29,7 +29,34 @@ export function provide({ id, requests }: ThreadState, { request, keys, set }: E
   return { facts: [{ type: 'variables.provided', request, keys, set }] }
 }
 
-export function provided({ requests }: ThreadState, { request, keys, set }: VariablesProvided): boolean {
+type Declining = Pick<Extract<Command, { kind: 'decide' }>, 'call' | 'comment' | 'by'>
+
+/** Undefined: there is no such request. */
+export function decline({ requests }: ThreadState, { call: request, comment, by }: Declining): Decision | undefined {
+  const known = Object.hasOwn(requests, request) ? requests[request] : undefined
+  if (!known || known.ready) return undefined
+  const said = { ...(comment !== undefined && { comment }), ...(by !== undefined && { declinedBy: by }) }
+  return { facts: [{ type: 'variables.declined', request, ...said }] }
+}
+
+export function absorbOfRequests(state: ThreadState, record: VariablesProvided | VariablesDeclined | ChildBooted): boolean {
+  if (record.type === 'variables.provided') return provided(state, record)
+  return record.type === 'child.booted' ? booted(state, record) : declined(state, record)
+}
+
+/** RT3 */
+function declined(state: ThreadState, { request, comment, declinedBy }: VariablesDeclined): boolean {
+  const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
+  if (!asked) return false
+  delete state.requests[request]
+  const { who, why } = sayings({ comment, by: declinedBy })
+  const { child, missing, side } = asked
+  const text = failureText(failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`))
+  say(state, child.reference, { text, ...(side && { side }) })
+  return true
+}
+
+function provided({ requests }: ThreadState, { request, keys, set }: VariablesProvided): boolean {
   const known = requests[request]
   if (!known || known.ready) return false
   known.ready = { keys, set }
@@ -39,33 +66,30 @@ export function provided({ requests }: ThreadState, { request, keys, set }: Vari
 /** The next child that has its values and a place. */
 export function dueOfRequests(state: ThreadState): Fact | undefined {
   if (state.place.gate !== 'open') return undefined // LF1
-  for (const { request, child, ready } of Object.values(state.requests)) {
-    const way = ready ? wayOf(state, child) : 'wait'
-    if (!ready || way === 'wait') continue
-    if (way !== 'call') return { type: 'child.booted', request, child, refused: way }
-    const grant = grantFor(state, child)
-    if (grant === 'wait') continue
-    if (grant === 'spent') return { type: 'child.booted', request, child, refused: failure('BUDGET_SPENT', 'it was not started: nothing is left in the budget for it') }
+  for (const { request, child, ready, files } of Object.values(state.requests)) {
+    if (!ready) continue
     const own = { keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])], set: { ...child.own?.set, ...ready.set } }
-    const found = child.attachments?.length ? collect(state.files, child.attachments) : undefined
-    if (found && 'missing' in found) return { type: 'child.booted', request, child, refused: failure('TOOL_INPUT_INVALID', `there is no file ${JSON.stringify(found.missing)} to attach any more; it was not created`) }
-    return { type: 'child.booted', request, child: { ...child, own }, ...(found && { attachments: freezeTree(found.files) }), ...(grant && { grant }) }
+    const terms = termsFor(state, child, { kept: files, verb: 'started' })
+    if (terms) return { type: 'child.booted', request, child: 'refused' in terms ? child : { ...child, own }, ...terms }
   }
   return undefined
 }
 
-export function booted(state: ThreadState, { request, child: call, refused, grant, attachments }: ChildBooted): boolean {
+function booted(state: ThreadState, record: ChildBooted): boolean {
+  const { request, child: call, refused } = record
   const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
   if (!asked) return false
-  const { side } = asked
   delete state.requests[request]
-  if (refused) {
-    state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text: `[${call.reference}] ${failureText(refused)}`, at: state.updatedAt, silent: true, ...(side && { to: side }) }, delivery: 'steer' })
-    return true
-  }
-  if (grant) reserve(state, grant)
-  const child = putToWork(state, call, side)
+  const { side } = asked
+  if (refused) say(state, call.reference, { text: failureText(refused), ...(side && { side }) })
   // Nobody waits for it: the call that asked for it was answered with what is missing.
-  if (call.supervision) child.charge = { call: { ...call, blocking: false }, step: state.step, index: 0, attempt: 1, failures: [], ...(attachments && { attachments }) }
+  const begun = startOf(state, record)
+  if (begun) start(state, { ...begun, ...(side && { side }) })
   return true
+}
+
+/** What is to be said of a child that never began, as if it had reported it. */
+function say(state: ThreadState, reference: string, { text, side }: { readonly text: string; readonly side?: SideName }): void {
+  const message: Message = { id: `report_${state.seq}`, role: 'user', text: frame(reference, text), at: state.updatedAt, silent: true, ...(side && { to: side }) }
+  state.queue.push({ message, delivery: 'steer', from: reference })
 }

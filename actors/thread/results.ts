@@ -3,6 +3,9 @@
  */
 import type { Outcome } from '../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../src/core/message.js'
+import type { Kept } from '../../src/core/kept.js'
+import { mediaAt } from '../../src/core/media.js'
+import type { Media } from '../../src/core/media.js'
 import type { Message, SideName } from '../../src/core/message.js'
 import type { RecordedCall } from '../../src/core/record.js'
 import { answerHere } from './attach.js'
@@ -18,6 +21,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
   const { slots, step } = state
   drain(slots, (slot, index, landed) => {
     const { outcome, ...here } = broughtHere(state, slot, landed)
+    slot.outcome = outcome
     noteEffect(state, slot, landed)
     if (state.child?.gives && state.turn) (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
@@ -38,10 +42,11 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
 const archiveKey = (call: string): string => `archive/${call}`
 
 /** What came with a child's answer is taken at the call's turn, so that names are given in call order. */
-function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pick<Result, 'below' | 'attachments'> & { readonly outcome: Outcome } {
+function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pick<Result, 'below' | 'attachments' | 'media'> & { readonly outcome: Outcome } {
   if (!given?.attachments || !outcome.ok) return { outcome }
   const { value, below, paths } = answerHere(state, { value: outcome.value, ...given }, state.updatedAt)
-  return { outcome: { ...outcome, value }, below, attachments: paths }
+  const media = mediaAt(state.files, paths)
+  return { outcome: { ...outcome, value }, below, attachments: paths, ...(media.length > 0 && { media }) }
 }
 
 const nothing: readonly string[] = []
@@ -52,22 +57,29 @@ export interface Spoken {
   readonly text: string
   readonly calls: readonly RecordedCall[]
   readonly reasoning?: string
+  readonly kept?: Kept
   readonly side?: SideName
   readonly label?: string
 }
 
 /** A model's reply as the transcript has it. */
-export function stepMessage({ step, at, text, calls, reasoning, side, label }: Spoken): Message {
+export function stepMessage({ step, at, text, calls, reasoning, kept, side, label }: Spoken): Message {
   return {
     id: `step_${step}`,
     role: 'assistant',
     text,
     at,
     ...(reasoning !== undefined && { reasoning }),
+    ...(kept && { kept }),
     ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
     ...(side && { side }),
     ...(label !== undefined && { label }),
   }
+}
+
+/** What the model is told after a reply that the turn cannot end with. */
+export function askedAgain({ step, at, asks, side }: Pick<Spoken, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
+  return asks === undefined ? undefined : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...(side && { to: side }) }
 }
 
 interface Result {
@@ -78,10 +90,12 @@ interface Result {
   /** What the model reads below it. */
   readonly below?: readonly string[]
   readonly attachments?: readonly string[]
+  /** Of these, what a model is shown. */
+  readonly media?: readonly Media[]
 }
 
-export function resultMessage({ call, text, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, side, below = given?.note === undefined ? nothing : [given.note], attachments }: Result): Message {
-  const named = given?.reference !== undefined && outcome.ok ? [`[reference: ${given.reference}]`] : nothing
+function resultMessage({ call, text, media, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, side, below = given?.note === undefined ? nothing : [given.note], attachments, media: brought }: Result): Message {
+  const named = given?.reference !== undefined ? [`[reference: ${given.reference}]`] : nothing
   const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
   const said = below.length + named.length === 0 ? result : [result, ...below, ...named].join('\n\n')
   return {
@@ -93,6 +107,7 @@ export function resultMessage({ call, text, verdict, edited, given }: Slot, outc
     ...(side && { side }),
     text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
     ...(attachments && { attachments }),
+    ...((media ?? brought) && { media: [...(media ?? []), ...(brought ?? [])] }),
     ...(!outcome.ok && { failed: outcome.failure }),
     ...(verdict === 'cached' && { fromCache: true as const }),
   }
@@ -102,7 +117,7 @@ export function resultMessage({ call, text, verdict, edited, given }: Slot, outc
 export function read(state: ThreadState, message: Message): void {
   const { transcript, owed, turn } = state
   transcript.items.push(message)
-  if (state.step === 0 && message.role === 'user') state.opening = message.text
+  if (message.role !== 'system' && (!message.silent || state.opening === undefined)) state.opening = message.text
   if (owed.length === 0 || !turn) return
   for (const each of owed) if (each.message === message.id) each.run ??= turn.run
 }

@@ -7,6 +7,7 @@
  * DU2 What the calls of a step decide is looked at once, when all of them are settled, and only those that succeeded
  *     decide: first fail, then stop, then the end of the side's turn (S11).
  * DU3 A message is read when the side that it is for speaks next; until then it waits in the queue.
+ * DU4 Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one (S4).
  */
 import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -56,7 +57,22 @@ export function isFor(message: Message, session: Session | undefined): boolean {
 export function firstSide({ queue, queuedCalls, place, lastTurn }: ThreadState, run: string): SideName {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return readerOf(own.message)
-  return queuedCalls.find((queued) => queued.run === run)?.side ?? (place.work === 'failed' ? lastTurn?.side : undefined) ?? 'a'
+  return queuedCalls.find((queued) => queued.run === run)?.side ?? (place.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ?? 'a'
+}
+
+/** DU4 */
+function voiceOf({ agent }: ThreadState, side: SideName | undefined): string {
+  return side === undefined ? agent : `${agent}/${side}`
+}
+
+/** Whoever is to speak next has spoken here before. */
+export function hasSpoken(state: ThreadState): boolean {
+  return state.voices.includes(voiceOf(state, state.turn?.session?.side))
+}
+
+export function noteVoice(state: ThreadState, side: SideName | undefined): void {
+  const voice = voiceOf(state, side)
+  if (!state.voices.includes(voice)) state.voices.push(voice)
 }
 
 /** Steps of the turn; of the side's turn, where there are two. */
@@ -72,6 +88,8 @@ export function endSide(turn: Turn): void {
     return
   }
   session.turns[session.side]++
+  turn.asked = 0
+  turn.relaxed = undefined
   session.side = otherSide(session.side)
   session.steps = 0
   if (Math.min(session.turns.a, session.turns.b) >= session.maxTurns) turn.stop = 'max_session_turns'
@@ -99,7 +117,7 @@ function decisiveOf({ items, said }: Slots): Decisive | undefined {
 }
 
 /** What the other side reads of a stop tool, where that is not the text of the reply itself. */
-export function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly at: number }): Message | undefined {
+function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly at: number }): Message | undefined {
   const { side, label, said } = slots
   const decisive = side && decisiveOf(slots)
   if (!decisive || decisive.role.does !== 'pass' || decisive.message === undefined || decisive.message === said) return undefined

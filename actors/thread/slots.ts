@@ -6,6 +6,7 @@
  * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
  * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
+import type { Media } from '../../src/core/media.js'
 import type { Outcome } from '../../src/core/effect.js'
 import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../src/core/record.js'
 import type { Json } from '../../src/core/json.js'
@@ -19,6 +20,8 @@ export interface Slot {
   landed: Landed | undefined
   /** What the model reads in place of the outcome. */
   text: string | undefined
+  /** What the model is shown with it. */
+  media: readonly Media[] | undefined
   /** What came with a child's answer. */
   given: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string } | undefined
   verdict: CallSettled['verdict'] | undefined
@@ -43,11 +46,13 @@ export interface Slot {
   answer: { readonly output: Json } | undefined
   /** What it read had changed: it runs once more, at its turn. */
   again: true | undefined
+  /** Hosts that died while it was under way (`call.tried`). */
+  tries: number | undefined
 }
 
 /** All fields from the beginning: slots of one shape are fast to read. */
 function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
-  return { call, outcome, landed: undefined, text: undefined, given: undefined, verdict: undefined, began: undefined, beganAt: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined }
+  return { call, outcome, landed: undefined, text: undefined, media: undefined, given: undefined, verdict: undefined, began: undefined, beganAt: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined, tries: undefined }
 }
 
 /** A hold in its time. */
@@ -151,6 +156,7 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   release(slots, slot)
   slot.outcome = landed.outcome
   if (landed.text !== undefined) slot.text = landed.text
+  if (landed.media) slot.media = landed.media
   if (landed.note !== undefined) slot.given = { ...slot.given, note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}` }
   if (landed.provisional) slot.landed = landed
   else done(slots, slot)
@@ -172,6 +178,13 @@ export function unbegin(slots: Slots, index: number): boolean {
   return true
 }
 
+export function tried(slots: Slots, { index, tries }: { readonly index: number; readonly tries: number }): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome) return false
+  slot.tries = tries
+  return true
+}
+
 export function begin(slots: Slots, { index, at }: { readonly index: number; readonly at: number }): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome || slot.began) return false
@@ -189,6 +202,7 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   if (verdict === 'stale') {
     slot.outcome = undefined
     slot.text = undefined
+    slot.media = undefined
     slot.again = true
     return {}
   }
@@ -198,6 +212,7 @@ export function settle(slots: Slots, { index, verdict, outcome, text }: CallSett
   if (verdict === 'kept') return landed ? { kept: landed } : {}
   if (outcome) slot.outcome = outcome
   slot.text = undefined
+  slot.media = undefined
   if (text !== undefined) slot.text = text
   return {}
 }
@@ -233,6 +248,7 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
   slot.verdict = 'kept'
   slot.landed = undefined
   slot.text = undefined
+  slot.media = undefined
   done(slots, slot)
 }
 

@@ -11,7 +11,7 @@
 import type { Outcome } from '../../src/core/effect.js'
 import type { Amounts } from '../../src/core/budget.js'
 import type { Message, SideName } from '../../src/core/message.js'
-import type { Deferred, Delivery, Gives, RecordedCall, ReplyTo, Saying, Sealed, StopReason } from '../../src/core/record.js'
+import type { Began, Deferred, Delivery, RecordedCall, ReplyTo, Saying, Sealed, StopReason, ThreadCreated } from '../../src/core/record.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -27,12 +27,15 @@ import type { Tally } from './policy.js'
 import type { CameTo, Session } from './session.js'
 import { createSlots } from './slots.js'
 import type { Slots } from './slots.js'
-import type { Charge, DeadLetter } from './supervision.js'
+import type { Charge } from './starting.js'
+import type { DeadLetter } from './supervision.js'
 
 export interface Turn {
   readonly run: string
   readonly startedAt: number
   readonly deadlineAt: number | undefined
+  /** What began it. */
+  readonly began: Began
   /** Messages of the thread before it. */
   readonly from: number
   /** Model replies of this turn. */
@@ -57,6 +60,10 @@ export interface Turn {
   /** Where the last of it was not a reply's text. */
   cameTo: CameTo | undefined
   output: Json | undefined
+  /** How often the model was asked again, because the turn could not end with what it said. */
+  asked: number
+  /** The prompt whose forced call was made. */
+  relaxed: string | undefined
   /** What its calls gave, where that is asked for (`Gives`). */
   given: Given[] | undefined
 }
@@ -95,6 +102,7 @@ export interface Child {
   readonly lasting: boolean
   /** Names that it does not inherit. */
   readonly scoped?: readonly string[]
+  readonly apart?: readonly string[]
   /** The side that called it last, where there are two. */
   side?: SideName
   /** Messages that it has not reported on. */
@@ -122,11 +130,23 @@ export interface Owed extends ReplyTo {
   readonly message: string
   /** The turn that has read it. */
   run?: string
+  /** It was taken back before it was read, and why. */
+  withdrawn?: string
+}
+
+export interface Edit {
+  readonly id: string
+  /** Absent: it is gone. */
+  readonly text?: string
+  /** The record that says so. */
+  readonly seq: number
 }
 
 export interface Queued {
   readonly message: Message
   readonly delivery: Delivery | 'store'
+  /** The child that said it. */
+  readonly from?: string
 }
 
 /** A call that no model asked for. */
@@ -168,8 +188,10 @@ export interface ThreadState {
   tags: readonly string[]
   createdAt: number
   updatedAt: number
-  /** What was said last before the first step: children that begin by themselves read it, and a snapshot has no transcript. */
+  /** What was last said from outside: children that begin by themselves read it, and a snapshot has no transcript. */
   opening: string | undefined
+  /** Whose model has spoken here, or has had its children begin (S4): `voiceOf`. */
+  voices: string[]
   /** Steps begun; the one in work while acting. */
   step: number
   /** When the step's calls were asked for: the time of all that they change. */
@@ -196,9 +218,9 @@ export interface ThreadState {
   /** Of a child: what was done to the world, by it and all below, and cannot be done twice; since its last report. */
   effects: number
   /** Children that must be told to end. */
-  toStop: { readonly child: string; readonly how: 'cancel' | 'terminate' }[]
+  toStop: { readonly child: string; readonly how: 'cancel' | 'terminate'; readonly message?: string }[]
   /** Of a child: what its parent calls it, and whether it stays. */
-  child: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives } | undefined
+  child: ThreadCreated['child']
   owed: Owed[]
   /** What bodies have said to the parent, and what was not sent yet. */
   untold: Saying[]
@@ -234,6 +256,8 @@ export interface ThreadState {
   purse: Purse | undefined
   /** Its parent knows that it is over. */
   gone: boolean
+  /** Messages that read otherwise than they were recorded, the last edit last. */
+  edits: readonly Edit[]
   transcript: Transcript
 }
 
@@ -250,6 +274,7 @@ export function createState(id: string): ThreadState {
     createdAt: 0,
     updatedAt: 0,
     opening: undefined,
+    voices: [],
     step: 0,
     stepAt: 0,
     turn: undefined,
@@ -282,6 +307,7 @@ export function createState(id: string): ThreadState {
     unreported: [],
     purse: undefined,
     gone: false,
+    edits: [],
     transcript: { skipped: 0, items: [] },
   }
 }

@@ -9,24 +9,11 @@
  * UV4 Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
  */
 import type { Outcome } from '../../src/core/effect.js'
-import { failure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import type { ChildCall, ChildReported, ChildRestarted, Fact } from '../../src/core/record.js'
-import type { FrozenTree } from '../../src/core/tree.js'
-import { grantFor, reserve } from './purse.js'
+import type { ChildReported, ChildRestarted, Fact } from '../../src/core/record.js'
+import { start, startOf, termsFor } from './starting.js'
+import type { Charge } from './starting.js'
 import type { Child, ThreadState } from './state.js'
-
-/** What a supervised child was asked, while that is not answered. */
-export interface Charge {
-  readonly call: ChildCall
-  readonly step: number
-  readonly index: number
-  readonly attachments?: FrozenTree
-  readonly base?: FrozenTree
-  readonly attempt: number
-  /** When it failed. */
-  readonly failures: readonly number[]
-}
 
 /** A child that failed for good. */
 export interface DeadLetter {
@@ -42,20 +29,30 @@ export function isAttempt({ id, first }: Child, thread: string): boolean {
 
 /** UV1–UV3: whether it is called again; else what its answer is. */
 export function supervise(state: ThreadState, child: Child, report: ChildReported & { readonly at: number }): 'again' | Outcome {
-  const { outcome, failed, spent, reference, at } = report
+  const { outcome, failed, spent, reference, at, again = mayTryAgain(child.charge, report, at) } = report
   const { charge } = child
   if (!charge) return outcome
   delete child.charge
   if (outcome.ok || !failed) return outcome
-  const { maxRestarts = 0, withinMs = Infinity } = charge.call.supervision ?? {}
-  const failures = [...charge.failures, at].filter((when) => at - when < withinMs)
-  if (failures.length <= maxRestarts && !spent?.effects) {
-    child.charge = { ...charge, failures }
+  if (again) {
+    child.charge = { ...charge, failures: recent(charge, at) }
     state.retries.push(reference)
     return 'again'
   }
   const why = spent?.effects ? 'it is not tried again, because it has done something that cannot be done twice' : `it was tried ${charge.attempt} times`
   return bury(state, { charge, failure: { ...outcome.failure, message: `${outcome.failure.message}; ${why}` }, at })
+}
+
+/** UV2, UV3 */
+export function mayTryAgain(charge: Charge | undefined, { outcome, failed, spent }: Pick<ChildReported, 'outcome' | 'failed' | 'spent'>, at: number) {
+  if (!charge || outcome.ok || !failed || spent?.effects) return false
+  return recent(charge, at).length <= (charge.call.supervision?.maxRestarts ?? 0)
+}
+
+/** Its failures that count, with the one at this moment. */
+function recent({ failures, call }: Charge, at: number): readonly number[] {
+  const { withinMs = Infinity } = call.supervision ?? {}
+  return [...failures, at].filter((when) => at - when < withinMs)
 }
 
 function bury({ dead }: ThreadState, letter: DeadLetter): Outcome {
@@ -65,20 +62,20 @@ function bury({ dead }: ThreadState, letter: DeadLetter): Outcome {
 
 /** The next one that is called again, when there is a place and something left for it. */
 export function dueRestart(state: ThreadState): Fact | undefined {
-  const { retries, children, working } = state
+  const { retries, children, place } = state
   const [reference] = retries
   const charge = reference === undefined ? undefined : children.get(reference)?.charge
-  if (reference === undefined || !charge || state.place.gate !== 'open' || working >= charge.call.maxParallel) return undefined
-  const grant = grantFor(state, charge.call)
-  if (grant === 'wait') return undefined
+  if (reference === undefined || !charge || place.gate !== 'open') return undefined
+  const terms = termsFor(state, charge.call, { kept: charge.attachments ?? [], verb: 'tried again' })
+  if (!terms) return undefined
   const attempt = charge.attempt + 1
-  const restarted = { type: 'child.restarted', reference, child: `${charge.call.thread}_${attempt}`, attempt } as const
-  if (grant === 'spent') return { ...restarted, refused: failure('BUDGET_SPENT', `${reference} was not tried again: nothing is left in the budget for it`) }
-  return { ...restarted, ...(grant && { grant }) }
+  const again = { type: 'child.restarted', reference, child: `${charge.call.thread}_${attempt}`, attempt } as const
+  return 'refused' in terms ? { ...again, refused: terms.refused } : { ...again, ...(terms.grant && { grant: terms.grant }) }
 }
 
 /** Gives the outcome of one that is not called again after all. */
-export function childRestarted(state: ThreadState, { reference, child: id, attempt, grant, refused, at }: ChildRestarted & { readonly at: number }): Outcome | undefined {
+export function childRestarted(state: ThreadState, record: ChildRestarted & { readonly at: number }): Outcome | undefined {
+  const { reference, refused, at } = record
   const child = state.children.get(reference)
   const charge = child?.charge
   state.retries = state.retries.filter((each) => each !== reference)
@@ -87,15 +84,8 @@ export function childRestarted(state: ThreadState, { reference, child: id, attem
     delete child.charge
     return bury(state, { charge, failure: refused, at })
   }
-  if (grant) reserve(state, grant)
-  child.first = charge.call.thread
-  child.id = id
-  child.charge = { ...charge, attempt }
-  child.busy = 1
-  state.working++
-  if (child.over) state.living++
-  delete child.over
-  delete child.heard
+  const begun = startOf(state, record)
+  if (begun) start(state, begun)
   return undefined
 }
 
@@ -115,7 +105,8 @@ export function requeued(state: ThreadState, reference: string): boolean {
   const child = state.children.get(reference)
   if (!letter || !child) return false
   delete state.dead[reference]
-  child.charge = { ...letter.charge, call: { ...letter.charge.call, blocking: false, reports: 'implicit' }, failures: [] }
+  const { waits: _, ...charge } = letter.charge
+  child.charge = { ...charge, call: { ...charge.call, blocking: false, reports: 'implicit' }, failures: [] }
   state.retries.push(reference)
   return true
 }

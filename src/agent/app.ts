@@ -7,11 +7,14 @@
  *     from another mistake is not.
  * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
-import { z } from 'zod'
 import { SkeinError, toFailure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
+import type { Schema } from '../core/schema.js'
+import { isSchema, jsonSchemaOf } from '../core/schema.js'
+import { envelopeOf, needsEnvelope } from '../tools/envelope.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
+import { sharedConflicts } from '../tools/context.js'
 import { checkAgent, checkSides } from './agent-checks.js'
 import type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, ToolDefinition } from './define.js'
 import { effectOf } from './effect.js'
@@ -21,7 +24,7 @@ import { checkMentions } from './mentions.js'
 import type { Claim, Mentioned } from './mentions.js'
 import { checkShown } from './prompt-parts.js'
 import { isReserved } from './reserved.js'
-import { checkForm, isSchema } from './schema.js'
+import { checkForm } from './schema.js'
 import { checkEffect, checkShape } from './tool-checks.js'
 import { ignoresKey } from './tool-key.js'
 import { keeperOf, shortSecrets } from './variables.js'
@@ -92,6 +95,7 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const builtin of namedBuiltins(app, builtins)) mistakes.push(...stand(app, builtin))
   mistakes.push(...checkMentions({ definitions, builtins, claimed: [...claimed, ...meant], lookalikes }))
   for (const tool of app.tools.values()) mistakes.push(...checkEffect(tool, app).map((text) => mistake(tool, text)))
+  for (const text of sharedConflicts(app.tools.values())) mistakes.push({ code: 'BAD_OPTION', text })
   mistakes.push(...checkShown(app, (name) => keeperOf(app, name)))
   for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
   for (const agent of app.agents.values()) mistakes.push(...checkSides(agent, app).map((text): Mistake => ({ code: 'UNKNOWN_TOOL', definition: agent, text: `${titleOf(agent)} ${text}` })))
@@ -158,17 +162,23 @@ interface Asked {
 /** What a model is to send when it calls it. */
 function asArgs({ of, field, told }: Asked, shelf: Map<string, JsonSchema>): readonly Mistake[] {
   if ('why' in told) return [mistake(of, `its ${field} cannot be told to a model as JSON Schema: ${told.why}`)]
-  shelf.set(of.name, told.schema)
+  if (needsEnvelope(told.schema)) {
+    // What a model sends of a prompt's input stands beside the message; there is no room for alternatives.
+    if (of.kind !== 'tool') return [mistake(of, `its ${field} must be an object (z.object({ … })), not one of several; put the alternatives into a field of it`)]
+    shelf.set(of.name, envelopeOf(of.args, told.schema))
+    return []
+  }
+  // Providers want to read that it is one.
+  shelf.set(of.name, 'type' in told.schema ? told.schema : { type: 'object', ...told.schema })
   const { type = 'object' } = told.schema
   return type === 'object' ? [] : [mistake(of, `its ${field} must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
 }
 
 type Told = { readonly schema: JsonSchema } | { readonly why: string }
 
-function tell(schema: z.ZodType): Told {
+function tell(schema: Schema): Told {
   try {
-    const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: 'input' }) as { [key: string]: Json }
-    return { schema: rest }
+    return { schema: jsonSchemaOf(schema) }
   } catch (thrown) {
     return { why: toFailure(thrown, 'BAD_OPTION').message }
   }

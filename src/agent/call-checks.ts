@@ -4,9 +4,9 @@
  * CB2 A name that is wrong is told once, with what it could mean.
  */
 import { z } from 'zod'
+import { fieldsOf, isSchema, requiredFieldsOf } from '../core/schema.js'
 import type { Mistake } from './app.js'
 import type { AgentDefinition, Definition, PromptDefinition, ToolDefinition } from './define.js'
-import { isSchema } from './schema.js'
 
 /** As far as it can be read (NM1). */
 export const relation = z.looseObject({ name: z.string(), files: z.string().optional(), blocking: z.boolean().optional(), resumable: z.unknown().optional() })
@@ -85,13 +85,13 @@ function checkRelation(given: Relation, known: Known): readonly Told[] {
   if (files === 'fork' && (resumable || blocking === false)) return say(`gives the agent "${name}" a fork of its files, which is merged when the call ends: it must be blocking and not resumable`)
   if (given['supervision'] !== undefined && resumable) return say(`supervises the agent "${name}", which stays and remembers: another try would be one that remembers nothing; leave it out, or let it end with its answer`)
   const prompt = known.definitions.find((each): each is PromptDefinition => each.kind === 'prompt' && each.name === meant.sideA?.prompt)
-  return prompt ? checkInput(given, { ...prompt, name }) : []
+  return prompt ? [...checkInput(given, { ...prompt, name }), ...checkImmediate(given, { ...prompt, name })] : []
 }
 
 /** A property that is to be the message, or to name attachments, is one of the args. */
 function checkInput(given: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
-  if (requiredSchema !== undefined && !(isSchema(requiredSchema) && requiredSchema instanceof z.ZodObject)) return []
-  const args = requiredSchema instanceof z.ZodObject ? Object.keys(requiredSchema.shape) : ['message', 'attachments']
+  const args = requiredSchema === undefined ? ['message', 'attachments'] : isSchema(requiredSchema) && fieldsOf(requiredSchema)
+  if (!args) return []
   // Without a schema of its own a name is one more arg.
   const fields = ['initUserMessageProperty', 'initAttachmentsProperty', ...(requiredSchema ? ['initAgentNameProperty'] : [])]
   return fields.flatMap((field) => {
@@ -99,6 +99,16 @@ function checkInput(given: Relation, { name, requiredSchema }: PromptDefinition)
     if (typeof property !== 'string' || args.includes(property)) return []
     return [{ code: 'BAD_OPTION', text: `has the ${field} "${property}" of "${name}", which takes: ${listed(args)}` }]
   })
+}
+
+/** Nobody is asked for the args of a child that begins by itself (S4): there are a message and a name. */
+function checkImmediate(given: Relation, { name, requiredSchema }: PromptDefinition): readonly Told[] {
+  if (!given['immediate'] || !isSchema(requiredSchema)) return []
+  const known = new Set([given['initUserMessageProperty'], given['initAgentNameProperty']])
+  const missing = requiredFieldsOf(requiredSchema).filter((field) => !known.has(field))
+  if (missing.length === 0) return []
+  const what = `which requires ${listed(missing)}: there is only a message (initUserMessageProperty) and a name (initAgentNameProperty) to give it`
+  return [{ code: 'BAD_OPTION', text: `has the agent "${name}" begin by itself (immediate), ${what}` }]
 }
 
 /** CB1 */

@@ -1,9 +1,11 @@
 /**
  * What prompts, models and agents are told: who speaks, with which model and tools, and how agents call agents.
  */
-import type { z } from 'zod'
 import type { Budget } from '../core/budget.js'
+import type { Json } from '../core/json.js'
+import type { Schema } from '../core/schema.js'
 import type { Model } from '../models/port.js'
+import type { NameOr } from './naming.js'
 
 /** A variable that a definition needs from outside. */
 export interface Variable {
@@ -30,6 +32,8 @@ export interface Supervision {
 
 /** An agent as a tool of a prompt: calling it makes a child thread. */
 export interface SubagentTool {
+  /** Not a definition: those are given as they are. */
+  readonly kind?: never
   /** Name of the agent. */
   readonly name: string
   /** Default true: the call waits for the child's answer. Else it is answered at once, and the child reports later. */
@@ -76,6 +80,8 @@ export interface SubagentTool {
 
 /** A prompt as a tool of another: calling it makes one request with it, in a thread of its own; its tools run, and that is all. */
 export interface SubpromptTool {
+  /** Not a definition: those are given as they are. */
+  readonly kind?: never
   /** Name of the prompt. */
   readonly name: string
   /** Default true: the result has what it said, or its output. */
@@ -97,21 +103,27 @@ export type PromptPart =
   /** The value of a text variable that the prompt declares, as it is when the model is asked. */
   | { readonly type: 'env'; readonly property: string }
 
+/** What a model is asked with. Of a prompt they are stronger than those of its model. */
+export interface ModelSettings {
+  readonly temperature?: number
+  /** Tokens of one reply; a reply that would be longer is cut, and the turn says so. */
+  readonly maxOutputTokens?: number
+  /** Default true: providers that must be told keep the conversation in their cache, where it costs a tenth (Anthropic). */
+  readonly promptCache?: boolean
+  /** What only one provider knows, under its name: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 4000 } } }`. */
+  readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
+}
+
 /** `Input` and `Output` are its schemas: what is built from it knows their types (D8). */
-export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> {
+interface PromptFields<Input extends Schema = Schema, Output extends Schema = Schema> extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   /** What the model is told first: a text, or parts that make one, with nothing between them. */
   readonly prompt: string | readonly PromptPart[]
-  /** Name of a model. */
-  readonly model: string
-  /** Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread of their own. */
-  readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
   /** Default true: the model reads what was said in earlier turns. */
   readonly includeChat?: boolean
   /** Default true: the model reads the calls of earlier turns, and their results. */
   readonly includePastTools?: boolean
-  readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
   /** What must have a value before the model is asked. */
@@ -128,28 +140,54 @@ export interface Prompt<Input extends z.ZodType = z.ZodType, Output extends z.Zo
   readonly toolDescription?: string
 }
 
-export interface PromptDefinition<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends Prompt<Input, Output> {
+/** What `definePrompt` is told. A name, or the definition that has it. */
+export interface Prompt<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<Input, Output> {
+  readonly model: NameOr<'model'>
+  /** Tools, prompts, and agents that take over the thread; agents and prompts that answer in a thread of their own, with how. */
+  readonly tools?: readonly (NameOr<'tool' | 'prompt' | 'agent'> | SubagentTool | SubpromptTool)[]
+  readonly toolChoice?: ToolChoice | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
+}
+
+type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
+
+export interface PromptDefinition<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<Input, Output> {
   readonly kind: 'prompt'
   readonly name: string
+  /** Name of a model. */
+  readonly model: string
+  /** Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread of their own. */
+  readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
+  readonly toolChoice?: ToolChoice
 }
 
 /** A Model of Skein's own port, an AI SDK language model, or a function that gives one. */
 export type ModelSource = Model | { readonly specificationVersion: string } | (() => unknown)
 
-export interface ModelChoice {
+interface ModelFields extends ModelSettings {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
   readonly model: ModelSource
-  /** Names of models to try when this one fails. */
-  readonly fallback?: readonly string[]
   /** How often a rate limit, an outage or a broken stream is tried again before the fallback. Default 4. */
   readonly maxRetries?: number
-  readonly costPerMillion?: { readonly inputUsd: number; readonly outputUsd: number }
+  /** Whether it takes images and PDF files. Default: models of Anthropic, Google and OpenAI do; others are told what they are not shown. */
+  readonly media?: boolean
+  /** How long nothing may be heard of the provider (5 minutes), and how long a reply may take (30). Then it is tried again, or the fallback is. */
+  readonly timeouts?: { readonly idleMs?: number; readonly totalMs?: number }
+  /** Used where the provider itself reports no cost. Without prices of their own, tokens of its cache cost what others do. */
+  readonly costPerMillion?: { readonly inputUsd: number; readonly outputUsd: number; readonly cachedInputUsd?: number; readonly cacheWriteUsd?: number }
 }
 
-export interface ModelDefinition extends ModelChoice {
+/** What `defineModel` is told. */
+export interface ModelChoice extends ModelFields {
+  /** Models to try when this one fails: their names, or they themselves. */
+  readonly fallback?: readonly NameOr<'model'>[]
+}
+
+export interface ModelDefinition extends ModelFields {
   readonly kind: 'model'
   readonly name: string
+  /** Names of models to try when this one fails. */
+  readonly fallback?: readonly string[]
 }
 
 /** A tool whose success means something for the session; properties are looked for in its result, then in its args. */
@@ -161,18 +199,34 @@ export interface SessionTool {
   readonly attachmentsProperty?: string
 }
 
-export interface Side {
-  readonly prompt: string
+interface SideFields {
   /** What people call it. */
   readonly label?: string
   /** Default true: a reply without calls ends its turn. Else only one of the tools below does. */
   readonly stopOnResponse?: boolean
-  /** A tool whose success ends its turn. */
-  readonly stopTool?: string
   /** The property of that tool's result (or args) that the other side reads. Default: as of `messageProperty`. */
   readonly stopToolResponseProperty?: string
   /** Model replies in one turn before it is stopped with `max_steps`. Default 100. */
   readonly maxSteps?: number
+}
+
+/** A side as `defineAgent` is told of it. A name, or the definition that has it. */
+export interface GivenSide extends SideFields {
+  readonly prompt: NameOr<'prompt'>
+  /** A tool whose success ends its turn. */
+  readonly stopTool?: NameOr<'tool'>
+  /** A tool whose success ends the session. */
+  readonly sessionStop?: NameOr<'tool'> | SessionTool
+  /** A tool whose success ends the session as a failure. */
+  readonly sessionFail?: NameOr<'tool'> | SessionTool
+  /** A tool whose success tells the parent how far it is. */
+  readonly sessionStatus?: NameOr<'tool'> | SessionTool
+}
+
+export interface Side extends SideFields {
+  readonly prompt: string
+  /** A tool whose success ends its turn. */
+  readonly stopTool?: string
   /** A tool whose success ends the session. */
   readonly sessionStop?: string | SessionTool
   /** A tool whose success ends the session as a failure. */
@@ -181,10 +235,10 @@ export interface Side {
   readonly sessionStatus?: string | SessionTool
 }
 
-interface AgentFields {
+interface AgentFields<S> {
   /** May be left out in a file of a folder app, which names its definition. */
   readonly name?: string
-  readonly sideA: Side
+  readonly sideA: S
   /** What must have a value before its model is asked. */
   readonly variables?: readonly Variable[]
   /** Values for the tools of its threads, where the thread itself has none. */
@@ -199,15 +253,18 @@ interface AgentFields {
   readonly toolDescription?: string
 }
 
-export type Agent =
+type AgentOf<S> =
   /** Side A is a model, side B a person. */
-  | (AgentFields & { readonly type: 'ai_human' })
+  | (AgentFields<S> & { readonly type: 'ai_human' })
   /** Both are models, and speak by turns. */
-  | (AgentFields & {
+  | (AgentFields<S> & {
       readonly type: 'dual_ai'
-      readonly sideB: Side
+      readonly sideB: S
       /** Turns of each side before the session is stopped with `max_session_turns`. Default 100. */
       readonly maxSessionTurns?: number
     })
 
-export type AgentDefinition = Agent & { readonly kind: 'agent'; readonly name: string }
+/** What `defineAgent` is told. */
+export type Agent = AgentOf<GivenSide>
+
+export type AgentDefinition = AgentOf<Side> & { readonly kind: 'agent'; readonly name: string }

@@ -12,20 +12,21 @@ import type { Known } from './call-checks.js'
 import { cyclesOf } from './cycles.js'
 import type { Linked } from './cycles.js'
 import type { Definition, ToolDefinition } from './define.js'
+import { lookalike } from './lookalike.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
-const names = z.array(z.unknown()).transform((list) => list.filter((item) => typeof item === 'string')).optional().catch(undefined)
+const names = z.array(z.unknown()).transform((list) => list.filter((item): item is string => typeof item === 'string' && item !== '')).optional().catch(undefined)
 
-const relations = z.array(z.unknown()).transform((list) => list.flatMap((item) => relation.safeParse(item).data ?? [])).optional().catch(undefined)
+const relations = z.array(z.unknown()).transform((list) => list.flatMap((item) => (lookalike(item) ? [] : (relation.safeParse(item).data ?? [])))).optional().catch(undefined)
 
 const include = z.object({ type: z.literal('include'), prompt: z.string() })
 const included = z.array(z.unknown()).transform((list) => list.flatMap((item) => include.safeParse(item).data?.prompt ?? [])).optional().catch(undefined)
 
 /** NM1 */
 const readable = z.object({
-  sideA: z.object({ prompt: z.string() }).optional().catch(undefined),
-  sideB: z.object({ prompt: z.string() }).optional().catch(undefined),
-  model: z.string().optional().catch(undefined),
+  sideA: z.object({ prompt: z.string().min(1) }).optional().catch(undefined),
+  sideB: z.object({ prompt: z.string().min(1) }).optional().catch(undefined),
+  model: z.string().min(1).optional().catch(undefined),
   tools: names,
   agents: relations,
   toolChoice: z.object({ tool: z.string() }).optional().catch(undefined),

@@ -47,7 +47,7 @@ export function checkShown(app: Prompts, declaredSecretBy: (name: string) => str
     return (typeof prompt === 'string' ? [] : prompt).flatMap((part) => {
       if (part.type !== 'env') return []
       const keeper = declaredSecretBy(part.property)
-      if (keeper !== undefined) return [say(`${part.property} to its model, and ${keeper} declares it as a secret: say type: 'text' there, or leave it out`)]
+      if (keeper !== undefined) return [say(`${part.property} to its model, and ${keeper}`)]
       return variables.some((variable) => variable.name === part.property) ? [] : [say(`${part.property}, which it does not declare: add { name: '${part.property}', type: 'text' } to its variables`)]
     })
   })

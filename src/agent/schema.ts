@@ -3,20 +3,28 @@
  * mentions.ts.
  *
  * DF1 A field that is not known is a mistake, told with the known field that is nearest.
+ * DF2 One cause is one mistake: a field under another library's name is told with ours, and ours is not told as missing.
  */
 import { z } from 'zod'
 import { isVariableName } from '../core/env.js'
 import { budgetSchema } from '../core/budget.js'
 import { isObject } from '../core/json.js'
+import type { Schema } from '../core/schema.js'
+import { isSchema } from '../core/schema.js'
 import type { Definition } from './define.js'
+import { lookalike } from './lookalike.js'
+import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
   error: ({ input }) => (input === '' ? 'it has none; only the file of a folder app can name its definition' : 'a name is a letter, then up to 63 letters, digits, "_" or "-"'),
 })
-const schema = z.custom<z.ZodType>(isSchema, 'must be a zod 4 schema')
+const schema = z.custom<Schema>(isSchema, 'must be a zod 4 schema')
 const body = z.custom<() => unknown>((value) => typeof value === 'function', 'must be a function')
 const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
+/** A name that another definition has. */
+const nameless = 'the definition that is named here has no name yet: its file will name it. Write that name here, or give it to the definition too'
+const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
 
 const variableName = z.string().refine(isVariableName, 'a variable is written in capitals, digits and "_", and does not begin with a digit')
@@ -32,7 +40,7 @@ const variables = z.array(variable).refine((list) => new Set(list.map(({ name: o
 const env = z.record(variableName, z.string()).optional()
 
 const retry = z.strictObject({
-  maxRetries: count,
+  maxRetries: count.optional(),
   backoffMs: z.number().min(0).optional(),
   shouldRetry: body.optional(),
   circuitBreakerThreshold: z.number().int().min(1).optional(),
@@ -42,7 +50,7 @@ const supervision = z.strictObject({ strategy: z.literal('one_for_one'), maxRest
 
 /** An agent or a prompt; which fields go with which is in call-checks.ts. */
 const callable = z.strictObject({
-  name: z.string(),
+  name: other,
   includeTextResponse: z.boolean().optional(),
   includeToolCalls: z.boolean().optional(),
   includeErrors: z.boolean().optional(),
@@ -67,10 +75,10 @@ const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('tex
 const property = z.string().min(1)
 const sessionTool = z.union([z.string(), z.strictObject({ name: z.string(), messageProperty: property.optional(), attachmentsProperty: property.optional() })], 'must be the name of a tool or { name, messageProperty?, attachmentsProperty? }')
 const side = z.strictObject({
-  prompt: z.string(),
+  prompt: other,
   label: z.string().min(1).optional(),
   stopOnResponse: z.boolean().optional(),
-  stopTool: z.string().optional(),
+  stopTool: other.optional(),
   stopToolResponseProperty: property.optional(),
   maxSteps: z.number().int().positive().optional(),
   sessionStop: sessionTool.optional(),
@@ -78,11 +86,20 @@ const side = z.strictObject({
   sessionStatus: sessionTool.optional(),
 })
 
+const settings = {
+  temperature: z.number().min(0).optional(),
+  maxOutputTokens: z.number().int().positive().optional(),
+  promptCache: z.boolean().optional(),
+  providerOptions: z.record(z.string(), z.record(z.string(), z.json())).optional(),
+}
+
+const price = z.number().min(0)
+
 const forms = {
   tool: z.strictObject({
     kind: z.literal('tool'),
     name,
-    description: z.string(),
+    description: z.string().optional(),
     args: schema,
     parameters: z.record(z.string(), z.json()).optional(),
     execute: z.union([z.literal(false), body], 'must be a function (state, args) => result, an async generator, or false').optional(),
@@ -109,7 +126,7 @@ const forms = {
     revert: body.optional(),
     retention: z.enum(['keep', 'archive']).optional(),
     toModelOutput: body.optional(),
-    uses: z.array(z.string()).optional(),
+    uses: z.array(other).optional(),
     cpu: z.boolean().optional(),
     where: z.enum(['worker', 'host']).optional(),
   }),
@@ -117,13 +134,14 @@ const forms = {
     kind: z.literal('prompt'),
     name,
     prompt: z.union([z.string(), z.array(part)], 'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }, { type: "env", property }'),
-    model: z.string(),
-    tools: z.array(z.union([z.string(), callable])).optional(),
+    model: other,
+    tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
     includePastTools: z.boolean().optional(),
     toolChoice: choice.optional(),
     parallelToolCalls: z.boolean().optional(),
     reasoning: z.enum(['low', 'medium', 'high']).optional(),
+    ...settings,
     variables,
     env,
     outputSchema: schema.optional(),
@@ -135,9 +153,12 @@ const forms = {
     kind: z.literal('model'),
     name,
     model: z.custom((value) => isObject(value) || typeof value === 'function', 'must be a model or a function that gives one'),
-    fallback: z.array(z.string()).optional(),
+    fallback: z.array(other).optional(),
     maxRetries: count.optional(),
-    costPerMillion: z.strictObject({ inputUsd: z.number().min(0), outputUsd: z.number().min(0) }).optional(),
+    media: z.boolean().optional(),
+    timeouts: z.strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() }).optional(),
+    ...settings,
+    costPerMillion: z.strictObject({ inputUsd: price, outputUsd: price, cachedInputUsd: price.optional(), cacheWriteUsd: price.optional() }).optional(),
   }),
   agent: z.strictObject({
     kind: z.literal('agent'),
@@ -161,25 +182,74 @@ export function isDefinition(value: unknown): value is Definition {
   return isObject(value) && typeof value['kind'] === 'string' && Object.hasOwn(forms, value['kind']) && typeof value['name'] === 'string'
 }
 
-export function isSchema(value: unknown): value is z.ZodType {
-  return isObject(value) && '_zod' in value
-}
-
 /** What is wrong with one definition, looked at by itself. */
 export function checkForm(definition: Definition): readonly string[] {
   const form = Object.hasOwn(forms, definition.kind) ? forms[definition.kind] : undefined
   if (!form) return [`kind: ${JSON.stringify(definition.kind)} is none; there are: ${Object.keys(forms).join(', ')}`]
   const { error } = form.safeParse(definition)
-  return (error?.issues ?? []).flatMap((issue) => (issue.code === 'unrecognized_keys' ? unknownFields(issue, form) : [`${issue.path.join('.') || 'it'}: ${issue.message}`]))
+  const misnamed = misnamedFields(definition, Object.keys(form.shape))
+  const told = [...misnamed.values()]
+  // DF2
+  const strange = strangeTools(definition)
+  const rest = (error?.issues ?? []).filter(
+    ({ path: [field, index] }) => !told.some((each) => each.meant === field || each.field === field) && !(field === 'tools' && index !== undefined && strange.has(index)),
+  )
+  return [
+    ...told.map(({ text }) => text),
+    ...strange.values(),
+    ...rest.flatMap((issue) => (issue.code === 'unrecognized_keys' ? unknownFields(issue, form, misnamed) : [`${issue.path.join('.') || 'it'}: ${issue.message}`])),
+  ]
+}
+
+/** DF2: what stands among the tools of a prompt and is neither a name nor a config, by its place. */
+function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> {
+  const tools: unknown = definition.kind === 'prompt' ? definition.tools : undefined
+  const found = new Map<PropertyKey, string>()
+  for (const [index, tool] of Array.isArray(tools) ? tools.entries() : []) {
+    const seems = lookalike(tool)
+    if (seems) found.set(index, `tools.${index} ${seems.says}`)
+    else if (tool === '') found.set(index, `tools.${index}: ${nameless}`)
+    else if (typeof tool !== 'string' && (!isObject(tool) || isNamed(tool))) found.set(index, `tools.${index}: must be the name of a tool, an agent or a prompt; definePrompt takes the definition itself, too`)
+  }
+  return found
+}
+
+/** What other libraries call these fields. */
+const otherWords: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
+  tool: { inputSchema: 'args', input: 'args', schema: 'args', argsSchema: 'args', handler: 'execute', func: 'execute', run: 'execute', invoke: 'execute' },
+  prompt: { system: 'prompt', instructions: 'prompt', systemPrompt: 'prompt' },
+}
+
+interface Misnamed {
+  readonly field: string
+  readonly meant: string
+  readonly text: string
+}
+
+/** DF2: fields of other libraries, where the one that is meant is missing. */
+function misnamedFields(definition: Definition, known: readonly string[]): ReadonlyMap<string, Misnamed> {
+  const found = new Map<string, Misnamed>()
+  const words = otherWords[definition.kind] ?? {}
+  const given = new Map(Object.entries(definition))
+  for (const field of given.keys()) {
+    const meant = known.includes(field) ? undefined : words[field]
+    if (meant !== undefined && given.get(meant) === undefined) found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
+  }
+  if (definition.kind === 'tool' && given.get('args') === undefined && isSchema(given.get('parameters'))) {
+    found.set('parameters', { field: 'parameters', meant: 'args', text: 'parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); did you mean args?' })
+  }
+  return found
 }
 
 /** DF1 */
-function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, form: z.ZodObject): readonly string[] {
+function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, form: z.ZodObject, told: ReadonlyMap<string, unknown>): readonly string[] {
   const known = fieldsAt(form, path)
-  return keys.map((key) => {
-    const meant = nearest(key, known)
-    return `${[...path, key].join('.')}: there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`
-  })
+  return keys
+    .filter((key) => path.length > 0 || !told.has(key))
+    .map((key) => {
+      const meant = nearest(key, known)
+      return `${[...path, key].join('.')}: there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`
+    })
 }
 
 function fieldsAt(form: z.core.$ZodType, path: readonly PropertyKey[]): readonly string[] {

@@ -2,7 +2,8 @@
  * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be given.
  *
  * DV1 A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model (`nameEnv`,
- *     `descriptionEnv`); `NAME__2` is what `NAME` is (EN4).
+ *     `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is declared: no model
+ *     may see it (S4). `NAME__2` is what `NAME` is (EN4).
  * DV2 A tool needs what the tools in its `uses` need.
  * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
@@ -109,10 +110,12 @@ function declaring({ tools, prompts, agents }: Defined): readonly Declaring[] {
   return [...tools.values(), ...prompts.values(), ...agents.values()]
 }
 
-/** Somebody who declares it as a secret, if anyone does. */
+/** Why no model may be shown it, if there is a reason. */
 export function keeperOf(app: Defined, name: string): string | undefined {
   const keeper = declaring(app).find(({ variables = [] }) => variables.some((variable) => variable.name === name && (variable.type ?? 'secret') === 'secret'))
-  return keeper && `${keeper.kind} "${keeper.name}"`
+  if (keeper) return `${keeper.kind} "${keeper.name}" declares it as a secret: say type: 'text' there, or leave it out`
+  if (!typesOf(app).secret.has(name)) return undefined
+  return 'a relationship gives it to its children by scopedEnv, which no model sees: say nameEnv or descriptionEnv there, or leave it out'
 }
 
 function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly text: ReadonlySet<string> } {
@@ -120,7 +123,10 @@ function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly
   const text = new Set<string>()
   for (const { variables = [] } of declaring(app)) for (const { name, type = 'secret' } of variables) (type === 'secret' ? secret : text).add(name)
   const bootstraps = [...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).subagents).flatMap(({ immediate }) => (typeof immediate === 'object' ? [immediate] : []))
-  for (const { scopedEnv = [] } of bootstraps) for (const name of scopedEnv) if (!text.has(name)) secret.add(name)
+  for (const name of bootstraps.flatMap(({ scopedEnv = [] }) => scopedEnv)) {
+    text.delete(name)
+    secret.add(name)
+  }
   for (const { nameEnv, descriptionEnv } of bootstraps) {
     for (const name of [nameEnv, descriptionEnv]) {
       if (name === undefined) continue

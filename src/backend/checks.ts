@@ -3,7 +3,7 @@
  * would share its transaction, and the errors that all adapters word alike. Owns no state.
  */
 import { broken, SkeinError } from '../core/failure.js'
-import type { Commit, Head, HeadFilter, Mail } from './port.js'
+import type { Commit, Head, HeadFilter, Mail, StoredHead } from './port.js'
 
 export function checkCommit(commit: Commit): void {
   const { entry, head, thread, expected } = commit
@@ -54,6 +54,11 @@ export function cursorNumber(cursor: string | undefined): number {
 
 /** Threads that one `heads.list` gives when the caller names no limit. */
 export const listedAtOnce = 1000
+
+/** J11: of a thread whose head cannot be read; whoever has its journal makes it again. */
+export function damagedHead({ thread, root, damaged }: Required<Pick<StoredHead, 'thread' | 'root' | 'damaged'>>): StoredHead {
+  return { thread, seq: 0, status: 'damaged', agent: '?', root, path: [thread], tags: [], rest: false, createdAt: 0, updatedAt: 0, damaged }
+}
 
 /** Whether a head is one that a list asks for. */
 export function matches(head: Head, filter: HeadFilter): boolean {

@@ -15,7 +15,7 @@ import type { HostInfo, Self } from './host-info.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from './checks.js'
 import { oneLease } from './one-lease.js'
 import { MemoryStore } from './memory-store.js'
-import type { Backend, BackendSource, Blobs, Heads, Journal, Lease, Leases, Mailbox, Role } from './port.js'
+import type { Backend, BackendSource, Blobs, Heads, Journal, KeyCheck, Lease, Leases, Mailbox, Role } from './port.js'
 import type { Trees } from './trees.js'
 import { createTopics, tell } from './topics.js'
 import type { Topics } from './topics.js'
@@ -36,6 +36,7 @@ interface Shared {
   /** Those that are open, in the order in which they began. */
   readonly hosts: Set<() => HostInfo>
   epoch: number
+  keyCheck: string | undefined
   holder: Lease | undefined
 }
 
@@ -48,6 +49,7 @@ export function memory(): BackendSource {
     key: { text: randomBytes(32).toString('hex') },
     hosts: new Set(),
     epoch: 0,
+    keyCheck: undefined,
     holder: undefined,
   }
   return { open: async (role, self = stranger) => openMemory(shared, role, self) }
@@ -132,6 +134,7 @@ function openMemory(shared: Shared, role: Role, self: Self): Backend {
   return {
     name: 'memory',
     key: shared.key,
+    keyCheck: keyCheckOf(shared, life),
     role,
     hosted: async () => (live(), shared.hosts.size > 0),
     hosts: async () => (live(), [...shared.hosts].map((host) => host())),
@@ -177,6 +180,13 @@ function openMemory(shared: Shared, role: Role, self: Self): Backend {
       shared.hosts.delete(info)
       release()
     },
+  }
+}
+
+function keyCheckOf(shared: Shared, { live, hostOnly }: Life): KeyCheck {
+  return {
+    read: async () => (live(), shared.keyCheck),
+    keep: async (text) => (hostOnly('keep a check of the key'), (shared.keyCheck ??= text)),
   }
 }
 

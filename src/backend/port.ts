@@ -1,6 +1,6 @@
 /**
  * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs,
- * leases). It stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts.
+ * leases). It stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts; J11: head-schema.ts.
  *
  * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none; what is
  *     left of one when a process dies (`nats`) is done before the next holder of its lease gets it.
@@ -9,7 +9,7 @@
  * J4  Mail is numbered in order of arrival per thread and stays until a commit names it in `done`.
  * J5  Positions grow over the whole backend; reading after a position misses nothing committed later.
  * J6  A snapshot is a cache: losing one changes no result.
- * J7  Signals are ephemeral and best effort; one publisher's signals on one topic keep their order.
+ * J7  Signals are best effort; one publisher's signals on one topic keep their order.
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
  */
 import type { Clock } from '../core/clock.js'
@@ -70,6 +70,8 @@ export interface Head {
 export interface StoredHead extends Head {
   readonly thread: string
   readonly seq: number
+  /** What is wrong with what is stored (J11): nothing else of this head counts. Its next owner makes it again from the journal. */
+  readonly damaged?: string
 }
 
 /** Some records of one thread, packed; `hash` chains them to what was before. */
@@ -96,6 +98,8 @@ export interface Mail {
 
 export interface StoredMail extends Mail {
   readonly number: number
+  /** What is wrong with what is stored: nobody knows what it asked for. */
+  readonly damaged?: string
 }
 
 export interface Send extends Mail {
@@ -178,7 +182,7 @@ export interface Snapshots {
 export interface Signals {
   /** Of a host: `unheard` is called when nobody listens, in whatever process; a moment later where that has to be asked for. */
   publish(topic: string, value: Json, unheard?: () => void): void
-  /** `missed` is called when signals may have been lost: the subscription took effect late, or a connection broke. */
+  /** `missed` is called when signals may have been lost: the subscription took effect late, a connection broke; or now and then, where they are lost unseen. */
   subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
   /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */
   heard(topic: string): boolean
@@ -225,10 +229,18 @@ export interface Survey {
   readonly barred: number
 }
 
+/** A text by which a key for secrets is told apart from another: the first one that is kept stays, for ever. */
+export interface KeyCheck {
+  read(): Promise<string | undefined>
+  /** Of a host: gives the one that is there, which is this one where there was none. Plain ASCII. */
+  keep(text: string): Promise<string>
+}
+
 export interface Backend {
   readonly name: string
   /** Where the master key for secrets is, unless one is given: a file, made on first use, or the key itself. Absent: it must be given. */
   readonly key?: { readonly file: string } | { readonly text: string }
+  readonly keyCheck: KeyCheck
   /** A host may hold leases; a client reads, puts mail and listens. */
   readonly role: Role
   /** Whether a host that would answer mail is known to be there. */

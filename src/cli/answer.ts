@@ -2,6 +2,7 @@
 import type { Command } from 'commander'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
+import { jsonOrText } from './json-text.js'
 import { piped } from './message.js'
 import type { Perform } from './perform.js'
 
@@ -20,13 +21,4 @@ export function register(command: Command, perform: Perform): void {
         return decide(around, { id, ...(wait && { wait }), why: 'person', done: 'answered', say: (inbox) => inbox.answer(id, output, said) })
       }),
     )
-}
-
-function jsonOrText(written: string): unknown {
-  try {
-    return JSON.parse(written)
-  } catch (thrown) {
-    if (thrown instanceof SyntaxError) return written
-    throw thrown
-  }
 }

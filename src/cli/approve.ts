@@ -16,7 +16,7 @@ export function register(command: Command, perform: Perform): void {
     .action((id: string, { args, wait, ...said }: Options) =>
       perform(command, async (around) => {
         const edited = args === undefined ? {} : { args: await jsonOf(args) }
-        return decide(around, { id, ...(wait && { wait }), why: 'approval', done: 'approved', say: (inbox) => inbox.approve(id, { ...said, ...edited }) })
+        return decide(around, { id, ...(wait && { wait }), why: 'approval', shows: edited, done: 'approved', say: (inbox) => inbox.approve(id, { ...said, ...edited }) })
       }),
     )
 }

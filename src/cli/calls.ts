@@ -4,10 +4,11 @@
  *
  * CV1 A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
  * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the child's
- *     report, whether the call waits for that or not.
+ *     report, whether the call waits for that or not. One that failed and is tried again goes on.
  */
 import type { InboxItem, Json, Outcome, SkeinEvent } from '../index.js'
 import { oneLine } from './format.js'
+import { label } from './visible.js'
 
 export type HoldReason = InboxItem['why']
 
@@ -40,7 +41,7 @@ type Of<Type extends SkeinEvent['type']> = Extract<SkeinEvent, { readonly type: 
 
 /** As people are told of it. */
 export function childName({ reference, name }: { readonly reference: string; readonly name?: string }): string {
-  return name === undefined ? reference : `${reference} (${oneLine(name, 40)})`
+  return name === undefined ? label(reference) : `${label(reference)} (${oneLine(name, 40)})`
 }
 
 /** What is told of a call later has neither its args nor its time: the request must be remembered. */
@@ -72,6 +73,8 @@ export function createCalls() {
           return callChild(memory, event)
         case 'child.reported':
           return report(memory, event)
+        case 'child.restarted':
+          return restart(memory, event)
         case 'turn.ended':
           memory.open.clear()
           memory.results.clear()
@@ -178,7 +181,19 @@ function callChild({ open, away, known, goOn, over }: Memory, event: Of<'child.c
   return [{ state: 'asked', call: now }]
 }
 
-function report({ open, away, over }: Memory, { call: id, child, outcome, tree, at }: Of<'child.reported'>): readonly CallNews[] {
+/** Another thread goes on in its place; or there is nothing left for one, and that is the answer. */
+function restart({ open, away, over }: Memory, { child, reference, refused, at }: Of<'child.restarted'>): readonly CallNews[] {
+  const isIts = (call: ShownCall): boolean => call.child?.reference === reference
+  const [before, calls = []] = [...away].find(([, all]) => all.some(isIts)) ?? []
+  if (before !== undefined) away.delete(before)
+  if (before !== undefined && !refused) away.set(child, calls)
+  const call = refused && ([...open.values()].find(isIts) ?? calls.find(isIts))
+  return refused && call ? [{ state: 'answered', call: over(call), outcome: { ok: false, failure: refused }, tookMs: at - call.startedAt }] : []
+}
+
+function report({ open, away, over }: Memory, { call: id, child, outcome, tree, at, again, began, unasked }: Of<'child.reported'>): readonly CallNews[] {
+  // It is tried again, or nobody asked for it.
+  if (again || began || unasked) return []
   const call = id === undefined ? away.get(child)?.shift() : open.get(id)
   // Nobody waits for it any more.
   if (!call) return []

@@ -1,4 +1,4 @@
-/** What `cancel`, `pause`, `resume` and `terminate` have in common: one command to one thread, and its answer. */
+/** What `cancel`, `pause`, `resume`, `grant` and `terminate` have in common: one command to one thread, and its answer. */
 import type { Command } from 'commander'
 import type { SkeinClient, Thread } from '../index.js'
 import { exitCode } from './exit.js'
@@ -12,25 +12,25 @@ export interface AskOptions {
   readonly tree?: boolean
 }
 
-export interface Asking {
+export interface Asking<Options> {
   /** False when there was nothing to change. */
-  ask(thread: Thread, options: AskOptions): Promise<boolean>
+  ask(thread: Thread, options: Options): Promise<boolean>
   readonly done: string
   readonly nothing: string
 }
 
-interface Named {
+interface Named<Options> {
   readonly id: string
-  readonly options: AskOptions
+  readonly options: Options
 }
 
-export function registerAsking(perform: Perform, command: Command, asking: Asking): void {
+export function registerAsking<Options = AskOptions>(perform: Perform, command: Command, asking: Asking<Options>): void {
   command
     .argument('<thread>', 'id of the thread')
-    .action((id: string, options: AskOptions) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, options, id }))))
+    .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, options, id }))))
 }
 
-async function tell({ out }: Around, client: SkeinClient, { id, options, ask, done, nothing }: Asking & Named): Promise<ExitCode> {
+async function tell<Options>({ out }: Around, client: SkeinClient, { id, options, ask, done, nothing }: Asking<Options> & Named<Options>): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   let changed = false
   const answer = ask(thread, options).then((did) => {

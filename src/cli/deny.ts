@@ -1,4 +1,4 @@
-/** `skein deny`: a call that waits for approval never runs; the model is told, with the comment. */
+/** `skein deny`: what someone was asked for is declined, an approval, an answer or values; the model is told, with the comment. */
 import type { Command } from 'commander'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
@@ -12,6 +12,6 @@ export function register(command: Command, perform: Perform): void {
   decidable(command)
     .option('--comment <text>', 'why; the model reads it')
     .action((id: string, { wait, ...said }: Options) =>
-      perform(command, (around) => decide(around, { id, ...(wait && { wait }), why: 'approval', done: 'denied', say: (inbox) => inbox.reject(id, said) })),
+      perform(command, (around) => decide(around, { id, ...(wait && { wait }), done: 'denied', say: (inbox) => inbox.reject(id, said) })),
     )
 }

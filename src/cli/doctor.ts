@@ -6,19 +6,22 @@ import type { ExitCode } from './exit.js'
 import { oneLine } from './format.js'
 import type { Colour } from './output.js'
 import type { Around, Perform } from './perform.js'
+import { several, workerEnvHelp, workersOf } from './settings.js'
+import type { WorkerFlags } from './settings.js'
 
 export function register(command: Command, perform: Perform): void {
   command
     .argument('[app]', 'module or folder of the definitions, to be checked as well')
-    .action((app: string | undefined) => perform(command, (around) => examine(around, app)))
+    .option('--worker-env <name>', workerEnvHelp, several)
+    .action((app: string | undefined, flags: WorkerFlags) => perform(command, (around) => examine(around, app, flags)))
 }
 
 const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }
 
-async function examine({ out, shell, store }: Around, app: string | undefined): Promise<ExitCode> {
+async function examine({ out, shell, store }: Around, app: string | undefined, flags: WorkerFlags): Promise<ExitCode> {
+  const workers = await workersOf(shell, flags)
   const { diagnose } = await import('../index.js')
-  const key = shell.env['SKEIN_KEY']
-  const findings = await diagnose({ backend: await store.source(), ...(app !== undefined && { app }), ...(key !== undefined && { key }) })
+  const findings = await diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...(app !== undefined && { app }), ...(workers && { workers }) })
   for (const each of findings) {
     const { check, level, says, advice } = each
     if (out.mode === 'json') out.json(each)

@@ -56,7 +56,7 @@ async function env(around: Around, client: SkeinClient, asked: Asked): Promise<E
   const state = await kept(thread.env.set(values))
   const told = { thread: asked.id, names: Object.keys(values), state }
   if (state === 'kept') return tellKept(out, told, asked.wait)
-  if (run) return watchHere(around, { client, thread, run })
+  if (run) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json(told)
   else out.print(`${Object.entries(values).map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`).join('\n')}\n`)
   return exitCode.ok

@@ -7,6 +7,7 @@
 import type { Failure, SkeinEvent, Usage } from '../index.js'
 import { childName } from './calls.js'
 import type { ChildCall } from './calls.js'
+import { addedUsage } from './format.js'
 
 type Reference = Parameters<typeof childName>[0]
 
@@ -39,7 +40,10 @@ export function createFamily() {
       // Until it says its name itself, with its first record.
       if (event.type === 'child.restarted' && !references.has(event.child)) references.set(event.child, { reference: event.reference })
       if (event.type === 'child.reported') {
-        for (const usage of event.spent?.byModel ?? []) reported.set(event.child, added(reported.get(event.child), usage))
+        for (const usage of event.spent?.byModel ?? []) {
+          const before = reported.get(event.child)
+          reported.set(event.child, before ? addedUsage(before, usage) : usage)
+        }
         // A quiet one is no answer: it says that the child is over.
         if (event.outcome.ok) failures.delete(event.child)
         else if (!event.quiet) failures.set(event.child, event.outcome.failure)
@@ -57,10 +61,6 @@ export function createFamily() {
     working: (thread: string): readonly string[] => [...parentOf(thread).working.keys()],
     inLine: (thread: string): readonly ChildCall[] => [...parentOf(thread).line.values()],
   }
-}
-
-function added(before: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }, { inputTokens, outputTokens, costUsd }: Usage): Usage {
-  return { inputTokens: before.inputTokens + inputTokens, outputTokens: before.outputTokens + outputTokens, costUsd: before.costUsd + costUsd }
 }
 
 function nameIn(tags: readonly string[]): { readonly name?: string } {
@@ -84,7 +84,12 @@ function change({ line, working }: Parent, event: SkeinEvent): void {
     case 'child.restarted':
       if (!event.refused) working.set(event.child, 1)
       break
+    case 'child.booted':
+      if (!event.refused && event.child.reports === 'implicit') working.set(event.child.thread, 1)
+      break
     case 'child.reported': {
+      // Nobody asked for it.
+      if (event.began || event.unasked) break
       const left = (working.get(event.child) ?? 0) - 1
       if (left > 0) working.set(event.child, left)
       else working.delete(event.child)

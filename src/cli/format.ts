@@ -1,21 +1,22 @@
 /** How values look to people: times, sizes, one-line previews, tables. Pure text; no streams. */
 import type { Failure, Usage } from '../index.js'
+import { label, visible } from './visible.js'
 
-/** Models and tools may say anything; a terminal must not obey it. Newlines and tabs stay. */
-export function harmless(text: string): string {
-  // oxlint-disable-next-line no-control-regex
-  return text.replace(/\r\n?/g, '\n').replace(/[\u0000-\u0008\u000B-\u001F\u007F-\u009F]/g, '')
+/** A structured answer, as a line of JSON that a program can read. */
+export function outputText(output: unknown): string {
+  // A text of JSON may hold line separators and, escaped or not, nothing that a terminal acts on.
+  return `${visible(JSON.stringify(output))}\n`
 }
 
 export function oneLine(text: string, most: number): string {
-  const flat = harmless(text).replace(/\s+/g, ' ').trim()
+  const flat = visible(text).replace(/\s+/g, ' ').trim()
   const points = [...flat]
   return points.length > most ? `${points.slice(0, most - 1).join('')}…` : flat
 }
 
 /** One line, and one more for every item of a list that is in it. */
 export function listed(text: string): string {
-  return harmless(text).trim().replace(/\s*\n(?!- )\s*/g, ' ')
+  return visible(text).trim().replace(/\s*\n(?!- )\s*/g, ' ')
 }
 
 export function preview(value: unknown, most: number): string {
@@ -24,7 +25,7 @@ export function preview(value: unknown, most: number): string {
 
 const wide = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u
 // oxlint-disable-next-line no-control-regex
-const escapeCode = /\u001B\[\d+m/y
+const escapeCode = /\u001B\[[\d;]+m/y
 
 /** Cut to so many columns; escape codes take none, and a cut line ends its colour. */
 export function fitted(text: string, columns: number): string {
@@ -67,6 +68,10 @@ export function spent({ inputTokens, outputTokens, costUsd }: Usage): string {
   return costUsd > 0 ? `${tokens} · $${costUsd.toFixed(4)}` : tokens
 }
 
+export function addedUsage(one: Usage, other: Usage): Usage {
+  return { inputTokens: one.inputTokens + other.inputTokens, outputTokens: one.outputTokens + other.outputTokens, costUsd: one.costUsd + other.costUsd }
+}
+
 export function counted(count: number, noun: string, nouns = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : nouns}`
 }
@@ -88,8 +93,9 @@ export function failureLine({ code, message }: Failure, most = 500): string {
   return `${code}: ${oneLine(message, most)}`
 }
 
-/** Columns as wide as their widest cell. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Columns as wide as their widest cell; a cell is one line (VI2). */
+export function table(given: readonly (readonly string[])[]): string {
+  const rows = given.map((row) => row.map(label))
   const widths = rows.reduce<readonly number[]>((widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)), [])
   return rows.map((row) => `${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ').trimEnd()}\n`).join('')
 }

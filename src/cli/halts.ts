@@ -2,7 +2,8 @@
  * Finds out when a turn that is being watched stands still.
  *
  * WA1 A turn that is paused or waits for a person has no end to wait for, nor has one that waits for children who all do:
- *     watching it stops there, after all that they have done so far was shown.
+ *     watching it stops there, after all that they have done so far was shown. While any thread below is at work it goes on: what that
+ *     one says may be what is waited for.
  */
 import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../index.js'
 import { awaitedOf } from './awaited.js'
@@ -22,7 +23,7 @@ export function createHalts(client: SkeinClient, { id, info }: Thread) {
   /** By the events; the store is asked only when they leave no other way. */
   const likely = (thread: string): boolean => {
     const working = family.working(thread)
-    return suspects.has(thread) || (working.length > 0 && working.every(likely))
+    return (suspects.has(thread) || working.length > 0) && working.every(likely)
   }
   return {
     async after(event: SkeinEvent): Promise<Halt | undefined> {
@@ -36,7 +37,10 @@ export function createHalts(client: SkeinClient, { id, info }: Thread) {
       const head = await info()
       stands = head.rest && isStandstill(head.status)
       if (!stands && !likely(id)) return undefined
-      const heads = new Map((await subtree(client, head)).map((each) => [each.thread, each]))
+      const below = await subtree(client, head)
+      // A child that nobody waits for may be at work.
+      if (below.some(({ rest }) => !rest)) return undefined
+      const heads = new Map(below.map((each) => [each.thread, each]))
       const still = stillOf(id, (thread) => {
         const stored = heads.get(thread)
         // Else more is told of it first.
@@ -61,10 +65,11 @@ function stillOf(thread: string, find: (thread: string) => Known | undefined): r
   const known = find(thread)
   if (!known?.head.rest) return undefined
   const { head, working } = known
-  if (isStandstill(head.status)) return [head]
-  if (head.status !== 'waiting' || working.length === 0) return undefined
+  const own = isStandstill(head.status)
+  if (!own && (head.status !== 'waiting' || working.length === 0)) return undefined
   const below = working.map((child) => stillOf(child, find))
-  return below.every((each) => each !== undefined) ? below.flat() : undefined
+  if (!below.every((each) => each !== undefined)) return undefined
+  return own ? [head, ...below.flat()] : below.flat()
 }
 
 function haltOf(thread: string, still: readonly StoredHead[]): Halt | undefined {
@@ -75,14 +80,21 @@ function haltOf(thread: string, still: readonly StoredHead[]): Halt | undefined 
   return { standstill: status, pending: still.flatMap(awaitedOf), ...(paused.length > 0 && { pausedChildren: paused }) }
 }
 
+/** Children that cannot begin before someone has given them values. */
+function asked(event: SkeinEvent): readonly string[] {
+  return event.type === 'model.replied' || event.type === 'calls.made' ? event.calls.flatMap(({ deferred }) => (deferred ? [deferred.request] : [])) : []
+}
+
 /** Threads of the tree that may stand still, by their events. */
 function createSuspects() {
   const calls = new Map<string, ReturnType<typeof createCalls>>()
   const held = new Map<string, Set<string>>()
   const paused = new Set<string>()
+  /** Values that people were asked for: a child that does not stay waits for them after its turn. */
+  const requests = new Map<string, Set<string>>()
   return {
     add: (thread: string) => paused.add(thread),
-    has: (thread: string): boolean => paused.has(thread) || (held.get(thread)?.size ?? 0) > 0,
+    has: (thread: string): boolean => paused.has(thread) || (held.get(thread)?.size ?? 0) > 0 || (requests.get(thread)?.size ?? 0) > 0,
     take(event: SkeinEvent): void {
       const { thread, type } = event
       const own = calls.get(thread) ?? createCalls()
@@ -90,6 +102,8 @@ function createSuspects() {
       if (type === 'thread.paused') paused.add(thread)
       if (type === 'thread.resumed') paused.delete(thread)
       if (type === 'turn.ended') held.delete(thread)
+      for (const request of asked(event)) (requests.get(thread) ?? requests.set(thread, new Set()).get(thread))?.add(request)
+      if (type === 'variables.provided' || type === 'variables.declined') requests.get(thread)?.delete(event.request)
       if (type === 'turn.held') held.set(thread, new Set(['turn']))
       if (type === 'turn.freed') held.delete(thread)
       for (const news of own.take(event)) {

@@ -7,13 +7,15 @@
  * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its running
  *     line and counted at its end.
  */
-import type { Json, SkeinEvent } from '../index.js'
+import type { SkeinEvent } from '../index.js'
 import { callLine, tookOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews, HoldReason, ShownCall } from './calls.js'
 import { createChildRows } from './child-rows.js'
+import { plainly } from './child-state.js'
 import { exitCode } from './exit.js'
-import { counted, harmless, oneLine, preview } from './format.js'
+import { counted, oneLine, outputText, preview } from './format.js'
+import { label, visible } from './visible.js'
 import { modelWaitLine, waitAfter } from './model-waits.js'
 import type { ModelWait } from './model-waits.js'
 import type { Output } from './output.js'
@@ -81,7 +83,7 @@ export function createLiveView(out: Output, thread: string): View {
     else if (state === 'returned') rows.set(call.id, { ...rows.get(call.id), call, returned: true })
     else if (state === 'answered' || state === 'denied') {
       const unseen = (rows.get(call.id)?.logged ?? 0) - mostLogged
-      if (unseen > 0) words.line(paint('dim', `· ${call.tool}: … and ${counted(unseen, 'more line')}`))
+      if (unseen > 0) words.line(paint('dim', `· ${label(call.tool)}: … and ${counted(unseen, 'more line')}`))
       rows.delete(call.id)
     } else rows.set(call.id, { call })
     // The rows show these.
@@ -93,7 +95,7 @@ export function createLiveView(out: Output, thread: string): View {
     if (!row || row.held) return
     if (event.type !== 'tool.log') return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
     const logged = (row.logged ?? 0) + 1
-    if (logged <= mostLogged) words.line(paint('dim', `· ${event.tool}: ${oneLine(event.text, 500)}`))
+    if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
     rows.set(event.call, { ...row, logged, ...(logged > mostLogged && { said: preview(event.text, 200) }) })
   }
 
@@ -118,13 +120,6 @@ export function createLiveView(out: Output, thread: string): View {
       words.line(endLine(paint, tally))
     },
   }
-}
-
-/** `{ page: 3, of: 8 }` is read easier as "page 3, of 8". */
-function plainly(said: Json): Json {
-  if (typeof said !== 'object' || said === null || Array.isArray(said)) return said
-  const parts = Object.entries(said)
-  return parts.some(([, value]) => typeof value === 'object') ? said : parts.map(([name, value]) => `${name} ${value}`).join(', ')
 }
 
 function rowLine(paint: Output['paint'], { call, held, returned, said }: Row, turning: string): string {
@@ -158,7 +153,7 @@ function createWords(out: Output) {
   let said = ''
   let open = false
   const print = (text: string): void => {
-    const shown = harmless(text)
+    const shown = visible(text)
     if (shown === '') return
     out.print(shown)
     open = !shown.endsWith('\n')
@@ -192,7 +187,8 @@ function createWords(out: Output) {
     open: () => open,
     take(event: SkeinEvent): void {
       if (event.type === 'turn.started') speaker = undefined
-      if (event.type === 'turn.ended' && event.text) line(harmless(event.text))
+      if (event.type === 'turn.ended' && event.text) line(visible(event.text))
+      if (event.type === 'turn.ended' && event.output !== undefined) line(outputText(event.output).trimEnd())
       if ((event.type === 'text.delta' || event.type === 'model.replied') && event.side && event.text !== '') introduce(event)
       if (event.type === 'text.delta') become(said.slice(0, event.offset) + event.text)
       if (event.type === 'stream.reset') become(event.text)

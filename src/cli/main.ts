@@ -36,6 +36,7 @@ const shell: Shell = {
     return process.stdin
   },
   piped,
+  interactive: () => process.stdin.isTTY && stdout.isTTY,
   stdout,
   stderr,
   env,

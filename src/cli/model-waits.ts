@@ -1,6 +1,7 @@
 /** Threads that wait for a model which its provider has limited: asked of the hosts, because no store knows it. */
 import type { SkeinClient, SkeinEvent, StoredHead, ThreadWait } from '../index.js'
 import { clockTime } from './format.js'
+import { label } from './visible.js'
 
 export type ModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 
@@ -11,7 +12,7 @@ export async function modelWaitsOf(client: SkeinClient, heads: readonly StoredHe
 }
 
 export function modelWaitLine({ model, place, until }: ModelWait): string {
-  return `model ${model}: place ${place}, not before ${clockTime(until)}`
+  return `model ${label(model)}: place ${place}, not before ${clockTime(until)}`
 }
 
 /** What a thread waits for after one of its events. */

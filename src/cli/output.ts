@@ -4,8 +4,11 @@
  * OP1 With `json` stdout and stderr carry JSON objects only, one per line.
  * OP2 No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
  * OP3 A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
+ * OP4 All that is written goes through `visible` (VI1): the only codes on a screen are those of `paint` and of the lines at its bottom.
  */
+import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
+import { visible } from './visible.js'
 import type { Screen, Shell } from './shell.js'
 
 export type Mode = 'live' | 'plain' | 'json'
@@ -39,9 +42,11 @@ export function createOutput({ stdout, stderr, env }: Shell, json: boolean): Out
   const terminal = stdout.isTTY === true && env['TERM'] !== 'dumb'
   const mode: Mode = json ? 'json' : terminal ? 'live' : 'plain'
   const coloured = mode === 'live' && !env['NO_COLOR']
-  const bottom = createBottom(() => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }))
+  const brush = createBrush()
+  const bottom = createBottom(brush.shown, () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }))
   const gone = watchReaders(stdout, stderr)
-  const write = (stream: NodeJS.WritableStream, text: string): void => {
+  const write = (stream: NodeJS.WritableStream, given: string): void => {
+    const text = brush.shown(given)
     if (mode !== 'live') return void stream.write(text)
     stdout.write(bottom.clear())
     stream.write(text)
@@ -57,8 +62,29 @@ export function createOutput({ stdout, stderr, env }: Shell, json: boolean): Out
     note: (text, data) => line(text, { note: text, ...data }),
     complain: line,
     show: (lines) => mode === 'live' && stdout.write(bottom.replace(lines)),
-    paint: (colour, text) => (coloured ? `\u001B[${colours[colour]}m${text}\u001B[0m` : text),
-    fit: (text) => fitted(text, (stdout.columns || 80) - 1),
+    paint: (colour, text) => (coloured ? brush.paint(colours[colour], text) : text),
+    fit: (text) => brush.fit(text, (stdout.columns || 80) - 1),
+  }
+}
+
+const plainEnd = '\u001B[0m'
+
+/** OP4: codes of ours have a number in them that nobody else knows, until they are written. */
+function createBrush() {
+  const own = randomInt(100_000, 1_000_000)
+  const code = (number: number): string => `\u001B[${number};${own}m`
+  const codes = new RegExp(`(\u001B\\[\\d+;${own}m)`)
+  return {
+    paint: (number: number, text: string): string => `${code(number)}${text}${code(0)}`,
+    fit(text: string, columns: number): string {
+      const cut = fitted(text, columns)
+      return cut.endsWith(plainEnd) ? `${cut.slice(0, -plainEnd.length)}${code(0)}` : cut
+    },
+    shown: (text: string): string =>
+      text
+        .split(codes)
+        .map((part, index) => (index % 2 === 0 ? visible(part) : part.replace(`;${own}m`, 'm')))
+        .join(''),
   }
 }
 
@@ -77,7 +103,7 @@ function watchReaders(stdout: Screen, stderr: NodeJS.WritableStream): Promise<vo
 }
 
 /** The transient lines: what must be written to take them away and to put them back. */
-function createBottom(size: () => { readonly columns: number; readonly rows: number }) {
+function createBottom(clean: (text: string) => string, size: () => { readonly columns: number; readonly rows: number }) {
   let lines: readonly string[] = []
   let drawn = 0
   let lineOpen = false
@@ -95,7 +121,7 @@ function createBottom(size: () => { readonly columns: number; readonly rows: num
     const start = lineOpen ? '\n' : ''
     lineOpen = false
     drawn = shown.length
-    return `${start}${shown.map((text) => `${fitted(text, columns - 1)}\n`).join('')}`
+    return `${start}${shown.map((text) => `${fitted(clean(text).replaceAll('\n', ' '), columns - 1)}\n`).join('')}`
   }
   return {
     clear,

@@ -13,6 +13,8 @@ export interface Place {
   readonly flags: readonly string[]
   /** Several hosts may serve it. */
   readonly shared: boolean
+  /** Where the key for its secrets is, if that was said. */
+  readonly key: { readonly keyFile?: string }
   source(): Promise<BackendSource>
 }
 
@@ -25,11 +27,17 @@ export interface PlaceOptions {
   readonly tlsCert?: string
   readonly tlsKey?: string
   readonly monitor?: string
+  readonly keyFile?: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-export async function placeOf(options: PlaceOptions, env: Environment): Promise<Place> {
+export async function placeOf({ keyFile, ...options }: PlaceOptions, env: Environment): Promise<Place> {
+  const place = await storeOf(options, env)
+  return keyFile === undefined ? place : { ...place, flags: [...place.flags, '--key-file', keyFile], key: { keyFile } }
+}
+
+async function storeOf(options: Omit<PlaceOptions, 'keyFile'>, env: Environment): Promise<Place> {
   const { store, nats } = options
   const { SkeinError } = await import('../index.js')
   if (store !== undefined && nats !== undefined) throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
@@ -45,6 +53,7 @@ export function localPlace(folder: string): Place {
     name: folder,
     flags: folder === '.skein' ? [] : ['--store', folder],
     shared: false,
+    key: {},
     source: async () => (await import('../index.js')).local(folder),
   }
 }
@@ -73,6 +82,7 @@ function natsPlace(url: string, options: PlaceOptions, env: Environment): Place 
     name: `namespace ${namespace} on ${withoutSecrets(url)}`,
     flags,
     shared: true,
+    key: {},
     source: async () => (await import('../index.js')).nats(connection),
   }
 }

@@ -9,6 +9,7 @@ import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
 import type { Perform } from './perform.js'
 import type { Shell } from './shell.js'
+import { visible } from './visible.js'
 
 interface Entry {
   readonly summary: string
@@ -17,6 +18,8 @@ interface Entry {
 
 const commands: Readonly<Record<string, Entry>> = {
   run: { summary: 'send a message to an agent and watch its turn', load: () => import('./run.js') },
+  chat: { summary: 'talk to an agent, line by line', load: () => import('./chat.js') },
+  create: { summary: 'make a thread without a turn', load: () => import('./create.js') },
   host: { summary: 'serve a store until it is told to stop', load: () => import('./host.js') },
   hosts: { summary: 'list the hosts that serve a store', load: () => import('./hosts.js') },
   ps: { summary: 'list threads', load: () => import('./ps.js') },
@@ -26,14 +29,15 @@ const commands: Readonly<Record<string, Entry>> = {
   send: { summary: 'send a message to a thread', load: () => import('./send.js') },
   inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./inbox.js') },
   approve: { summary: 'let a call run that waits for approval', load: () => import('./approve.js') },
-  deny: { summary: 'let a call that waits for approval never run', load: () => import('./deny.js') },
+  deny: { summary: 'decline what someone was asked for: an approval, an answer, values', load: () => import('./deny.js') },
   dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./dead.js') },
   answer: { summary: 'give the output of a call that waits for a person', load: () => import('./answer.js') },
   env: { summary: 'list or set the variables of a thread', load: () => import('./env.js') },
   files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./files/files.js') },
   cancel: { summary: 'end the running turn of a thread', load: () => import('./cancel.js') },
   pause: { summary: 'let a thread start nothing more', load: () => import('./pause.js') },
-  resume: { summary: 'let a paused thread go on, or try a failed turn again', load: () => import('./resume.js') },
+  resume: { summary: 'let a paused thread go on, or a turn that failed or was granted more', load: () => import('./resume.js') },
+  grant: { summary: 'let a thread spend more, and go on', load: () => import('./grant.js') },
   terminate: { summary: 'end a thread for ever', load: () => import('./terminate.js') },
   delete: { summary: 'remove a tree of threads for ever', load: () => import('./delete.js') },
   doctor: { summary: 'check whether Skein can run here: Node, store, server, app', load: () => import('./doctor.js') },
@@ -43,7 +47,8 @@ const commands: Readonly<Record<string, Entry>> = {
 const after = `
 Exit codes: 0 ok, 1 failure, 2 cancelled, 3 waiting for a person, 4 bad input, 130 and 143 stopped by a signal.
 Environment: SKEIN_STORE (folder of the store), SKEIN_NATS, SKEIN_NAMESPACE, SKEIN_NATS_CREDS, SKEIN_NATS_CA, SKEIN_NATS_CERT,
-SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY (key for secrets), NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
+SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with the key for secrets), SKEIN_KEY (the key itself),
+NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
 interface Means {
   readonly shell: Shell
@@ -64,6 +69,7 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
     .option('--tls-cert <file>', 'own certificate for the NATS server')
     .option('--tls-key <file>', 'key of that certificate')
     .option('--monitor <url>', 'monitoring port of the NATS server (default: port 8222 of it)')
+    .option('--key-file <file>', 'file that holds the key for secrets (default: $SKEIN_KEY_FILE)')
     .option('--json', 'one JSON object per line, for programs')
     .option('-V, --version', 'print the version')
     .on('option:version', () => {
@@ -72,7 +78,7 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
     })
     .exitOverride()
     // Usage errors are reported below, where it is known whether someone wants JSON.
-    .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
+    .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(visible(text)) })
     .configureHelp({ showGlobalOptions: true })
     .helpCommand(false)
     .addHelpText('after', after)
@@ -116,7 +122,7 @@ export async function skein(args: readonly string[], shell: Shell): Promise<numb
     if (!(thrown instanceof CommanderError)) throw thrown
     code = thrown.exitCode === 0 ? 0 : 4
     // Without a command commander prints the help itself.
-    if (code !== 0 && thrown.code !== 'commander.help') stderr.write(`${complaint(thrown, help, args.includes('--json'))}\n`)
+    if (code !== 0 && thrown.code !== 'commander.help') stderr.write(`${visible(complaint(thrown, help, args.includes('--json')))}\n`)
   }
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
   return code

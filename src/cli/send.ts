@@ -6,6 +6,7 @@ import type { ExitCode } from './exit.js'
 import { kept, tellKept } from './kept.js'
 import { givenMessage } from './message.js'
 import type { Around, Perform } from './perform.js'
+import { attachHelp, attachmentsOf, several } from './settings.js'
 import { withClient } from './store.js'
 import { watchHere } from './watch.js'
 
@@ -13,6 +14,7 @@ interface Options {
   readonly wait?: boolean
   readonly newTurn?: boolean
   readonly id?: string
+  readonly attach?: readonly string[]
 }
 
 interface Asked extends Options {
@@ -26,6 +28,7 @@ export function register(command: Command, perform: Perform): void {
     .argument('<message>', 'what to say; - reads stdin')
     .option('--wait', 'watch the turn until it ends or waits for someone')
     .option('--new-turn', 'not into the running turn, but after it')
+    .option('--attach <file>', attachHelp, several)
     .option('--id <id>', 'id of the message: sending the same id again is sending once')
     .action((thread: string, given: string, options: Options) =>
       perform(command, async (around) => {
@@ -44,10 +47,11 @@ async function send(around: Around, client: SkeinClient, { thread: id, message, 
     const { SkeinError } = await import('../index.js')
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} is ${status} and takes no more messages`)
   }
-  const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', ...(options.id !== undefined && { id: options.id }) })
+  const attachments = await attachmentsOf(options.attach)
+  const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', attachments, ...(options.id !== undefined && { id: options.id }) })
   const state = await kept(run.accepted())
   if (state === 'kept') return tellKept(out, { thread: id, run: run.id, state }, wait)
-  if (wait) return watchHere(around, { client, thread, run })
+  if (wait) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
   else out.print(`accepted as ${run.id}\n`)
   return exitCode.ok

@@ -13,6 +13,8 @@ export interface Shell {
   readonly stdin: Readable
   /** Whether someone gives something on stdin. */
   piped(): boolean
+  /** Whether a person sits there, who can be asked. */
+  interactive(): boolean
   readonly stdout: Screen
   readonly stderr: Writable
   readonly env: Readonly<Record<string, string | undefined>>

@@ -4,7 +4,8 @@ import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../inde
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import { answersTo, awaitedLine, awaitedOf } from './awaited.js'
-import { bytes, clockTime, counted, dateTime, failureLine, harmless, oneLine, preview, spent } from './format.js'
+import { bytes, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from './format.js'
+import { label, visible } from './visible.js'
 import type { Output } from './output.js'
 import type { Around, Perform } from './perform.js'
 import { atLeastOne } from './ps.js'
@@ -46,7 +47,7 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
     ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
     ...awaitedOf(info).flatMap((item) => [['waits', awaitedLine(item)], ...answersTo(store, item).map((command) => ['', command])]),
   ]
-  for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${value}\n`)
+  for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${label(value)}\n`)
   if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
   for (const message of messages) out.print(`\n${written(out, message)}`)
   return exitCode.ok
@@ -68,14 +69,14 @@ function amounts({ left, reserved }: NonNullable<ThreadUsage['budget']>): string
 /** Only where it says more: there are children, or several models. */
 function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (readonly string[])[] {
   const below = subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
-  return [...(budget ? [['budget', amounts(budget)]] : []), ...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${harmless(model)}: ${spent(usage)}`]) : [])]
+  return [...(budget ? [['budget', amounts(budget)]] : []), ...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${visible(model)}: ${spent(usage)}`]) : [])]
 }
 
 function written({ paint }: Output, message: Message): string {
   const { role, text, at, calls = [], tool, failed, fromCache } = message
-  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${tool ?? 'tool'}` : (speakerOf(message) ?? role)
+  const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
   const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
-  const body = role === 'tool' ? preview(text, 2_000) : harmless(text).trimEnd()
-  const asked = calls.map((call) => `${paint('dim', '→')} ${call.tool} ${paint('dim', preview(call.args, 500))}\n`).join('')
+  const body = role === 'tool' ? preview(text, 2_000) : visible(text).trimEnd()
+  const asked = calls.map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`).join('')
   return `${head}${body === '' ? '' : `${body}\n`}${asked}`
 }

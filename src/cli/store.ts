@@ -6,7 +6,7 @@ import type { Place } from './place.js'
 /** A client on the store, closed when the command is done. */
 export async function withClient<Result>(place: Place, body: (client: SkeinClient) => Promise<Result>): Promise<Result> {
   const { connectSkein } = await import('../index.js')
-  const client = await connectSkein({ backend: await place.source() })
+  const client = await connectSkein({ backend: await place.source(), ...place.key })
   try {
     return await body(client)
   } finally {

@@ -11,6 +11,7 @@ import type { Output } from './output.js'
 import type { Around, Perform } from './perform.js'
 import { speakerOf } from './speaker.js'
 import { withClient } from './store.js'
+import { label } from './visible.js'
 
 interface Options {
   readonly from?: string
@@ -48,10 +49,11 @@ function createTail(out: Output): (event: SkeinEvent) => void {
   if (out.mode === 'json') return (event) => out.json(event)
   const calls = createCalls()
   return (event) => {
+    if (event.type === 'tree.reset') return out.note('what was shown before this is of a thread that was deleted; the one that has its id now follows from its beginning')
     // Deltas are for live views: the whole text follows.
     if (!('seq' in event)) return
     const time = out.paint('dim', clockTime(event.at))
-    if (!saidByCall.has(event.type)) out.print(`${time} ${`${event.type} ${details(event)}`.trimEnd()}\n`)
+    if (!saidByCall.has(event.type)) out.print(`${time} ${label(`${event.type} ${details(event)}`.trimEnd())}\n`)
     for (const news of calls.take(event)) {
       const line = callLine(out.paint, news, out.paint('dim', given(news)))
       if (line !== undefined) out.print(`${time} ${line}\n`)

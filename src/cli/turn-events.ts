@@ -10,24 +10,27 @@ export interface TurnEvent {
   readonly belongs: boolean
 }
 
-export async function* turnEvents(client: SkeinClient, thread: Thread, run: Run): AsyncGenerator<TurnEvent> {
-  const { root } = await thread.info()
+/** `alone`: no other turn was open when it was asked for. Then nothing is asked before its events: a tool may speak at once. */
+export async function* turnEvents(client: SkeinClient, thread: Thread, { run, alone }: { readonly run: Run; readonly alone: boolean }): AsyncGenerator<TurnEvent> {
   const turn = createTurn(thread.id, run.id)
-  // A turn is found by its run; the tree is followed from there.
-  let from: string | undefined
-  for await (const event of run.fullStream) {
-    yield { event, belongs: turn.take(event) }
-    if (turn.over()) return
-    if ('cursor' in event) ({ cursor: from } = event)
-    if (from !== undefined) break
-  }
-  for await (const event of client.events({ root, ...(from !== undefined && { from }) })) {
+  for await (const event of alone ? run.fullStream : await eventsFor(client, thread, run)) {
+    if (event.type === 'tree.reset') break
     if (!event.path.includes(thread.id)) continue
     yield { event, belongs: turn.take(event) }
     if (turn.over()) return
   }
   const { SkeinError } = await import('../index.js')
-  throw new SkeinError('STORE_CLOSED', `the store was closed while a turn of thread ${thread.id} was watched; the turn is kept`)
+  throw new SkeinError('STORE_CLOSED', `the store was closed, or the thread deleted, while a turn of thread ${thread.id} was watched`)
+}
+
+/** The run's own, unless it waits behind another turn, or joined one: what becomes of that one must be seen too. */
+async function eventsFor(client: SkeinClient, thread: Thread, run: Run): Promise<AsyncIterable<SkeinEvent>> {
+  await run.accepted()
+  const open = await thread.current()
+  if (!open || open.id === run.id) return run.fullStream
+  const { root } = await thread.info()
+  for await (const event of open.fullStream) if ('cursor' in event) return client.events({ root, from: event.cursor })
+  return run.fullStream
 }
 
 function createTurn(thread: string, asked: string) {

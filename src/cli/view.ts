@@ -14,7 +14,8 @@ import { createCalls } from './calls.js'
 import type { CallNews } from './calls.js'
 import { exitCode } from './exit.js'
 import { createFamily } from './family.js'
-import { harmless, oneLine } from './format.js'
+import { oneLine, outputText } from './format.js'
+import { label, visible } from './visible.js'
 import { createLiveView } from './live-view.js'
 import type { Output } from './output.js'
 import { speakerOf } from './speaker.js'
@@ -48,10 +49,11 @@ function createPlainView(out: Output, thread: string): View {
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
   const whose = ({ path }: SkeinEvent): string => path.slice(path.indexOf(thread) + 1).map((id) => `${family.label(id)} › `).join('')
   const say = (event: SkeinEvent): void => {
+    if (event.type === 'turn.ended' && event.output !== undefined) return out.print(outputText(event.output))
     // What a turn came to by a call stands in no reply.
     if ((event.type !== 'model.replied' && event.type !== 'turn.ended') || !event.text) return
     const who = event.type === 'model.replied' && event.side ? `${speakerOf(event)}: ` : ''
-    out.print(`${who}${harmless(event.text).replace(/\n*$/, '')}\n`)
+    out.print(`${who}${visible(event.text).replace(/\n*$/, '')}\n`)
   }
   return {
     take(event) {
@@ -60,7 +62,7 @@ function createPlainView(out: Output, thread: string): View {
       calls.set(event.thread, known)
       family.take(event)
       if (own) say(event)
-      if (event.type === 'tool.log') out.note(`· ${whose(event)}${event.tool}: ${oneLine(event.text, 2_000)}`)
+      if (event.type === 'tool.log') out.note(`· ${whose(event)}${label(event.tool)}: ${oneLine(event.text, 2_000)}`)
       for (const news of known.take(event)) {
         if (!own && !news.call.child && !people.has(news.state)) continue
         const named = { ...news, call: { ...news.call, tool: `${whose(event)}${news.call.tool}` } }

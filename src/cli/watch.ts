@@ -1,5 +1,6 @@
 /** Watching turns: shows one until it ends or stands still, and finds those that are under way. */
 import type { Run, SkeinClient, Thread } from '../index.js'
+import type { Ask } from './ask.js'
 import { nextSteps } from './awaited.js'
 import type { ExitCode } from './exit.js'
 import { createHalts } from './halts.js'
@@ -16,27 +17,40 @@ export interface Watching {
   readonly run: Run
   /** How it goes on where no other process serves it; undefined when that was told already. */
   readonly goOn?: () => string | undefined
+  /** Asks whoever watches for what is waited for. */
+  readonly ask?: Ask
+  /** No other turn of the thread is open. */
+  readonly alone?: boolean
+}
+
+export interface Seen {
+  readonly code: ExitCode
+  /** The turn that it was: a message that steers belongs to another one. */
+  readonly run: string
 }
 
 /** Shows a turn, and when it stands still what to type. */
-export async function watchHere({ out, store }: Around, { goOn, ...watched }: Watching): Promise<ExitCode> {
+export async function watchHere({ out, store }: Around, { goOn, ...watched }: Watching): Promise<Seen> {
   const tally = await watchTurn(watched, createView(out, watched.thread.id))
   // A program has it in the tally.
-  if (!tally.standstill || out.mode === 'json') return exitOfTally(tally)
+  const seen = { code: exitOfTally(tally), run: tally.run }
+  if (!tally.standstill || out.mode === 'json') return seen
   const command = goOn?.()
   if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...(command !== undefined && { goOn: command }) })) out.note(line)
-  return exitOfTally(tally)
+  return seen
 }
 
-async function watchTurn({ client, thread, run }: Omit<Watching, 'goOn'>, view: View): Promise<Tally> {
+async function watchTurn({ client, thread, run, ask, alone = false }: Omit<Watching, 'goOn'>, view: View): Promise<Tally> {
   const tally = createTally(thread.id, run.id)
   const halts = createHalts(client, thread)
   let halt: Halt | undefined
-  for await (const { event, belongs } of turnEvents(client, thread, run)) {
-    if (belongs && event.thread === thread.id) tally.take(event)
-    if (belongs) view.take(event)
+  for await (const { event, belongs } of turnEvents(client, thread, { run, alone })) {
+    if (belongs) {
+      tally.take(event)
+      view.take(event)
+    }
     halt = await halts.after(event)
-    if (halt) break
+    if (halt && !(await ask?.(halt))) break
   }
   const sum = tally.sum(halt)
   view.end(sum)

@@ -4,22 +4,48 @@
  *
  * AH1 A name that is taken gets a number; what is there is never replaced.
  * AH2 What is missing is told before anything is sent.
+ * AH3 What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the receiver.
  */
 import type { FileChange } from './change.js'
-import { emptyTree, nodeAt, sortedEntries } from './tree.js'
-import type { DirNode, TreeNode } from './tree.js'
+import { showing, withoutLinks } from './links.js'
+import type { Broken } from './links.js'
+import { emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'
+import type { DirNode, FrozenTree, TreeNode } from './tree.js'
 
 const folder = '/attachments'
+const mostTold = 10
 
-/** A directory of what is at these paths, or the first path at which nothing is. */
-export function collect(tree: DirNode, paths: readonly string[]): { readonly files: DirNode } | { readonly missing: string } {
+export interface Collected {
+  /** A directory of them, in the order in which they were named. */
+  readonly files: FrozenTree
+  /** The paths of those that are in it. */
+  readonly there: readonly string[]
+  /** What is not in it. */
+  readonly broken: readonly Broken[]
+}
+
+/** AH3: what is at these paths. */
+export function collect(tree: DirNode, paths: readonly string[]): Collected {
   const entries = new Map<string, TreeNode>()
+  const there: string[] = []
+  const broken: Broken[] = []
   for (const path of paths) {
-    const node = nodeAt(tree, path)
-    if (!node || node === tree) return { missing: path }
-    entries.set(nameIn(entries, path), node)
+    const shown = showing(tree, path)
+    if (!shown || shown.path === '/') {
+      const node = nodeAt(tree, path)
+      broken.push({ path, ...(node?.kind === 'link' && { why: `it is a link to ${node.target}, and nothing is there` }) })
+      continue
+    }
+    entries.set(nameIn(entries, path), withoutLinks(tree, shown, broken))
+    there.push(path)
   }
-  return { files: { ...emptyTree, entries } }
+  return { files: freezeTree({ ...emptyTree, entries }, 'given'), there, broken }
+}
+
+/** What a model reads of what is missing. */
+export function brokenText(broken: readonly Broken[]): string {
+  const told = broken.slice(0, mostTold).map(({ path, why }) => (why === undefined ? `there is no file ${JSON.stringify(path)}` : `${JSON.stringify(path)}: ${why}`))
+  return [...told, ...(broken.length > mostTold ? [`and ${broken.length - mostTold} more`] : [])].join('; ')
 }
 
 function nameIn(taken: ReadonlyMap<string, unknown>, path: string): string {
@@ -104,4 +130,9 @@ function put(changes: FileChange[], path: string, node: TreeNode): void {
     changes.push({ op: 'dir', path, mode: node.mode })
     for (const [name, child] of node.entries) put(changes, `${path}/${name}`, child)
   }
+}
+
+/** What the model reads below a text that files came with. */
+export function attachedText(paths: readonly string[]): string {
+  return `[attached: ${paths.join(', ')}]`
 }

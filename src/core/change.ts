@@ -42,12 +42,26 @@ export type FileChange =
   | { readonly op: 'gone'; readonly path: string }
 
 /**
- * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `todo`, `schedules`. Each has a version that
+ * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `kv`, `todo`, `schedules`. Each has a version that
  * grows with every change; 0 means that it was never set.
  */
 export interface ValueRead {
   readonly key: string
   readonly version: number
+}
+
+/** Before the keys of the thread's own key-value store. */
+export const kvSpace = 'kv/'
+
+/** Its version grows with any change of that store: whoever has listed it has seen this. It has no value. */
+export const kvKey = 'kv'
+
+/** The name of the context that all tools share; no tool has it. */
+export const sharedName = 'shared'
+
+/** Where the context of a tool, or the shared one, is among the values. */
+export function contextKey(name: string): string {
+  return name === sharedName ? sharedName : `context/${name}`
 }
 
 export interface ValueChange {

@@ -35,6 +35,15 @@ export const systemClock: Clock = {
   },
 }
 
+/** The same time, for what a process need not stay for. */
+export const idleClock: Clock = {
+  now: () => Date.now(),
+  wakeAt(at, wake) {
+    const timer = setTimeout(wake, Math.min(Math.max(at - Date.now(), 0), longestTimerMs)).unref()
+    return () => clearTimeout(timer)
+  },
+}
+
 /** Time that nobody sets and that goes on while the process is stopped: for how long something took, and for leases. */
 export const steadyClock: Clock = {
   now: () => performance.now(),

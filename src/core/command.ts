@@ -11,13 +11,14 @@ import { isVariableName } from './env.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
 import type { Landed } from './record-call.js'
+import { isFrozenTree, isPlainPath } from './tree.js'
 import type { FrozenTree } from './tree.js'
 
 /** Commands are read from JSON text: whatever is there is JSON. */
 const json = z.custom<Json>((value) => value !== undefined)
-const path = z.string().startsWith('/')
-/** `thawTree` looks at what is in it. */
-const tree = z.custom<FrozenTree>(Array.isArray)
+/** What is not plain would stand in a tree where nobody finds it again (FT2). */
+const path = z.string().refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
+const tree = z.custom<FrozenTree>(isFrozenTree, 'is no tree of files')
 
 const changes = z.strictObject({
   files: z
@@ -52,8 +53,13 @@ const said = {
   silent: z.literal(true).optional(),
   replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() }).optional(),
   attachments: tree.optional(),
+  /** Attachments in order: paths of the thread's own files, and names in `attachments`. */
+  listed: z.array(z.string().min(1)).optional(),
   grant: amounts.optional(),
 }
+
+/** By the name of a tool, or `shared`. A caller gives fields to set; its host makes whole contexts of them. */
+const context = z.record(z.string(), json).optional()
 
 const yes = z.literal(true).exactOptional()
 const gives = z.strictObject({ text: yes, calls: yes, errors: yes, output: yes })
@@ -70,14 +76,15 @@ const create = z.strictObject({
   path: z.array(z.string()).min(1),
   changes: changes.optional(),
   budget: amounts.optional(),
-  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional() }).optional(),
+  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional(), reports: z.literal('implicit').exactOptional(), caller: z.string().exactOptional() }).optional(),
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
   message: z.strictObject(said).optional(),
   env: z.strictObject({ keys, own: sealed, inherited: sealed }).optional(),
+  context,
 })
 
-const message = z.strictObject({ kind: z.literal('message'), ...said })
+const message = z.strictObject({ kind: z.literal('message'), ...said, context })
 
 const reason = z.string().optional()
 /** `tree`: and all below. `inherited`: a parent passes it on. */
@@ -94,13 +101,25 @@ const outcome = z.discriminatedUnion('ok', [
 const landed = z.custom<Landed>((value) => outcome.safeParse((value as Partial<Landed> | null)?.outcome).success)
 
 const amount = z.number().min(0)
-const spent = z.strictObject({ byModel: z.array(z.strictObject({ model: z.string(), inputTokens: amount, outputTokens: amount, costUsd: amount })).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
+const used = z.strictObject({
+  model: z.string(),
+  inputTokens: amount,
+  outputTokens: amount,
+  costUsd: amount,
+  cachedInputTokens: amount.exactOptional(),
+  cacheWriteTokens: amount.exactOptional(),
+  reasoningTokens: amount.exactOptional(),
+})
+const spent = z.strictObject({ byModel: z.array(used).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
 const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
 
 export const commandSchema = z.discriminatedUnion('kind', [
   create,
   message,
-  z.strictObject({ kind: z.literal('cancel'), reason }),
+  /** Without a text it is taken out. */
+  z.strictObject({ kind: z.literal('edit'), message: z.string().min(1), text: z.string().exactOptional() }),
+  /** `messages`: only what these have asked for, as their sender takes them back. */
+  z.strictObject({ kind: z.literal('cancel'), reason, messages: z.array(z.string()).exactOptional() }),
   z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
   z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
@@ -111,6 +130,8 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
   z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
+  /** More to spend. `child`: for this one, out of what the thread has itself. `from`: its parent, which has reserved it. */
+  z.strictObject({ kind: z.literal('grant'), amounts, child: z.string().exactOptional(), from: z.string().exactOptional(), resume: yes, by: z.string().exactOptional() }),
   /** For a child that was deferred. */
   z.strictObject({ kind: z.literal('provide'), request: z.string(), keys, set: sealed }),
   /** Values arrive sealed; null takes one away. `inherited`: from its parent. */
@@ -128,6 +149,7 @@ export const commandSchema = z.discriminatedUnion('kind', [
     attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
     note: z.string().exactOptional(),
     unasked: z.literal(true).exactOptional(),
+    began: z.strictObject({ by: z.enum(['message', 'report', 'schedule', 'call', 'resume']), of: z.string().exactOptional() }).exactOptional(),
     failed: z.literal(true).exactOptional(),
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),

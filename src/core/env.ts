@@ -4,7 +4,9 @@
  *
  * EN1 Own beats inherited, and both beat agent, prompt, tool default and instance, in this order. A value that is
  *     empty is a value.
- * EN2 A child gets all that its parent has, own or inherited, except the names that the child's agent graph scopes.
+ * EN2 A child gets all that its parent has, own or inherited, except the names that the child's agent graph scopes, and
+ *     their instances (EN4). A name that the parent's own definitions scope, or that came to it so, is no exception:
+ *     what is scoped flows on to descendants, and a value of their own goes before it.
  * EN3 Only own fields count: a name such as `constructor` finds nothing that was not set.
  * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is itself asked for is nobody's second instance.
  * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does not
@@ -82,9 +84,10 @@ export function changedEnv(env: Env, { level, keys, set }: EnvChange): Env {
 }
 
 /** EN2. `parent` is the parent's whole `threadEnv`. */
-export function inheritedEnv(parent: SealedEnv, scopedNames: Iterable<string>): SealedEnv {
+export function inheritedEnv<Value>(parent: Readonly<Record<string, Value>>, scopedNames: Iterable<string>): Readonly<Record<string, Value>> {
   const scoped = new Set(scopedNames)
-  return scoped.size === 0 ? parent : Object.fromEntries(Object.entries(parent).filter(([name]) => !scoped.has(name)))
+  if (scoped.size === 0) return parent
+  return Object.fromEntries(Object.entries(parent).filter(([name]) => !scoped.has(name) && !scoped.has(numbered(name)?.base ?? name)))
 }
 
 /** EN5: what a child is told of a change of its parent, whose env is `after` now. */

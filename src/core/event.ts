@@ -8,6 +8,7 @@
 import type { Changes } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Json } from './json.js'
+import type { Media } from './media.js'
 import type { SideName } from './message.js'
 import type { Fact, ModelReplied } from './record.js'
 
@@ -41,6 +42,8 @@ export interface ToolResult {
   readonly text?: string
   /** What it reads below it. */
   readonly note?: string
+  /** What it is shown with it. */
+  readonly media?: readonly Media[]
   readonly provisional?: true
   readonly again?: true
   readonly changes?: Changes
@@ -79,4 +82,12 @@ export type DeltaEvent = DeltaPlace &
     | { readonly type: 'model.waiting'; readonly model: string; readonly place: number; readonly until: number }
   )
 
-export type SkeinEvent = DurableEvent | DeltaEvent
+/** What was seen before the cursor is of a tree that is gone; everything of the one that has its id now follows. */
+export interface TreeReset {
+  readonly type: 'tree.reset'
+  /** The thread, or the root of the tree, that is followed. */
+  readonly thread: string
+  readonly path: readonly string[]
+}
+
+export type SkeinEvent = DurableEvent | DeltaEvent | TreeReset

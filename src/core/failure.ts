@@ -2,10 +2,10 @@
  * What goes wrong, as a thing to throw (`SkeinError`) and as data that travels (`Failure`).
  * Owns the list of codes, grouped by who must act. Knows nothing of HTTP, workers or models.
  *
- * E1  Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
+ * FE1 Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
  *     subclass loses its class, name and code.
- * E2  Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
- * E3  A failure holds data, never live objects, and its message says what to do.
+ * FE2 Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
+ * FE3 A failure holds data, never live objects, and its message says what to do.
  */
 import { isObject, textOf, toJson } from './json.js'
 
@@ -31,6 +31,7 @@ const codes = {
   model: [
     'UNKNOWN_TOOL',
     'TOOL_INPUT_INVALID',
+    'TOOL_INPUT_TOO_LARGE',
     'TOOL_OUTPUT_INVALID',
     'TOOL_THREW',
     'TOOL_TIMED_OUT',
@@ -41,7 +42,9 @@ const codes = {
     'TOOL_NOT_ALLOWED',
     'WORKER_CRASHED',
     'EFFECT_UNKNOWN',
+    'CALL_KILLED_ITS_HOST',
     'ENV_MISSING',
+    'CONTEXT_MISSING',
     // The name that the specification of subagents gives it.
     'subagent_env_required',
     'FILES_QUOTA',
@@ -58,9 +61,9 @@ const codes = {
     'TOOL_GIT_REMOTE_DISABLED',
   ],
   /** Skein has tried, and it may go well later. */
-  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED', 'QUOTA_REACHED'],
+  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED', 'QUOTA_REACHED', 'STREAM_LAGGED', 'TEXT_TAKEN_BACK'],
   /** Ends the turn; the parent or the user decides. */
-  turn: ['CANCELLED', 'MODEL_REJECTED', 'CHILD_FAILED', 'SESSION_FAILED', 'BUDGET_SPENT'],
+  turn: ['CANCELLED', 'MODEL_REJECTED', 'MODEL_REPLY_TOO_LARGE', 'OUTPUT_MISSING', 'CHILD_FAILED', 'SESSION_FAILED', 'BUDGET_SPENT'],
   /** The operator must look at the store. */
   operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'SECRET_UNREADABLE', 'THREAD_PARKED'],
   /** A bug in Skein. */

@@ -1,8 +1,8 @@
 /**
  * Plain JSON values: the only values that records, messages and tool results are made of.
  *
- * V1  `canonical` gives equal text for equal values, whatever the order of their keys.
- * V2  `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
+ * JV1 `canonical` gives equal text for equal values, whatever the order of their keys.
+ * JV2 `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
  *     (a function, a cycle, a bigint, a field that throws when it is read) becomes a short text that says so.
  *     What it gives is what comes back from the journal.
  */
@@ -24,10 +24,10 @@ export function canonical(value: Json): string {
 }
 
 export function toJson(value: unknown): Json {
-  return plain(value, [])
+  return plain(value, new Set())
 }
 
-function plain(value: unknown, above: readonly object[]): Json {
+function plain(value: unknown, above: Set<object>): Json {
   switch (typeof value) {
     case 'string':
     case 'boolean':
@@ -51,10 +51,17 @@ function plain(value: unknown, above: readonly object[]): Json {
 /** Deeper than anyone means it, and still far from what JSON.stringify can take. */
 const deepest = 500
 
-function plainObject(value: object, above: readonly object[]): Json {
-  if (above.includes(value)) return '[cycle]'
-  if (above.length === deepest) return `[deeper than ${deepest} levels]`
-  const path = [...above, value]
+/** `above` holds what the value is inside of. */
+function plainObject(value: object, above: Set<object>): Json {
+  if (above.has(value)) return '[cycle]'
+  if (above.size === deepest) return `[deeper than ${deepest} levels]`
+  above.add(value)
+  const json = fieldsOf(value, above)
+  above.delete(value)
+  return json
+}
+
+function fieldsOf(value: object, path: Set<object>): Json {
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
   if (value instanceof Error) return { name: value.name, message: value.message }
   if (value instanceof RegExp) return textOf(value)

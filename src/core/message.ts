@@ -7,6 +7,8 @@
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { Kept } from './kept.js'
+import type { Media } from './media.js'
 
 /** One of the two that speak in a thread of a `dual_ai` agent. */
 export type SideName = 'a' | 'b'
@@ -26,6 +28,8 @@ export interface Message {
   readonly text: string
   readonly at: number
   readonly reasoning?: string
+  /** What the model that said it wants to hear again. */
+  readonly kept?: Kept
   /** Of an assistant message: what it asks to be done. */
   readonly calls?: readonly Call[]
   /** Of a tool message: the call it answers, and how that went. */
@@ -42,8 +46,17 @@ export interface Message {
   readonly to?: SideName
   /** Paths of files that came with it. */
   readonly attachments?: readonly string[]
+  /** Images and documents that a model is shown with it. */
+  readonly media?: readonly Media[]
   /** The model sees it, lists hide it. */
   readonly silent?: boolean
+}
+
+/** As lists and streams give it: what only its model understands is left out. */
+export function shown(message: Message): Message {
+  if (!message.kept) return message
+  const { kept: _, ...rest } = message
+  return rest
 }
 
 export function callId(step: number, index: number): string {

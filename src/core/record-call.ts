@@ -5,6 +5,7 @@ import type { Changes, Reads } from './change.js'
 import type { Outcome } from './effect.js'
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
+import type { Media } from './media.js'
 import type { SideName } from './message.js'
 import type { ChildCall, Deferred, Saying } from './record-child.js'
 import type { SessionRole } from './session.js'
@@ -12,6 +13,10 @@ import type { SessionRole } from './session.js'
 export type StopReason =
   | 'completed'
   | 'empty_reply'
+  /** The last reply was cut at its limit, withheld by the provider's filter, or paused by the provider. */
+  | 'reply_cut'
+  | 'reply_filtered'
+  | 'reply_paused'
   | 'max_steps'
   | 'max_tool_calls'
   | 'max_tokens'
@@ -98,6 +103,17 @@ export interface CallUnbegun {
   readonly index: number
 }
 
+/**
+ * A call that was under way when its host died is tried again: how many hosts have had it to no end. One less than it was: a host
+ * leaves it in good order, so that its try does not count.
+ */
+export interface CallTried {
+  readonly type: 'call.tried'
+  readonly step: number
+  readonly index: number
+  readonly tries: number
+}
+
 /** What a call says besides its outcome; it counts when the call is settled. */
 export interface Landed {
   readonly outcome: Outcome
@@ -109,10 +125,14 @@ export interface Landed {
   readonly text?: string
   /** What the model reads below it. */
   readonly note?: string
+  /** What the model is shown with it. */
+  readonly media?: readonly Media[]
   readonly reads?: Reads
   readonly changes?: Changes
   /** What the thread's files may hold; fixed when the call returned. */
   readonly quotaBytes?: number
+  /** How many files, links and directories; absent: as many as there are. */
+  readonly quotaNames?: number
   /** Calls to be made after those of this step. */
   readonly queued?: readonly RecordedCall[]
   readonly messages?: readonly { readonly text: string; readonly silent?: true }[]
@@ -208,4 +228,6 @@ export interface CallsMade {
   readonly stop?: StopReason
   /** Whose calls they are, where there are two sides. */
   readonly side?: SideName
+  /** Children that begin by themselves: what is queued waits for the step after. */
+  readonly immediate?: true
 }

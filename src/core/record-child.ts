@@ -29,6 +29,8 @@ export interface ChildCall {
   readonly text: string
   /** Paths of this thread's files that it is given. */
   readonly attachments?: readonly string[]
+  /** It joins what the child is doing, and is answered with that; else it is a turn of its own. */
+  readonly steer?: true
   /** The call waits for the answer; else it is answered at once, and the child reports later. */
   readonly blocking: boolean
   /** The child stays for further messages. */
@@ -39,8 +41,12 @@ export interface ChildCall {
   readonly files?: 'fork'
   /** It is a prompt's, and makes one request. */
   readonly gives?: Gives
-  /** Names that it does not inherit. */
+  /** Names that it does not inherit, because its definitions scope them. */
   readonly scoped?: readonly string[]
+  /** Names that it never inherits, because each of several children has a value of its own. */
+  readonly apart?: readonly string[]
+  /** Of a prompt that is called as a tool: the agent that calls it, whose `env` it sees. */
+  readonly caller?: string
   /** The side of the child that answers it. Default `a`. */
   readonly side?: 'b'
   /** Values of its own that it begins with. */
@@ -68,12 +74,22 @@ export interface Deferred {
   readonly child: ChildCall
   readonly required: readonly string[]
   readonly missing: readonly string[]
+  /** What goes with its first message, as it was when it was asked for. */
+  readonly files?: FrozenTree
 }
 
 /** Someone gave a deferred child its values. */
 export interface VariablesProvided extends Sealed {
   readonly type: 'variables.provided'
   readonly request: string
+}
+
+/** Nobody will give them: the child never begins, and the model is told. */
+export interface VariablesDeclined {
+  readonly type: 'variables.declined'
+  readonly request: string
+  readonly comment?: string
+  readonly declinedBy?: string
 }
 
 /** A deferred child was created: the mail goes out with this record. */
@@ -88,6 +104,12 @@ export interface ChildBooted {
   readonly refused?: Failure
 }
 
+/** What began a turn that the parent did not ask for. `of`: the child whose report it was. */
+export interface Began {
+  readonly by: 'message' | 'report' | 'schedule' | 'call' | 'resume'
+  readonly of?: string
+}
+
 export interface ReplyTo {
   readonly thread: string
   readonly call?: string
@@ -95,6 +117,8 @@ export interface ReplyTo {
   readonly quiet?: true
   /** Nobody waits for it: it is for the account alone. */
   readonly unasked?: true
+  /** Nobody asked for it: it is told because the child stays and reports all that it does (S7). */
+  readonly began?: Began
 }
 
 /** What a child and all below it have spent since its last report, and what it gives back of its budget. */
@@ -173,8 +197,11 @@ export interface ChildReported {
   /** What the model reads below the answer. */
   readonly note?: string
   readonly unasked?: true
+  readonly began?: Began
   /** Its turn failed: it may be called again. */
   readonly failed?: true
+  /** Of one that is supervised and failed: whether it is tried again, so that this is not its answer. */
+  readonly again?: boolean
   /** Mail from one child is numbered from 1. */
   readonly number?: number
 }
@@ -200,6 +227,15 @@ export interface ChildrenStopped {
   readonly children: readonly string[]
   readonly how: 'cancel' | 'terminate'
   readonly reason: string
+  /** What they were asked and nobody waits for: a turn that began with it is cancelled, what was not read is taken back. */
+  readonly messages?: readonly string[]
+}
+
+/** Messages that were not read yet are taken back by whoever sent them. */
+export interface MessagesWithdrawn {
+  readonly type: 'messages.withdrawn'
+  readonly messages: readonly string[]
+  readonly reason?: string
 }
 
 /** This thread has told whoever asked how its turn ended: the mail goes out with this record. */

@@ -12,18 +12,23 @@ import type { Amounts } from './budget.js'
 import type { Changes } from './change.js'
 import type { Env } from './env.js'
 import type { Failure } from './failure.js'
+import type { Json } from './json.js'
+import type { Kept } from './kept.js'
 import type { SideName } from './message.js'
-import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
-import type { ChildBooted, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Gives, LetterDropped, LetterRequeued, ParentTold, ReplyTo, ReportSent, VariablesProvided } from './record-child.js'
+import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallTried, CallUnbegun, CallsMade, RecordedCall, StopReason } from './record-call.js'
+import type { ChildBooted, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Gives, LetterDropped, LetterRequeued, MessagesWithdrawn, ParentTold, ReplyTo, ReportSent, VariablesDeclined, VariablesProvided } from './record-child.js'
 import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 import type { FrozenTree } from './tree.js'
 import type { Usage } from './usage.js'
 
-export type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
-export type { AnswerFiles, ChildBooted, ChildCall, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Deferred, Gives, ParentTold, ReplyTo, ReportSent, Saying, Sealed, Spent, VariablesProvided, Word } from './record-child.js'
+export type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallTried, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './record-call.js'
+export type { AnswerFiles, Began, ChildBooted, ChildCall, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Deferred, Gives, MessagesWithdrawn, ParentTold, ReplyTo, ReportSent, Saying, Sealed, Spent, VariablesDeclined, VariablesProvided, Word } from './record-child.js'
 export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
-export const recordVersion = 2
+export const recordVersion = 3
+
+/** How a model says that its reply ended. */
+export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'paused' | 'other'
 
 /** How a message meets a busy thread: at its next step, or as a turn of its own after this one. */
 export type Delivery = 'steer' | 'new_turn'
@@ -39,8 +44,8 @@ export interface ThreadCreated {
   readonly changes?: Changes
   /** What it and all below it may spend. */
   readonly budget?: Amounts
-  /** Of a child: what its parent calls it, and whether it stays after its first answer. */
-  readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives }
+  /** Of a child: what its parent calls it, whether it stays after its first answer, and whether it then reports every turn. */
+  readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives; readonly reports?: 'implicit'; readonly caller?: string }
   /** The files that it begins with: a copy of its parent's. */
   readonly tree?: FrozenTree
   readonly env?: Env
@@ -57,10 +62,20 @@ export interface MessageReceived {
   readonly silent?: true
   /** Files that came with it: a directory of them, put into `/attachments`. */
   readonly attachments?: FrozenTree
+  /** Attachments in the order given: paths of files that the thread had, and names in `attachments`. Absent: those, by name. */
+  readonly listed?: readonly string[]
   /** What the answer may cost. */
   readonly grant?: Amounts
   /** The thread that wants to hear how the turn ended, and the call there that waits for it. */
   readonly replyTo?: ReplyTo
+}
+
+/** A message reads otherwise from now on, or is taken out of what is read. What was recorded of it stays. */
+export interface MessageEdited {
+  readonly type: 'message.edited'
+  readonly id: string
+  /** Absent: it is gone. */
+  readonly text?: string
 }
 
 export interface TurnStarted {
@@ -79,13 +94,23 @@ export interface ModelReplied {
   readonly model: string
   readonly text: string
   readonly reasoning?: string
+  /** What the model wants to hear again of it. */
+  readonly kept?: Kept
   readonly calls: readonly RecordedCall[]
   readonly usage: Usage
-  readonly finish: string
+  readonly finish: FinishReason
   /** Decided by the agent's rules: the turn ends after these calls. */
   readonly stop?: StopReason
   /** Decided by the agent's rules: a reply without calls does not end the turn. */
   readonly goesOn?: true
+  /** How the turn ends where this reply is the last. Default: with its text. */
+  readonly ends?: StopReason
+  /** The turn cannot end with this reply: what the model is told, and asked again. */
+  readonly asks?: string
+  /** Of `stop: 'failed'`: why. */
+  readonly failure?: Failure
+  /** The call that this prompt forces was made: it is forced no more in this turn. */
+  readonly relaxes?: string
   /** Whose reply it is, where there are two sides. */
   readonly side?: SideName
   /** What people call whoever speaks. */
@@ -98,6 +123,18 @@ export interface ThreadChanged {
   readonly changes: Changes
 }
 
+/** A budget was raised; `child`: that of a child, for which it is reserved here, and the mail goes out with this record. */
+export interface BudgetGranted {
+  readonly type: 'budget.granted'
+  readonly amounts: Amounts
+  readonly child?: string
+  /** The child goes on with it, where it had stopped. */
+  readonly resume?: true
+  /** Its parent has reserved it. */
+  readonly inherited?: true
+  readonly grantedBy?: string
+}
+
 export interface TurnEnded {
   readonly type: 'turn.ended'
   readonly run: string
@@ -106,6 +143,8 @@ export interface TurnEnded {
   readonly failure?: Failure
   /** What the turn came to, where that is not the last text of a reply. */
   readonly text?: string
+  /** In the form of the prompt's `outputSchema`. */
+  readonly output?: Json
   /** Files of this thread that go with the answer. */
   readonly attachments?: readonly string[]
 }
@@ -139,10 +178,12 @@ export interface ThreadTerminated {
 export type Fact =
   | ThreadCreated
   | MessageReceived
+  | MessageEdited
   | TurnStarted
   | ModelReplied
   | CallBegan
   | CallUnbegun
+  | CallTried
   | CallReturned
   | CallSettled
   | CallHeld
@@ -160,10 +201,13 @@ export type Fact =
   | ChildTold
   | ChildrenStopped
   | ReportSent
+  | MessagesWithdrawn
   | ParentTold
   | ThreadChanged
   | EnvChanged
+  | BudgetGranted
   | VariablesProvided
+  | VariablesDeclined
   | ChildBooted
   | TurnHeld
   | TurnFreed

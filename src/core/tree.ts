@@ -234,6 +234,21 @@ function digest(value: unknown): string {
 export interface TreeUsage {
   readonly bytes: number
   readonly files: number
+  /** Files, links and directories. */
+  readonly names: number
+}
+
+/** What the files of a thread may hold. Without a number of names there is no limit of them (records of an earlier Skein). */
+export interface FileQuota {
+  readonly quotaBytes: number
+  readonly quotaNames?: number
+}
+
+/** What a change would exceed, in words; a tree that does not grow is always allowed. */
+export function overQuota({ quotaBytes, quotaNames = Infinity }: FileQuota, before: TreeUsage, after: TreeUsage): string | undefined {
+  if (after.bytes > quotaBytes && after.bytes > before.bytes) return `${after.bytes} bytes, and ${quotaBytes} are allowed`
+  if (after.names > quotaNames && after.names > before.names) return `${after.names} files, links and directories, and ${quotaNames} are allowed`
+  return undefined
 }
 
 /** Size of all files, each counted where it stands. Costs what has changed since it was last asked. */
@@ -241,6 +256,7 @@ export function usageOf(tree: DirNode): TreeUsage {
   return memoUp(usages, tree, (dir) => {
     let bytes = 0
     let files = 0
+    let names = dir.entries.size
     for (const node of dir.entries.values()) {
       if (node.kind === 'file') {
         bytes += node.size
@@ -249,9 +265,10 @@ export function usageOf(tree: DirNode): TreeUsage {
         const part = usageOf(node)
         bytes += part.bytes
         files += part.files
+        names += part.names
       }
     }
-    return { bytes, files }
+    return { bytes, files, names }
   })
 }
 
@@ -265,7 +282,8 @@ type FrozenNode =
 /** Plain JSON: a directory, then what it holds, by depth. Flat, because deep JSON is cut off; equal for equal trees. */
 export type FrozenTree = readonly FrozenNode[]
 
-export function freezeTree(tree: DirNode): FrozenTree {
+/** `given`: what is in the root itself keeps the order in which it is there. */
+export function freezeTree(tree: DirNode, order: 'names' | 'given' = 'names'): FrozenTree {
   const rows: FrozenNode[] = []
   const ahead: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [{ name: '', node: tree, depth: 0 }]
   for (let next = ahead.pop(); next; next = ahead.pop()) {
@@ -274,7 +292,8 @@ export function freezeTree(tree: DirNode): FrozenTree {
     else if (node.kind === 'link') rows.push([depth, name, 'link', node.target, node.at])
     else {
       rows.push([depth, name, 'dir', node.mode, node.at])
-      for (const [below, child] of sortedEntries(node.entries).reverse()) ahead.push({ name: below, node: child, depth: depth + 1 })
+      const entries = depth === 0 && order === 'given' ? [...node.entries] : sortedEntries(node.entries)
+      for (const [below, child] of entries.reverse()) ahead.push({ name: below, node: child, depth: depth + 1 })
     }
   }
   return rows
@@ -298,6 +317,33 @@ export function thawTree(rows: FrozenTree): DirNode {
     } else throw unreadable(index + 1, row)
   })
   return root
+}
+
+/** Whether it can be a name in a tree (FT2): whatever came from elsewhere is asked this. */
+function isPlainName(name: unknown): boolean {
+  return typeof name === 'string' && name !== '' && name !== '.' && name !== '..' && !/[/\0]|\p{Surrogate}/u.test(name) && name.length <= 255
+}
+
+/** Absolute and normalised (FT2). */
+export function isPlainPath(path: string): boolean {
+  return path === '/' || (path.length <= 4096 && path.startsWith('/') && path.slice(1).split('/').every(isPlainName))
+}
+
+const whole = Number.isSafeInteger
+
+/** Whether these are the rows of a tree, as `freezeTree` makes them: whatever came from elsewhere is asked this. */
+export function isFrozenTree(rows: unknown): rows is FrozenTree {
+  if (!Array.isArray(rows)) return false
+  let depth = -1
+  return rows.every((row: unknown, index) => {
+    if (!Array.isArray(row) || !whole(row[0]) || row[0] > depth + 1 || (index === 0) !== (row[0] === 0)) return false
+    depth = row[2] === 'dir' ? row[0] : row[0] - 1
+    const rest: readonly unknown[] = row.slice(3)
+    if (index === 0 ? row[1] !== '' || row[2] !== 'dir' : !isPlainName(row[1])) return false
+    if (row[2] === 'dir') return rest.length === 2 && rest.every(whole)
+    if (row[2] === 'link') return rest.length === 2 && typeof rest[0] === 'string' && whole(rest[1])
+    return row[2] === 'file' && rest.length === 4 && typeof rest[0] === 'string' && /^[0-9a-f]{64}$/.test(rest[0]) && rest.slice(1).every(whole) && Number(rest[1]) >= 0
+  })
 }
 
 function unreadable(index: number, row: unknown): SkeinError {

@@ -6,6 +6,11 @@ export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly costUsd: number
+  /** Of the input: read from the provider's cache, and written to it. */
+  readonly cachedInputTokens?: number
+  readonly cacheWriteTokens?: number
+  /** Of the output: thoughts. */
+  readonly reasoningTokens?: number
 }
 
 /** What one model was paid. */
@@ -20,8 +25,19 @@ export function addUsage(a: Usage, b: Usage): Usage {
     inputTokens: a.inputTokens + b.inputTokens,
     outputTokens: a.outputTokens + b.outputTokens,
     costUsd: a.costUsd + b.costUsd,
+    ...both('cachedInputTokens', a, b),
+    ...both('cacheWriteTokens', a, b),
+    ...both('reasoningTokens', a, b),
   }
 }
+
+/** Absent where neither has any. */
+function both(field: 'cachedInputTokens' | 'cacheWriteTokens' | 'reasoningTokens', a: Usage, b: Usage): Partial<Usage> {
+  const sum = (a[field] ?? 0) + (b[field] ?? 0)
+  return sum === 0 ? none : { [field]: sum }
+}
+
+const none: Partial<Usage> = {}
 
 /** In place; a list and no object, because a provider may call its model `__proto__`. */
 export function addByModel(list: ModelUsage[], usage: ModelUsage): void {

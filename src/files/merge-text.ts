@@ -7,8 +7,9 @@
  *     blank line among others, it touches all of them: else what both did alike could come out twice.
  * MT3 Where finding the smallest difference would cost too much, all between the first and the last difference counts as
  *     one change: that may give a conflict too many, never a wrong merge.
+ * MT4 It is done in slices, none of which is more than linear (ML1): threads that share the process go on in between.
  */
-import { diffArrays } from 'diff'
+import { matchLines } from './match-lines.js'
 
 /** What a merge starts from; without a base, both have made the file. */
 export interface TextVersions {
@@ -18,11 +19,11 @@ export interface TextVersions {
 }
 
 /** The merged text, or why there is none. */
-export function mergeText({ base, ours, theirs }: TextVersions): Uint8Array | 'content' | 'binary' {
+export async function mergeText({ base, ours, theirs }: TextVersions): Promise<Uint8Array | 'content' | 'binary'> {
   const [before, mine, its] = [base && decode(base), decode(ours), decode(theirs)]
   if (mine === undefined || its === undefined) return 'binary'
   if (base && before === undefined) return 'binary'
-  const merged = before === undefined ? undefined : mergeLines(before, mine, its)
+  const merged = before === undefined ? undefined : await mergeLines(before, mine, its)
   return merged === undefined ? 'content' : new TextEncoder().encode(merged)
 }
 
@@ -51,11 +52,22 @@ interface Group {
   readonly theirs: Hunk[]
 }
 
-function mergeLines(base: string, ours: string, theirs: string): string | undefined {
+async function mergeLines(base: string, ours: string, theirs: string): Promise<string | undefined> {
   const lines = linesOf(base)
+  const number = createNumbers()
+  const before = Int32Array.from(lines, number)
+  const hunks = async (side: string): Promise<readonly Hunk[]> => {
+    await othersFirst()
+    const own = linesOf(side)
+    const after = Int32Array.from(own, number)
+    await othersFirst()
+    return hunksOf(own, await keptLines(before, after))
+  }
+  const groups = groupsOf(await hunks(ours), await hunks(theirs))
+  await othersFirst()
   let merged = ''
   let next = 0
-  for (const group of groupsOf(hunksOf(lines, linesOf(ours)), hunksOf(lines, linesOf(theirs)))) {
+  for (const group of groups) {
     const mine = changed(lines, group, group.ours)
     const its = changed(lines, group, group.theirs)
     if (group.ours.length > 0 && group.theirs.length > 0 && mine !== its) return undefined
@@ -63,6 +75,24 @@ function mergeLines(base: string, ours: string, theirs: string): string | undefi
     next = group.to
   }
   return merged + lines.slice(next).join('')
+}
+
+/** MT4 */
+function othersFirst(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve)
+  })
+}
+
+/** Equal lines have one number: comparing them costs the same however long they are. */
+function createNumbers(): (line: string) => number {
+  const known = new Map<string, number>()
+  return (line) => {
+    const number = known.get(line)
+    if (number !== undefined) return number
+    known.set(line, known.size)
+    return known.size - 1
+  }
 }
 
 function linesOf(text: string): readonly string[] {
@@ -97,50 +127,37 @@ function changed(base: readonly string[], { from, to }: Group, hunks: readonly H
 }
 
 /** What is not kept, with the lines around it that may or may not be. */
-function hunksOf(base: readonly string[], side: readonly string[]): readonly Hunk[] {
+function hunksOf(side: readonly string[], kept: Int32Array): readonly Hunk[] {
   const hunks: Hunk[] = []
   let from = 0
   let next = 0
-  for (const [line, at] of [...keptLines(base, side), [base.length, side.length] as const]) {
+  const keep = (line: number, at: number): void => {
     if (line > from || at > next) hunks.push({ from, to: line, lines: side.slice(next, at) })
     from = line + 1
     next = at + 1
   }
+  for (const [line, at] of kept.entries()) if (at >= 0) keep(line, at)
+  keep(kept.length, side.length)
   return hunks
 }
 
-type Pair = readonly [line: number, at: number]
-
-/** MT2: lines of the base and where they are in the side, in order, as far as it is the same from the front and from the back. */
-function keptLines(base: readonly string[], side: readonly string[]): readonly Pair[] {
-  const front = pairsOf(base, side)
-  const back = front && pairsOf(base.toReversed(), side.toReversed())
+/** MT2: where each line of the base is in the side, or -1, as far as it is the same from the front and from the back. */
+async function keptLines(base: Int32Array, side: Int32Array): Promise<Int32Array> {
+  const front = matchLines(base, side)
+  await othersFirst()
+  const back = front && matchLines(base.toReversed(), side.toReversed())
   if (!back) return sameEnds(base, side) // MT3
-  const agreed = new Map(back.map(([line, at]) => [base.length - 1 - line, side.length - 1 - at]))
-  return front.filter(([line, at]) => agreed.get(line) === at)
+  return front.map((at, line) => {
+    const other = back[base.length - 1 - line] ?? -1
+    return at >= 0 && other >= 0 && side.length - 1 - other === at ? at : -1
+  })
 }
 
-/** Lines that were removed and added. The cost grows with the square of it: this is a tenth of a second. */
-const mostEdits = 1000
-
-function pairsOf(base: readonly string[], side: readonly string[]): readonly Pair[] | undefined {
-  const pairs: Pair[] = []
-  let [line, at] = [0, 0]
-  const parts = diffArrays([...base], [...side], { maxEditLength: mostEdits })
-  for (const { added, removed, count } of parts ?? []) {
-    if (!added && !removed) for (let each = 0; each < count; each++) pairs.push([line + each, at + each])
-    if (!added) line += count
-    if (!removed) at += count
-  }
-  return parts && pairs
-}
-
-function sameEnds(base: readonly string[], side: readonly string[]): readonly Pair[] {
+function sameEnds(base: Int32Array, side: Int32Array): Int32Array {
   const shorter = Math.min(base.length, side.length)
   let head = 0
   while (head < shorter && base[head] === side[head]) head++
   let tail = 0
-  while (tail < shorter - head && base.at(-1 - tail) === side.at(-1 - tail)) tail++
-  const lines = Array.from(base.keys()).filter((line) => line < head || line >= base.length - tail)
-  return lines.map((line) => [line, line < head ? line : line + side.length - base.length])
+  while (tail < shorter - head && base[base.length - 1 - tail] === side[side.length - 1 - tail]) tail++
+  return base.map((_, line) => (line < head ? line : line >= base.length - tail ? line + side.length - base.length : -1))
 }

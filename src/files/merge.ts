@@ -142,7 +142,7 @@ class Merging {
     if (Math.max(base?.size ?? 0, ours.size, theirs.size) > mostBytes) return 'content'
     const read = (file: FileNode): Promise<Uint8Array> => this.#merge.read(file.hash)
     const [before, mine, its] = await Promise.all([base && read(base), read(ours), read(theirs)])
-    const merged = mergeText({ base: before, ours: mine, theirs: its })
+    const merged = await mergeText({ base: before, ours: mine, theirs: its })
     return typeof merged === 'string' ? merged : this.#merge.write(merged)
   }
 

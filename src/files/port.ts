@@ -26,7 +26,11 @@ export interface Match {
 export interface Usage {
   readonly bytes: number
   readonly files: number
+  /** Files, links and directories. */
+  readonly names: number
   readonly quotaBytes: number
+  /** How many names there may be. */
+  readonly quotaNames?: number
 }
 
 export interface Files {

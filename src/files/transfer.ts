@@ -103,6 +103,7 @@ async function copyDir(view: View, { source, dest, doing }: Transfer): Promise<v
   const files = steps.filter(({ node }) => node.kind === 'file')
   const grown = files.reduce((sum, { node }) => sum + (node.kind === 'file' ? node.size : 0), 0)
   await view.admit(grown, files.reduce((sum, { place }) => sum + sizeAt(place), 0), doing)
+  await view.admitNames(steps.length, doing)
   view.ensure(dest, tree.mode)
   for (const { place, node } of steps) {
     if (node.kind === 'dir') view.ensure(place, node.mode)

@@ -6,7 +6,7 @@
  *     256 nodes go: a reader far away asks once for a small tree and never gets a large one.
  */
 import { nodeAt, observe, usageOf } from '../core/tree.js'
-import type { DirNode } from '../core/tree.js'
+import type { DirNode, FileQuota } from '../core/tree.js'
 import type { FileSource, Shown } from './port.js'
 
 export interface ContentStore {
@@ -14,15 +14,14 @@ export interface ContentStore {
   get(hash: string): AsyncIterable<Uint8Array>
 }
 
-export interface TreeSourceOptions {
+export interface TreeSourceOptions extends FileQuota {
   readonly tree: DirNode
   /** The time of the step. */
   readonly at: number
-  readonly quotaBytes: number
   readonly blobs: ContentStore
 }
 
-export function createTreeSource({ tree, at, quotaBytes, blobs }: TreeSourceOptions): FileSource {
+export function createTreeSource({ tree, at, blobs, quotaBytes, quotaNames }: TreeSourceOptions): FileSource {
   return {
     at,
     async node(path) {
@@ -30,7 +29,7 @@ export function createTreeSource({ tree, at, quotaBytes, blobs }: TreeSourceOpti
       return node?.kind === 'dir' ? show(node) : node
     },
     deep: async (path) => observe(tree, path, 'deep'),
-    usage: async () => ({ ...usageOf(tree), quotaBytes }),
+    usage: async () => ({ ...usageOf(tree), quotaBytes, ...(quotaNames !== undefined && { quotaNames }) }),
     async bytes(hash) {
       const parts: Uint8Array[] = []
       for await (const part of blobs.get(hash)) parts.push(part)

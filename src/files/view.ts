@@ -11,7 +11,7 @@
 import type { FileChange, FileRead, Look } from '../core/change.js'
 import { broken } from '../core/failure.js'
 import { editTree, nodeAt, observe, sortedEntries, usageOf } from '../core/tree.js'
-import type { DirNode, FileNode, TreeEditor, TreeNode } from '../core/tree.js'
+import type { DirNode, FileNode, TreeEditor, TreeNode, TreeUsage } from '../core/tree.js'
 import { createChangeLog } from './change-log.js'
 import { fileError } from './error.js'
 import type { Doing } from './error.js'
@@ -41,6 +41,8 @@ export interface Walk {
 
 /** As many as Linux follows. */
 const mostLinks = 40
+/** Changes of one body below which nobody asks how many names there are. */
+const manyNames = 1_000
 
 export async function openView(source: FileSource): Promise<View> {
   return new View(source, await openLazyTree(source))
@@ -229,14 +231,26 @@ export class View {
     throw fileError('EDQUOT', doing, `the files of this thread may take ${given.quotaBytes} bytes, others take ${used}, and this one would take ${bytes}. Remove what is not needed`)
   }
 
+  /** The same for new names. What a call ends up with is looked at when it is settled; here only whoever makes very many is stopped. */
+  async admitNames(count: number, doing: Doing): Promise<void> {
+    if (this.#log.size + count < manyNames) return
+    this.#usage ??= this.source.usage()
+    const { names, quotaNames = Infinity } = await this.#usage
+    if (names + this.#log.size + count <= quotaNames) return
+    const used = (await this.#count()).names
+    if (used + count <= quotaNames) return
+    this.saw(this.#root(), 'deep')
+    throw fileError('EDQUOT', doing, `this thread may have ${quotaNames} files, links and directories, and has ${used}. Remove what is not needed`)
+  }
+
   async usage(): Promise<Usage> {
     this.saw(this.#root(), 'deep')
     this.#usage ??= this.source.usage()
     const given = await this.#usage
-    return this.#log.size === 0 ? given : { ...(await this.#count()), quotaBytes: given.quotaBytes }
+    return this.#log.size === 0 ? given : { ...given, ...(await this.#count()) }
   }
 
-  async #count(): Promise<Pick<Usage, 'bytes' | 'files'>> {
+  async #count(): Promise<TreeUsage> {
     await this.#given.load(this.#editor.root, '/')
     return usageOf(this.#editor.seal())
   }

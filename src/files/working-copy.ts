@@ -201,6 +201,7 @@ async function put({ view, contents }: Opened, path: string, { bytes, hash, size
   const place = await view.walk(path, { syscall: 'open', last: 'follow', make: true })
   if (place.node?.kind === 'dir') throw wrongKind(view, place, { syscall: 'open', path })
   await view.admit(size, place.node?.kind === 'file' ? place.node.size : 0, { syscall: 'write', path: normalise(path, 'write') })
+  if (!place.node) await view.admitNames(1, { syscall: 'open', path: normalise(path, 'open') })
   view.putFile(place, { hash, size, mode: mode === undefined ? undefined : mode & 0o7777 })
   contents.keep({ hash, size, ...(bytes && { bytes }) })
 }
@@ -228,10 +229,12 @@ async function makeDir(view: View, path: string, mode: number | undefined): Prom
   const place = await view.walk(path, { syscall: 'mkdir', last: 'keep' })
   view.saw(place, 'kind')
   if (place.node) throw fileError('EEXIST', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
+  await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
   view.makeDir(place, mode)
 }
 
 async function makeDirs(view: View, path: string, mode: number | undefined): Promise<void> {
+  await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
   const named = await view.walk(path, { syscall: 'mkdir', last: 'keep', make: true })
   const place = named.node?.kind === 'link' ? await view.walk(path, { syscall: 'mkdir', last: 'follow' }) : named
   if (place.node?.kind === 'dir' || place === named && !place.node) return void view.ensure(place, mode)
@@ -247,6 +250,7 @@ async function link(view: View, target: string, path: string): Promise<void> {
   const place = await view.walk(path, { syscall: 'symlink', last: 'keep', doing })
   view.saw(place, 'kind')
   if (place.node) throw fileError('EEXIST', doing)
+  await view.admitNames(1, doing)
   view.putLink(place, target)
 }
 

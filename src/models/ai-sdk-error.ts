@@ -47,12 +47,24 @@ export function toModelError(thrown: unknown, model: string, clock: Clock): Skei
       return new SkeinError('MODEL_RATE_LIMITED', message, { retry: true, data })
     }
     case 'rejected': {
-      const message = `model ${model} refused the request (${said}); the same request would be refused again`
+      const message = `model ${model} refused the request (${said}); ${adviceOn(status, detail)}`
       return new SkeinError('MODEL_REJECTED', message, { retry: false, data })
     }
     case 'unavailable':
       return unavailable(model, said, data)
   }
+}
+
+/** What whoever operates it can do: the same request would be refused again. */
+function adviceOn(status: number | undefined, detail: string): string {
+  const again = 'the same request would be refused again'
+  if (status === 401 || status === 403) return `${again}: check the API key and what it may use, then resume the thread`
+  if (status === 413 || /too (?:long|large|many)|context (?:length|window)|maximum.{0,20}tokens/i.test(detail)) {
+    const less = 'have the prompt read less of it (includePastTools: false, includeChat: false)'
+    return `the conversation is too long for it: give the model a fallback that takes more, or ${less}, then resume the thread`
+  }
+  const ways = ['name another model in the prompt', 'a fallback that takes it', 'change the message that it refuses (thread.edit, thread.remove)']
+  return `${again}: ${ways.join(', or ')}, then resume the thread`
 }
 
 export function unavailable(model: string, detail: string, data: Readonly<Record<string, unknown>> = { model }): SkeinError {

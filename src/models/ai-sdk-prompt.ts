@@ -3,17 +3,28 @@
  *
  * PR1 A message is converted once: messages never change, so a step converts only what is new.
  * PR2 Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
- * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without
- *     content, no call whose args are not an object. A bad message would block its thread for good.
+ * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no call
+ *     whose args are not an object, no thoughts with nothing after them, no name or half a character that they do not take
+ *     (sendable.ts). A bad message would block its thread for good.
  * PR4 A system message inside the transcript goes out as a marked user message: several providers refuse
- *     or hoist a system message that is not the first. Reasoning stays here: providers want it signed.
+ *     or hoist a system message that is not the first.
+ * PR5 What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
  */
 import { isObject } from '../core/json.js'
+import { piecesOf } from '../core/kept.js'
+import type { KeptPart } from '../core/kept.js'
 import { type Call, failureText, type Message } from '../core/message.js'
+import { sendableJson, sendableName, sendableText } from './sendable.js'
+import { filesOf, illustrated } from './ai-sdk-pictures.js'
+import type { FilePart, Pictures } from './ai-sdk-pictures.js'
 
-interface TextPart {
-  readonly type: 'text'
+/** The provider's own data, as it gave it. */
+type Meta = { readonly [key: string]: unknown }
+
+export interface TextPart {
+  readonly type: 'text' | 'reasoning'
   readonly text: string
+  readonly providerOptions?: Meta
 }
 
 interface CallPart {
@@ -21,86 +32,153 @@ interface CallPart {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: unknown
+  readonly providerOptions?: Meta
 }
 
 interface ResultPart {
   readonly type: 'tool-result'
   readonly toolCallId: string
   readonly toolName: string
-  readonly output: { readonly type: 'text' | 'error-text'; readonly value: string }
+  readonly output:
+    | { readonly type: 'text' | 'error-text'; readonly value: string }
+    | { readonly type: 'content'; readonly value: readonly object[] }
 }
 
-export type PromptMessage =
+type AssistantPart = TextPart | CallPart
+
+export type PromptMessage = { readonly providerOptions?: Meta } & (
   | { readonly role: 'system'; readonly content: string }
-  | { readonly role: 'user'; readonly content: readonly TextPart[] }
-  | { readonly role: 'assistant'; readonly content: readonly (TextPart | CallPart)[] }
+  | { readonly role: 'user'; readonly content: readonly (TextPart | FilePart)[] }
+  | { readonly role: 'assistant'; readonly content: readonly AssistantPart[] }
   | { readonly role: 'tool'; readonly content: readonly ResultPart[] }
+)
 
-type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | ResultPart | 'nothing'
+export type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | ResultPart | 'nothing'
 
-const converted = new WeakMap<Message, Converted>()
+/**
+ * How much of what replies keep is told: `kept`, what the model itself gave; `bare`, nothing; `told`, the readable thoughts of every reply
+ * that calls tools, whoever gave it.
+ */
+export type Thoughts = 'kept' | 'bare' | 'told'
 
-export function toPrompt(system: string, messages: readonly Message[]): PromptMessage[] {
+export interface Asking {
+  readonly system: string
+  readonly messages: readonly Message[]
+  /** Who is asked, as `Kept.origin` has it. */
+  readonly origin: string
+  readonly thoughts: Thoughts
+  /** Absent: the model is told what it is not shown. */
+  readonly pictures?: Pictures
+}
+
+const plain = new WeakMap<Message, Converted>()
+/** With what their own model keeps. */
+const whole = new WeakMap<Message, Converted>()
+
+export function toPrompt({ system, messages, origin, thoughts, pictures }: Asking): PromptMessage[] {
   const prompt: PromptMessage[] = []
-  if (system.trim() !== '') prompt.push({ role: 'system', content: system })
+  if (system.trim() !== '') prompt.push({ role: 'system', content: sendableText(system) })
   let results: ResultPart[] | undefined
+  let late: FilePart[] = []
+  const flush = (): void => {
+    results = undefined
+    if (late.length > 0) prompt.push({ role: 'user', content: [{ type: 'text', text: '(What the tools above have shown:)' }, ...late] })
+    late = []
+  }
   for (const message of messages) {
-    const one = convertOnce(message)
+    const plainly = thoughts === 'told' ? told(message) : convertOnce(message, thoughts === 'kept' && message.kept?.origin === origin)
+    const one = message.media ? illustrated(plainly, message.media, pictures) : plainly
     if (one === 'nothing') continue
     if ('role' in one) {
-      results = undefined
+      flush()
       prompt.push(one)
-    } else if (results) {
-      results.push(one)
-    } else {
-      results = [one]
-      prompt.push({ role: 'tool', content: results })
+      continue
     }
+    if (!results) prompt.push({ role: 'tool', content: (results = []) })
+    results.push(one)
+    // Results come first, all of them: what cannot be among them follows.
+    if (message.media && pictures?.results === 'after') late.push(...filesOf(message.media, pictures.shown))
   }
+  flush()
   return prompt
 }
 
-function convertOnce(message: Message): Converted {
-  let known = converted.get(message)
+/** Whether a prompt for it holds anything that another reader of the same messages is not told. */
+export function isKeptFor(origin: string, messages: readonly Message[]): boolean {
+  return messages.some(({ kept }) => kept?.origin === origin)
+}
+
+function convertOnce(message: Message, own: boolean): Converted {
+  const cache = own ? whole : plain
+  let known = cache.get(message)
   if (!known) {
-    known = convert(message)
-    converted.set(message, known)
+    known = convert(message, own)
+    cache.set(message, known)
   }
   return known
 }
 
-function convert(message: Message): Converted {
+function convert(message: Message, own: boolean): Converted {
   switch (message.role) {
     case 'user':
       return userMessage(message.text)
     case 'system':
       return userMessage(`<system-message>\n${message.text}\n</system-message>`)
     case 'assistant':
-      return assistantMessage(message)
+      return assistantMessage(own ? (keptParts(message) ?? plainParts(message)) : plainParts(message))
     case 'tool':
       return {
         type: 'tool-result',
         toolCallId: message.call ?? message.id,
-        toolName: message.tool ?? 'unknown',
+        toolName: sendableName(message.tool ?? 'unknown'),
         output: message.failed
-          ? { type: 'error-text', value: message.text || failureText(message.failed) }
-          : { type: 'text', value: message.text },
+          ? { type: 'error-text', value: sendableText(message.text || failureText(message.failed)) }
+          : { type: 'text', value: sendableText(message.text) },
       }
   }
 }
 
-function userMessage(text: string): Converted {
-  return { role: 'user', content: [{ type: 'text', text: text.trim() === '' ? '(empty message)' : text }] }
+function told(message: Message): Converted {
+  if (message.role !== 'assistant' || !message.calls) return convertOnce(message, false)
+  return assistantMessage([{ type: 'reasoning', text: message.reasoning || '(not kept)' }, ...plainParts(message)])
 }
 
-function assistantMessage({ text, calls = [] }: Message): Converted {
-  const content: (TextPart | CallPart)[] = []
-  if (text.trim() !== '') content.push({ type: 'text', text })
-  for (const call of calls) content.push(callPart(call))
-  return content.length === 0 ? 'nothing' : { role: 'assistant', content }
+function userMessage(text: string): Converted {
+  return { role: 'user', content: [{ type: 'text', text: text.trim() === '' ? '(empty message)' : sendableText(text) }] }
+}
+
+/** PR3 */
+function assistantMessage(parts: readonly AssistantPart[]): Converted {
+  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  const last = said.findLastIndex(({ type }) => type !== 'reasoning')
+  return last === -1 ? 'nothing' : { role: 'assistant', content: said.slice(0, last + 1) }
+}
+
+function plainParts({ text, calls = [] }: Message): readonly AssistantPart[] {
+  return [{ type: 'text', text: sendableText(text) }, ...calls.map((call) => callPart(call))]
+}
+
+/** PR5; undefined where its parts are not of this message any more. */
+function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly AssistantPart[] | undefined {
+  // What was said in an earlier turn may be left out, with its calls there.
+  const parts = text === '' ? kept?.parts.filter(({ type }) => type !== 'text') : kept?.parts
+  const pieces = parts && piecesOf(parts, { text, ...(reasoning !== undefined && { reasoning }) })
+  if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
+  return parts.flatMap((part, at): readonly AssistantPart[] => {
+    if (part.type !== 'call') return [{ type: part.type, text: sendableText(pieces[at] ?? ''), ...optionsOf(part) }]
+    const call = calls[part.index]
+    return call ? [{ ...callPart(call), ...optionsOf(part) }] : []
+  })
+}
+
+/** Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under Google's. */
+function optionsOf({ meta }: KeptPart): { readonly providerOptions?: Meta } {
+  if (!isObject(meta)) return {}
+  const signed = Object.values(meta).find((fields) => isObject(fields) && 'thoughtSignature' in fields)
+  return { providerOptions: signed === undefined || 'google' in meta ? meta : { ...meta, google: signed } }
 }
 
 function callPart({ id, tool, args }: Call): CallPart {
   // What the model sent may be anything; it should see it again, next to the error it led to (PR3).
-  return { type: 'tool-call', toolCallId: id, toolName: tool, input: isObject(args) ? args : { raw: args } }
+  return { type: 'tool-call', toolCallId: id, toolName: sendableName(tool), input: sendableJson(isObject(args) ? args : { raw: args }) }
 }

@@ -5,13 +5,15 @@
  * AT1 Only a `finish` part makes a reply: a stream that ends before it, or holds an `error` part, failed.
  * AT2 Parts of an unknown type are ignored; so is a call that the provider runs itself.
  * AT3 A call's index is the order in which its first part came, in deltas and in the reply; only a
- *     `tool-call` part makes a call, deltas alone do not.
+ *     `tool-call` part makes a call, deltas alone do not. Two calls with one id are two calls.
  * AT4 Whatever ends the reading early (abort, failure) cancels the stream, which closes the connection.
  */
 import { isObject } from '../core/json.js'
-import type { Usage } from '../core/usage.js'
 import { unavailable } from './ai-sdk-error.js'
-import type { FinishReason, ModelCallOptions, ModelReply, RequestedCall } from './port.js'
+import { Gathering } from './ai-sdk-gather.js'
+import type { Part } from './ai-sdk-gather.js'
+import { usageOf } from './ai-sdk-usage.js'
+import type { FinishReason, ModelCallOptions, ModelReply } from './port.js'
 
 /** As much of a web ReadableStream as is needed, whichever library declares it. */
 export interface PartStream {
@@ -21,19 +23,10 @@ export interface PartStream {
   }
 }
 
-type Part = { readonly [key: string]: unknown }
-
-interface Gathered {
-  text: string
-  reasoning: string
-  /** By the provider's id, in the order of first sight (AT3). */
-  readonly calls: Map<string, { readonly index: number; readonly tool: string; made?: RequestedCall }>
-}
-
 type CollectOptions = ModelCallOptions & { readonly model: string }
 
 export async function collect(stream: PartStream, options: CollectOptions): Promise<ModelReply> {
-  const { signal, model } = options
+  const { signal, model, emit } = options
   const reader = stream.getReader()
   const cancel = (reason: unknown): void => {
     // A stream that broke rejects its own cancelling with the error that is already on its way.
@@ -41,19 +34,20 @@ export async function collect(stream: PartStream, options: CollectOptions): Prom
   }
   const abort = (): void => cancel(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
-  const gathered: Gathered = { text: '', reasoning: '', calls: new Map() }
+  const gathered = new Gathering(emit)
   try {
     for (;;) {
       const { done, value } = await reader.read()
       signal.throwIfAborted()
       if (done) throw unavailable(model, 'its stream ended before the reply was complete')
+      options.heard?.()
       if (!isObject(value)) continue
       if (value['type'] === 'finish') {
         const reply = replyOf(gathered, value, model)
         drain(reader)
         return reply
       }
-      take(value, gathered, options)
+      gathered.take(value)
     }
   } catch (thrown) {
     cancel(thrown)
@@ -72,73 +66,26 @@ function drain(reader: ReturnType<PartStream['getReader']>): void {
   again()
 }
 
-function take(part: Part, gathered: Gathered, { emit }: CollectOptions): void {
-  switch (part['type']) {
-    case 'text-delta': {
-      const text = textOf(part['delta'])
-      gathered.text += text
-      if (text !== '') emit({ type: 'text', text })
-      return
-    }
-    case 'reasoning-delta': {
-      const text = textOf(part['delta'])
-      gathered.reasoning += text
-      if (text !== '') emit({ type: 'reasoning', text })
-      return
-    }
-    case 'tool-input-start':
-      if (part['providerExecuted'] !== true) callOf(gathered, part['id'], part['toolName'])
-      return
-    case 'tool-input-delta': {
-      const call = gathered.calls.get(textOf(part['id']))
-      const text = textOf(part['delta'])
-      if (call && text !== '') emit({ type: 'call', index: call.index, tool: call.tool, text })
-      return
-    }
-    case 'tool-call': {
-      if (part['providerExecuted'] === true) return
-      const call = callOf(gathered, part['toolCallId'], part['toolName'])
-      call.made = { tool: textOf(part['toolName']), args: argsOf(part['input']) }
-      return
-    }
-    case 'error':
-      throw part['error']
-    default:
-  }
-}
-
-function callOf({ calls }: Gathered, id: unknown, tool: unknown): { readonly index: number; readonly tool: string; made?: RequestedCall } {
-  const key = textOf(id)
-  let call = calls.get(key)
-  if (!call) {
-    call = { index: calls.size, tool: textOf(tool) }
-    calls.set(key, call)
-  }
-  return call
-}
-
-/** Several models send no text at all for a tool without args. */
-function argsOf(input: unknown): unknown {
-  if (input === undefined || input === null) return '{}'
-  return typeof input === 'string' && input.trim() === '' ? '{}' : input
-}
-
-function replyOf({ text, reasoning, calls }: Gathered, part: Part, model: string): ModelReply {
+function replyOf(gathered: Gathering, part: Part, model: string): ModelReply {
   const said = part['finishReason']
-  const reason = isObject(said) ? said['unified'] : said
+  const [reason, raw] = isObject(said) ? [said['unified'], said['raw']] : [said, undefined]
   if (reason === 'error') throw unavailable(model, 'it stopped because of an error of its own')
-  const made: RequestedCall[] = []
-  for (const call of calls.values()) if (call.made) made.push(call.made)
+  const finish = finishOf(reason, raw)
+  const { text, reasoning, calls, kept } = gathered.whole(model, finish === 'length' || finish === 'content_filter')
   return {
     text,
     ...(reasoning !== '' && { reasoning }),
-    calls: made,
-    usage: usageOf(part['usage']),
-    finish: finishOf(reason, made.length),
+    ...(kept && { kept }),
+    calls,
+    usage: usageOf(part['usage'], part['providerMetadata']),
+    // Several servers say `stop` next to calls; the calls are what counts.
+    finish: finish === 'stop' && calls.length > 0 ? 'tool_calls' : finish,
   }
 }
 
-function finishOf(reason: unknown, calls: number): FinishReason {
+/** Anthropic's package says `stop` of a turn that its provider has paused and would go on with. */
+function finishOf(reason: unknown, raw: unknown): FinishReason {
+  if (raw === 'pause_turn') return 'paused'
   switch (reason) {
     case 'length':
       return 'length'
@@ -146,24 +93,8 @@ function finishOf(reason: unknown, calls: number): FinishReason {
       return 'content_filter'
     case 'stop':
     case 'tool-calls':
-      // Several servers say `stop` next to calls; the calls are what counts.
-      return calls > 0 ? 'tool_calls' : 'stop'
+      return 'stop'
     default:
       return 'other'
   }
-}
-
-/** v2 gives numbers, v3 and v4 objects with a total. What a call costs is not the provider's to say. */
-function usageOf(usage: unknown): Usage {
-  const fields: Part = isObject(usage) ? usage : {}
-  return { inputTokens: tokensOf(fields['inputTokens']), outputTokens: tokensOf(fields['outputTokens']), costUsd: 0 }
-}
-
-function tokensOf(count: unknown): number {
-  const total = isObject(count) ? count['total'] : count
-  return typeof total === 'number' && Number.isFinite(total) && total > 0 ? total : 0
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }

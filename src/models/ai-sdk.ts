@@ -5,17 +5,21 @@
  * AS1 The model is known by structure alone: no @ai-sdk package is needed to run, and none appears in the
  *     types we publish.
  * AS2 One call is one request to the provider: retries and fallbacks are Skein's (T6), so that they are
- *     counted, seen and aborted in one place.
+ *     counted, seen and aborted in one place. Only what can be put another way is asked once more (ai-sdk-amend.ts).
  * AS3 After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
  */
 import { type Clock, systemClock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { abortable } from './abortable.js'
+import { amended, isNeverTaken } from './ai-sdk-amend.js'
 import { toModelError } from './ai-sdk-error.js'
-import { toCallOptions } from './ai-sdk-request.js'
+import { picturesFor } from './ai-sdk-pictures.js'
+import { originOf, toCallOptions } from './ai-sdk-request.js'
+import type { Thoughts } from './ai-sdk-prompt.js'
+import type { Put } from './ai-sdk-request.js'
 import { collect, type PartStream } from './ai-sdk-stream.js'
-import type { Model } from './port.js'
+import type { Model, ModelCallOptions, ModelReply } from './port.js'
 
 export interface AiSdkModel {
   readonly specificationVersion: 'v2' | 'v3' | 'v4'
@@ -48,26 +52,42 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
   if (!isAiSdkModel(model)) {
     throw new SkeinError('BAD_OPTION', 'fromAiSdk: not an AI SDK language model; it needs specificationVersion v2, v3 or v4, provider, modelId and doStream')
   }
-  const name = `${model.provider}/${model.modelId}`
+  const name = originOf(model)
+  /** Some servers take back no thoughts at all. */
+  let taken: Thoughts = 'kept'
   return {
     name,
     async call(request, options) {
-      const { signal, emit } = options
+      const { signal } = options
       signal.throwIfAborted()
-      let asked: ReturnType<AiSdkModel['doStream']> | undefined
-      try {
-        asked = model.doStream(toCallOptions(request, model, signal))
-        const { stream } = await abortable(asked, signal)
-        return await collect(stream, { signal, emit, model: name })
-      } catch (thrown) {
-        if (signal.aborted) {
-          if (asked) cancelLate(asked)
+      const pictures = request.read && (await picturesFor(request, model))
+      signal.throwIfAborted()
+      for (let put: Put = { request, thoughts: taken, ...(pictures && { pictures }) }; ; ) {
+        try {
+          return await ask(model, put, options)
+        } catch (thrown) {
           // Not what was thrown: providers wrap an abort in errors of their own (AS3).
-          throw signal.reason
+          if (signal.aborted) throw signal.reason
+          const error = toModelError(thrown, name, clock)
+          const another = amended(put, error, name)
+          if (!another) throw error
+          if (another.thoughts === 'bare' && put.thoughts === 'kept' && isNeverTaken(error)) taken = 'bare'
+          put = another
         }
-        throw toModelError(thrown, name, clock)
       }
     },
+  }
+}
+
+async function ask(model: AiSdkModel, put: Put, options: ModelCallOptions): Promise<ModelReply> {
+  const { signal, emit } = options
+  const asked = model.doStream(toCallOptions(put, model, signal))
+  try {
+    const { stream } = await abortable(asked, signal)
+    return await collect(stream, { signal, emit, heard: () => options.heard?.(), model: originOf(model) })
+  } catch (thrown) {
+    if (signal.aborted) cancelLate(asked)
+    throw thrown
   }
 }
 

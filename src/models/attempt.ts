@@ -31,6 +31,10 @@ export class Attempt implements ModelCallOptions {
     this.#call.waiting?.(wait)
   }
 
+  heard(): void {
+    this.#call.heard?.()
+  }
+
   readonly emit = (delta: ModelDelta): void => {
     if (!this.#live) return
     this.#spoke?.()

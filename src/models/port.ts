@@ -10,7 +10,9 @@
  *     the signal's reason.
  */
 import type { Json } from '../core/json.js'
+import type { Kept } from '../core/kept.js'
 import type { Message } from '../core/message.js'
+import type { FinishReason } from '../core/record.js'
 import type { Usage } from '../core/usage.js'
 
 export interface ToolSpec {
@@ -27,6 +29,16 @@ export interface ModelRequest {
   readonly toolChoice?: 'auto' | 'none' | 'required' | { readonly tool: string }
   readonly parallelToolCalls?: boolean
   readonly reasoning?: 'low' | 'medium' | 'high'
+  readonly temperature?: number
+  readonly maxOutputTokens?: number
+  /** Whether the provider is told to keep the conversation in its cache, where that is to be said. Default true. */
+  readonly promptCache?: boolean
+  /** Settings of one provider, under its name; the adapter hands them on. */
+  readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
+  /** Whether it takes images and documents (`media` of messages), where the adapter cannot know. */
+  readonly media?: boolean
+  /** The bytes of what messages name by hash; undefined when they are gone. */
+  read?(hash: string): Promise<Uint8Array | undefined>
   /** Where the request comes from; for scripts, logs and traces, not for the provider. */
   readonly thread: string
   /** Steps of this turn that are done. */
@@ -45,11 +57,13 @@ export interface RequestedCall {
   readonly args: unknown
 }
 
-export type FinishReason = 'stop' | 'tool_calls' | 'length' | 'content_filter' | 'other'
+export type { FinishReason } from '../core/record.js'
 
 export interface ModelReply {
   readonly text: string
   readonly reasoning?: string
+  /** What the model wants to hear again: it comes back with the message in later requests, whoever is asked then. */
+  readonly kept?: Kept
   readonly calls: readonly RequestedCall[]
   readonly usage: Usage
   readonly finish: FinishReason
@@ -74,6 +88,8 @@ export interface ModelCallOptions {
   readonly restarted?: (() => void) | undefined
   /** Called when the call begins to wait in line, as it moves forward, and when the wait is over. */
   waiting?(wait: ModelWait): void
+  /** Called when something is heard of the provider that nobody is shown: it is at work. */
+  heard?(): void
 }
 
 export interface Model {

@@ -2,7 +2,8 @@
  * A model that tries again. Provider retries are their own thing (T6): they do not touch a tool's retries
  * and are not seen by the thread's journal.
  *
- * RY1 Only a failure that says `retry: true` is tried again, at most `maxRetries` times.
+ * RY1 Only a failure that says `retry: true` is tried again, at most `maxRetries` times; a model that was not heard of in time
+ *     once, and one that was not done in time not at all: whoever waits has waited long.
  * RY2 The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; what
  *     the provider asked for comes on top, and is never shortened. A provider that asks for more than five
  *     minutes is given up at once: the turn should fail while someone still waits for it.
@@ -55,6 +56,7 @@ interface Asked {
 async function attemptAll(model: Model, options: Gated, { request, call }: Asked): Promise<ModelReply> {
   const { gate, clock } = options
   const ticket = gate.ticket()
+  let late = 0
   for (let attempt = 1; ; attempt++) {
     const pass = gate.free ? gate.begin() : await gate.enter({ thread: request.thread, ticket, signal: call.signal, waiting: (wait) => call.waiting?.(wait) })
     if (attempt > 1) call.restarted?.()
@@ -68,6 +70,8 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
       own.end()
       if (call.signal.aborted) throw call.signal.reason
       if (!isSkeinError(thrown) || !thrown.retry) throw thrown
+      const timeout = thrown.data?.['timeout']
+      if (timeout === 'total' || (timeout === 'idle' && ++late > 1)) throw givenUp(thrown, attempt)
       pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)
     } finally {
       gate.end(pass)

@@ -11,10 +11,9 @@
  */
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
-import type { Message } from '../core/message.js'
 import { noUsage, type Usage } from '../core/usage.js'
 import { abortable } from './abortable.js'
-import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall, ToolSpec } from './port.js'
+import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
 
 export type ScriptedReply =
   | string
@@ -36,13 +35,8 @@ type Pieces = AsyncIterable<ScriptedPiece, ScriptedReply | undefined | void>
 
 export type Script = (request: ModelRequest) => ScriptedReply | Promise<ScriptedReply> | Pieces
 
-export interface ScriptedRequest {
-  readonly system: string
-  readonly messages: readonly Message[]
-  readonly tools: readonly ToolSpec[]
-  readonly step: number
-  readonly thread: string
-}
+/** The request as the model saw it, with all that it was asked for. */
+export type ScriptedRequest = ModelRequest
 
 export interface ScriptedModel extends Model {
   /** Every request so far, in order; empty with `record: false`. */
@@ -90,17 +84,10 @@ function inOrder(replies: readonly ScriptedReply[]): Script {
   }
 }
 
-function recorded({ system, messages, tools, step, thread }: ModelRequest): ScriptedRequest {
-  const length = messages.length
-  return {
-    system,
-    tools,
-    step,
-    thread,
-    get messages() {
-      return messages.slice(0, length)
-    },
-  }
+function recorded(request: ModelRequest): ScriptedRequest {
+  const { messages } = request
+  const { length } = messages
+  return Object.defineProperty({ ...request }, 'messages', { enumerable: true, get: () => messages.slice(0, length) })
 }
 
 type ReplyFields = Exclude<ScriptedReply, string>

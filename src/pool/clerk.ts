@@ -13,12 +13,13 @@ import type { Question } from './wire.js'
 
 export interface Reply {
   readonly gets?: unknown
-  readonly move?: readonly ArrayBuffer[]
+  /** In place of it. */
+  readonly bytes?: Uint8Array
 }
 
 export interface Clerk {
-  /** `id` names the stream or the store that the question opens. */
-  answer(id: number, question: Question): Promise<Reply>
+  /** `id` names the stream or the store that the question opens; `bytes` are what it brings. */
+  answer(id: number, question: Question, bytes?: Uint8Array): Promise<Reply>
   close(): void
 }
 
@@ -35,9 +36,9 @@ export function createClerk(desk: Desk, waited: (opening: Promise<Snapshot>) => 
   const stores = new Map<number, Store>()
   let opened: Promise<Snapshot> | undefined
   return {
-    async answer(id, question) {
+    async answer(id, question, bytes) {
       const snapshot = await (opened ??= waited(desk.open()))
-      if ('store' in question) return answerStore(stores, question)
+      if ('store' in question) return answerStore(stores, question, bytes)
       if ('stream' in question) return answerStream(streams, question)
       if (question.topic === 'stream') streams.set(id, snapshot.files.stream(question.hash)[Symbol.asyncIterator]())
       else if (question.topic === 'store') stores.set(id, createStore(snapshot))
@@ -54,13 +55,15 @@ export function createClerk(desk: Desk, waited: (opening: Promise<Snapshot>) => 
 
 type About<Each extends Question['topic']> = Extract<Question, { readonly topic: Each }>
 
-async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' | 'node' | 'deep' | 'usage' | 'bytes'>): Promise<Reply> {
+async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' | 'entries' | 'node' | 'deep' | 'usage' | 'bytes'>): Promise<Reply> {
   const { files } = snapshot
   switch (question.topic) {
     case 'open':
       return { gets: { at: files.at } }
     case 'value':
       return { gets: await snapshot.value(question.key) }
+    case 'entries':
+      return { gets: await snapshot.entries(question.prefix) }
     case 'node':
       return { gets: await files.node(question.path) }
     case 'deep':
@@ -69,7 +72,7 @@ async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' |
       return { gets: await files.usage() }
     case 'bytes':
       // They are for the one who asks (FC1).
-      return moved(owned(await files.bytes(question.hash)))
+      return { bytes: owned(await files.bytes(question.hash)) }
     default:
       return question satisfies never
   }
@@ -78,15 +81,15 @@ async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' |
 async function answerStream(streams: Map<number, AsyncIterator<Uint8Array>>, { topic, stream: id }: About<'next' | 'drop'>): Promise<Reply> {
   const stream = named(streams, id)
   const part = topic === 'next' ? await stream.next() : await stream.return?.()
-  if (topic === 'next' && part?.done === false) return moved(copied(part.value))
+  if (topic === 'next' && part?.done === false) return { bytes: copied(part.value) }
   streams.delete(id)
   return {}
 }
 
-async function answerStore(stores: Map<number, Store>, question: About<'chunk' | 'stored' | 'broken'>): Promise<Reply> {
+async function answerStore(stores: Map<number, Store>, question: About<'chunk' | 'stored' | 'broken'>, bytes: Uint8Array = new Uint8Array()): Promise<Reply> {
   const { writer, stored } = named(stores, question.store)
   if (question.topic === 'chunk') {
-    await writer.write(question.bytes)
+    await writer.write(bytes)
     return {}
   }
   stores.delete(question.store)
@@ -106,10 +109,6 @@ function createStore({ files }: Snapshot): Store {
   // A store that gives up lets the one who writes know; `stored` itself is awaited at the end, if ever.
   stored.catch((thrown: unknown) => writer.abort(thrown)).catch(() => undefined)
   return { writer, stored }
-}
-
-function moved(bytes: Uint8Array<ArrayBuffer>): Reply {
-  return { gets: bytes, move: [bytes.buffer] }
 }
 
 function named<Kept>(kept: ReadonlyMap<number, Kept>, id: number): Kept {

@@ -4,14 +4,17 @@
  * MN1 What a server writes to its standard error stays here; its end is told when the server does not come up.
  * MN2 `end` never rejects, and a process has gone when it resolves.
  * MN3 A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
+ * MN4 What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine of the protocol's.
  */
 import { createRequire } from 'node:module'
 import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
-import type { Tool } from '@modelcontextprotocol/client'
+import type { JsonSchemaType, JsonSchemaValidator, Tool, jsonSchemaValidator } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Clock } from '../core/clock.js'
 import { SkeinError } from '../core/failure.js'
-import type { McpDefinition } from '../tools/foreign/server.js'
+import { isObject } from '../core/json.js'
+import { fromJsonSchema } from '../tools/foreign/schema.js'
+import type { McpDefinition, McpProcess } from '../tools/foreign/server.js'
 
 export interface Session {
   readonly client: Client
@@ -40,7 +43,7 @@ export async function openSession(server: McpDefinition, opening: Opening, proto
   const stderr = tailOf(transport)
   // An endpoint can be asked which protocol it speaks; a process would be started twice for that, so it is asked only
   // when it refuses the common one.
-  const client = new Client(clientInfo(), protocol === 'asked' ? { versionNegotiation: { mode: 'auto' } } : {})
+  const client = new Client(clientInfo(), { jsonSchemaValidator: results, ...(protocol === 'asked' && { versionNegotiation: { mode: 'auto' } }) })
   let complaint: string | undefined
   const ended = new Promise<void>((resolve) => {
     const onerror = ({ message }: Error): void => {
@@ -62,10 +65,29 @@ export async function openSession(server: McpDefinition, opening: Opening, proto
   }
 }
 
+/** MN4 */
+const results: jsonSchemaValidator = {
+  getValidator<Value>(schema: JsonSchemaType): JsonSchemaValidator<Value> {
+    const { check } = fromJsonSchema(isObject(schema) ? schema : {})
+    return (input) => {
+      const [issue] = check(input)
+      return issue ? { valid: false, data: undefined, errorMessage: `${issue.path.join('.') || 'it'}: ${issue.message}` } : { valid: true, data: input as Value, errorMessage: undefined }
+    }
+  },
+}
+
 function transportOf(server: McpDefinition): Transport {
   if (!('command' in server)) return new Endpoint(new URL(server.url), { requestInit: { headers: { ...server.headers } } })
-  const { command, args = [], env, cwd } = server
-  return new StdioClientTransport({ command, args: [...args], ...(env && { env: { ...env } }), ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
+  const { env, cwd } = server
+  const [command = '', ...args] = commandLineOf(server)
+  return new StdioClientTransport({ command, args, ...(env && { env: { ...env } }), ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
+}
+
+/** The transport starts processes as the host's user alone. */
+function commandLineOf({ command, args = [], uid, gid }: McpProcess): readonly string[] {
+  if (uid === undefined && gid === undefined) return [command, ...args]
+  const user = [...(uid === undefined ? [] : [`--reuid=${uid}`]), ...(gid === undefined ? [] : [`--regid=${gid}`])]
+  return ['setpriv', ...user, '--clear-groups', '--inh-caps=-all', '--', command, ...args]
 }
 
 type Send = Parameters<StreamableHTTPClientTransport['send']>

@@ -5,6 +5,8 @@
  * MC2 A tool is called as its server names it; where that cannot be a name here, other characters become "_".
  * MC3 What a server hints is believed unless the caller says otherwise: read-only may run ahead and again, idempotent
  *     may run again after a crash. What it does not hint has a side effect.
+ * MC4 A server takes no built-in tool's place by naming one of its own like it: only the app can say that (`replaces`).
+ * MC5 What a server says of its tools is bounded: how many there are, and their schemas (JS1, JS2).
  */
 import { z } from 'zod'
 import type { Tool } from '@modelcontextprotocol/client'
@@ -13,10 +15,14 @@ import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../core/failure.js'
 import { isObject } from '../core/json.js'
+import { builtins } from '../tools/builtins.js'
 import { spoken } from '../tools/foreign/content.js'
 import { argsOf } from '../tools/foreign/kinds.js'
 import { checkNames, settled } from '../tools/foreign/options.js'
 import type { Overrides } from '../tools/foreign/options.js'
+import { hasPattern } from '../tools/foreign/json-schema.js'
+import { loadPatterns } from '../tools/foreign/linear-patterns.js'
+import type { ForeignSchema } from '../tools/foreign/schema.js'
 import { fromJsonSchema } from '../tools/foreign/schema.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { toReturn } from './mcp-result.js'
@@ -37,9 +43,11 @@ export interface ConnectedMcp {
 }
 
 const text = z.record(z.string(), z.string()).optional()
-const options = z.looseObject({ prefix: z.string().optional(), tools: z.array(z.string()).optional(), byName: z.record(z.string(), z.looseObject({})).optional() }).optional()
+const list = z.array(z.string()).optional()
+const options = z.looseObject({ prefix: z.string().optional(), tools: list, replaces: list, byName: z.record(z.string(), z.looseObject({})).optional() }).optional()
+const userId = z.number().int().min(0).optional()
 const definitionSchema = z.union([
-  z.strictObject({ kind: z.literal('mcp'), name: z.string().min(1), options, command: z.string().min(1), args: z.array(z.string()).optional(), env: text, cwd: z.string().optional() }),
+  z.strictObject({ kind: z.literal('mcp'), name: z.string().min(1), options, command: z.string().min(1), args: z.array(z.string()).optional(), env: text, cwd: z.string().optional(), uid: userId, gid: userId }),
   z.strictObject({ kind: z.literal('mcp'), name: z.string().min(1), options, url: z.union([z.url({ protocol: /^https?$/ }), z.instanceof(URL)]), headers: text }),
 ])
 
@@ -69,7 +77,7 @@ function checkDefinitions(definitions: readonly McpDefinition[]): void {
   for (const definition of definitions) {
     const title = `the MCP server ${JSON.stringify(definition.name)}`
     if (!definitionSchema.safeParse(definition).success) {
-      throw new SkeinError('BAD_OPTION', `${title} must have a name and either command (with args, env, cwd as text) or an http(s) url (with headers as text)`)
+      throw new SkeinError('BAD_OPTION', `${title} must have a name and either command (with args, env, cwd as text, uid and gid as numbers) or an http(s) url (with headers as text)`)
     }
     if (names.has(definition.name)) throw new SkeinError('DUPLICATE_NAME', `there are two definitions of ${title}`)
     names.add(definition.name)
@@ -98,29 +106,59 @@ function checkClashes(listed: readonly Listed[]): void {
   }
 }
 
-function toolsOf(definition: McpDefinition, server: McpServer, listed: readonly Tool[]): readonly Listed[] {
-  const { tools: wanted, byName = {} } = definition.options ?? {}
-  const names = listed.map(({ name }) => name)
-  checkNames([...(wanted ?? []), ...Object.keys(byName)], names, `the MCP server ${JSON.stringify(definition.name)}`)
-  return listed
-    // Those that only run as tasks cannot be called and waited for.
-    .filter(({ name, execution }) => (wanted === undefined || wanted.includes(name)) && execution?.taskSupport !== 'required')
-    .map((tool) => ({ server: definition.name, tool: define(definition, server, tool) }))
+/** Far more than a model can be offered. */
+const mostTools = 1_000
+
+async function toolsOf(definition: McpDefinition, server: McpServer, listed: readonly Tool[]): Promise<readonly Listed[]> {
+  const { tools: wanted, byName = {}, replaces = [] } = definition.options ?? {}
+  const title = `the MCP server ${JSON.stringify(definition.name)}`
+  if (listed.length > mostTools) throw new SkeinError('APP_NOT_LOADED', `${title} lists ${listed.length} tools, and ${mostTools} are the most`)
+  checkNames([...(wanted ?? []), ...Object.keys(byName), ...replaces], listed.map(({ name }) => name), title)
+  // Those that only run as tasks cannot be called and waited for.
+  const taken = listed.filter(({ name, execution }) => (wanted === undefined || wanted.includes(name)) && execution?.taskSupport !== 'required')
+  if (taken.some(({ inputSchema }) => hasPattern(inputSchema))) await loadPatterns()
+  const tools = taken.map((tool) => ({ own: tool.name, tool: define(definition, server, tool) }))
+  const shadows = tools.filter(({ own, tool }) => isBuiltin(tool.name) && !replaces.includes(own)).map(({ tool }) => JSON.stringify(tool.name))
+  if (shadows.length > 0) throw shadowed(title, shadows)
+  return tools.map(({ tool }) => ({ server: definition.name, tool }))
 }
 
-function define({ options: given = {} }: McpDefinition, server: McpServer, tool: Tool): ToolDefinition {
-  const { prefix = '', tools: _, ...overrides } = given
+function isBuiltin(name: string): boolean {
+  return builtins.some((builtin) => builtin.name === name)
+}
+
+/** MC4 */
+function shadowed(title: string, shadows: readonly string[]): SkeinError {
+  const [one] = shadows
+  return new SkeinError(
+    'DUPLICATE_NAME',
+    `${title} has tools with the names of built-in tools: ${shadows.join(', ')}. Prompts that name them would get the server's. Give its tools a prefix: fromMcp(…, { prefix: 'x_' }), choose others with tools: […], or say that they are meant: replaces: [${one ?? ''}]`,
+  )
+}
+
+function define({ name: serverName, options: given = {} }: McpDefinition, server: McpServer, tool: Tool): ToolDefinition {
+  const { prefix = '', tools: _tools, replaces: _replaces, ...overrides } = given
   const said = settled(hinted(tool), overrides, tool.name)
   const called = { name: tool.name, repeatable: said.sideEffect === false || said.idempotent === true }
   return {
     kind: 'tool',
     name: nameOf(prefix + tool.name),
     description: tool.description ?? tool.title ?? '',
-    ...argsOf(fromJsonSchema(tool.inputSchema)),
+    ...argsOf(schemaOf(serverName, tool)),
     execute: async (state, args) => toReturn(tool.name, await server.call(called, { args: isObject(args) ? args : {}, state })),
     toModelOutput: spoken,
     ...said,
     where: 'host',
+  }
+}
+
+/** MC5 */
+function schemaOf(server: string, { name, inputSchema }: Tool): ForeignSchema {
+  try {
+    return fromJsonSchema(inputSchema)
+  } catch (thrown) {
+    const { message } = toFailure(thrown, 'APP_NOT_LOADED')
+    throw new SkeinError('APP_NOT_LOADED', `the tool ${JSON.stringify(name.slice(0, 100))} of the MCP server ${JSON.stringify(server)} cannot be used: ${message.replace(/^TypeError: /, '')}. Choose others with fromMcp(…, { tools: […] })`)
   }
 }
 

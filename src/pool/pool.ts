@@ -1,5 +1,5 @@
 /**
- * Where each tool of an app runs: in worker threads, which import the app by its URL, or on the host for those that say
+ * Where each tool of an app runs: in worker processes, which import the app by its URL, or on the host for those that say
  * so and for apps that exist only in this process.
  */
 import type { App } from '../agent/app.js'
@@ -8,23 +8,26 @@ import type { Clock } from '../core/clock.js'
 import { createHostPool } from './host.js'
 import type { Pool } from './port.js'
 import { createShelf } from './shelf.js'
+import type { WorkerEnv } from './worker-env.js'
 
 export interface PoolOptions {
   readonly clock: Clock
   readonly threads: number
   readonly graceMs: number
   readonly memoryMb: number
+  readonly maxToolMs?: number | undefined
+  readonly env?: WorkerEnv | undefined
 }
 
 export async function createPool({ tools, module }: Pick<App, 'tools' | 'module'>, options: PoolOptions): Promise<Pool> {
   const find = createShelf(tools)
   const host = await createHostPool(find, options.clock)
   if (module === undefined) return host
-  // Piscina is loaded only where there are threads to start.
   const { createWorkerPool } = await import('./workers.js')
   const workers = createWorkerPool({ app: module, find, acts: (tool) => effectOf(tool, { tools }).sideEffect === true, ...options })
   return {
     run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),
+    loads: async () => workers.loads?.(),
     close: () => workers.close(),
   }
 }

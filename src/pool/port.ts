@@ -7,8 +7,10 @@
 import type { Cancel } from '../core/cancel.js'
 import type { Changes, Reads } from '../core/change.js'
 import type { Outcome } from '../core/effect.js'
+import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import type { Saying } from '../core/record.js'
+import type { Thrown } from '../core/thrown.js'
 import type { FileSource } from '../files/port.js'
 
 /** Which function of the tool runs. */
@@ -24,12 +26,19 @@ export interface ValueAt {
   readonly version: number
 }
 
+export interface Entries {
+  readonly version: number
+  readonly entries: readonly { readonly key: string; readonly value: Json }[]
+}
+
 /** The state of the thread as a call may see it. */
 export interface Snapshot {
   /** Bytes that it gives belong to whoever asked: they are moved into worker threads. */
   readonly files: FileSource
   /** Values by key (src/core/change.ts). */
   value(key: string): Promise<ValueAt>
+  /** The key-value store: entries whose keys begin so, and the version of the whole. */
+  entries(prefix: string): Promise<Entries>
 }
 
 export interface Desk {
@@ -53,6 +62,8 @@ export interface Job {
   readonly threadId: string
   /** Its thread answers another one. */
   readonly hasParent?: boolean
+  /** Who has equal parts of the pool: its tree, then what holds trees together. Default: one part for all. */
+  readonly shares?: readonly string[]
   readonly idempotencyKey: string
   readonly cancel: Cancel
   readonly run: Part
@@ -71,10 +82,18 @@ export interface NewContent {
   readonly bytes: Uint8Array
 }
 
+/** What a model is shown, as the body gave it. */
+export interface ShownBytes {
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+}
+
 export interface Returned {
   readonly outcome: Outcome
   /** What the model reads of the outcome, where the tool says (`toModelOutput`). */
   readonly text?: string
+  /** Images and documents that the model is shown with it. */
+  readonly media?: readonly ShownBytes[]
   /** Also of a call that failed: on another state it might have gone well. */
   readonly reads?: Reads
   readonly changes?: Changes
@@ -87,11 +106,15 @@ export interface Returned {
   readonly told?: readonly Saying[]
   /** All events of a generator, in order. */
   readonly preliminaries?: readonly Json[]
+  /** What it threw, where it did: not to be recorded. */
+  readonly thrown?: Thrown
   /** `onToolCalled` gave null: a person must answer. */
   readonly held?: true
 }
 
 export interface Pool {
   run(job: Job): Promise<Returned>
+  /** Starts a worker, and says why the app does not load there, if it does not. */
+  loads?(): Promise<Failure | undefined>
   close(): Promise<void>
 }

@@ -1,15 +1,14 @@
 /**
- * What crosses between the host and a worker thread, besides Piscina's tasks and answers. Each thread has one port for all
- * its calls, which stays open as long as the thread; a port for every call would cost more than most calls.
+ * What crosses between the host and a worker process. Each has one line for all its calls, as long as it lives, and what is said
+ * on it is heard in the order in which it was said; and one to its monitor, which answers while a body computes.
  *
- * WI1 A call is known by its number on its thread, given in the order in which the thread is handed its calls.
- * WI2 Bytes are moved, never copied or written as text. What is moved belongs to whoever sends it: bytes that someone may
- *     still hold are copied once, and the copy is moved.
+ * WI1 A call is known by its number on its process, given in the order in which the process is handed its calls.
+ * WI2 Bytes go behind the message that they belong to, never as text. What is sent belongs to whoever sends it: bytes that someone
+ *     may still hold are copied once.
  */
-import type { MessagePort } from 'node:worker_threads'
 import type { Failure } from '../core/failure.js'
 import type { Shown, Usage } from '../files/port.js'
-import type { Job, NewContent, Part, Returned, Said, ValueAt } from './port.js'
+import type { Entries, Job, NewContent, Part, Returned, Said, ValueAt } from './port.js'
 
 /** A call, with as little as possible: most of what a message costs is its size. */
 export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
@@ -18,61 +17,58 @@ export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'id
   readonly env?: Job['env']
   readonly secrets?: Job['secrets']
   readonly given?: Readonly<Record<string, ValueAt>>
-  /** Its time is limited: the thread says when the body begins, which may be long after it got the call (the app is loaded first). */
-  readonly timed?: true
-  /** WI1; set when a thread has been chosen. */
+  /** The worker says when its body begins. */
+  readonly tells?: true
+  /** WI1; set when a process has been chosen. */
   call: number
 }
 
-export interface Answer {
-  readonly returned: Returned
-  /** How many one-way messages the call has posted: the answer may overtake them (PP2). */
-  readonly posted: number
-  /** It was taken back before it began, and did nothing. */
-  readonly taken?: true
-}
-
-/** What a thread is started with. */
-export interface ThreadData {
+/** What a process is started with. */
+export interface WorkerData {
   /** Module that exports the definitions. */
   readonly app: string
   readonly memoryMb: number
 }
 
-/** The first thing that a thread says, before it takes calls. */
-export interface Hello {
-  readonly hello: 'skein'
-  readonly thread: number
-  readonly port: MessagePort
-  readonly control: SharedArrayBuffer
+/** What its thread is started with. */
+export interface ThreadData extends WorkerData {
+  /** Shared with the main thread of the process (workers/control.ts). */
+  readonly numbers: Int32Array
 }
 
-/** Numbers that a thread shares with the host, which can read them when the thread is busy or dead. */
-export const control = {
-  /** 1 once the app is there, or has failed to load. */
-  loaded: 0,
-  /** Grows while the thread's event loop turns. */
-  beat: 1,
-  /** Memory of the thread at its last beat: heap and buffers. */
-  usedKb: 2,
-  /** From here on: calls that have begun (`begunAt`). */
-  begun: 3,
+/** File descriptors of a worker process, besides the standard ones. */
+export const channel = {
+  /** To it: `ToWorker`. */
+  down: 3,
+  /** From it: `FromWorker`. Written at once, so that what was said is heard also when the process dies of what comes next. */
+  up: 4,
+  /** To its monitor and back, a line each. */
+  monitor: 5,
 } as const
 
-/** So many calls later one is taken for begun, if it has not. */
-const beginnings = 4_096
+/** What the main thread of the process, its monitor, tells: one line of JSON. */
+export type FromMonitor =
+  | {
+      /** Grows while the event loop turns. */
+      readonly beat: number
+      readonly rssKb: number
+    }
+  /** Whether the call had not begun, and so never will. */
+  | { readonly withdrawn: number; readonly ok: boolean }
+  /** The thread that runs bodies is gone, and so is the process in a moment. */
+  | { readonly ended: string }
 
-export const controlLength = control.begun + beginnings
-
-/** Where a thread notes the number of a call when its body begins. Calls do not begin in their order. */
-export function begunAt(call: number): number {
-  return control.begun + (call % beginnings)
-}
+/** What it is asked: a line. */
+export const ask = {
+  look: 'look',
+  withdraw: (call: number): string => `withdraw ${call}`,
+} as const
 
 /** What a body may ask of its desk, with what is given for each. A stream and a store are known by the number of the question that opened them. */
 export interface Questions {
   open: { readonly asks: object; readonly gets: { readonly at: number } }
   value: { readonly asks: { readonly key: string }; readonly gets: ValueAt }
+  entries: { readonly asks: { readonly prefix: string }; readonly gets: Entries }
   node: { readonly asks: { readonly path: string }; readonly gets: Shown | undefined }
   deep: { readonly asks: { readonly path: string }; readonly gets: string }
   usage: { readonly asks: object; readonly gets: Usage }
@@ -83,7 +79,7 @@ export interface Questions {
   drop: { readonly asks: { readonly stream: number }; readonly gets: undefined }
   store: { readonly asks: object; readonly gets: undefined }
   /** Answered when there is room for the next one. */
-  chunk: { readonly asks: { readonly store: number; readonly bytes: Uint8Array }; readonly gets: undefined }
+  chunk: { readonly asks: { readonly store: number }; readonly gets: undefined }
   stored: { readonly asks: { readonly store: number }; readonly gets: { readonly hash: string; readonly size: number } }
   /** The content broke off. */
   broken: { readonly asks: { readonly store: number; readonly failure: Failure }; readonly gets: undefined }
@@ -93,19 +89,28 @@ export type Topic = keyof Questions
 
 export type Question = { [Each in Topic]: { readonly topic: Each } & Questions[Each]['asks'] }[Topic]
 
-export type FromThread =
+export type FromWorker =
+  /** Before it loads the app. */
+  | { readonly call: 0; readonly hello: true }
+  /** The app is there, or why it is not. */
+  | { readonly call: 0; readonly loaded: true; readonly failure?: Failure }
+  /** Why it ends. */
+  | { readonly call: 0; readonly dying: string }
   /** Printed by nobody that is known; 0 is no call. */
   | { readonly call: 0; readonly printed: string }
+  /** Of one that acts on the world (WT1), or has little time. */
   | { readonly call: number; readonly begins: true }
   | { readonly call: number; readonly said: Said }
-  | { readonly call: number; readonly content: NewContent }
+  /** With its bytes. */
+  | { readonly call: number; readonly content: Pick<NewContent, 'hash'> }
+  | { readonly call: number; readonly returned: Returned }
   | { readonly call: number; readonly id: number; readonly question: Question }
 
-export type ToThread =
+export type ToWorker =
+  | { readonly call: number; readonly task: WorkerTask }
   | { readonly call: number; readonly ended: Failure }
-  /** Not to begin here; one that has begun goes on. */
-  | { readonly call: number; readonly taken: true }
-  | { readonly call: number; readonly id: number; readonly gets: unknown }
+  /** `gets` is absent where it is bytes, or nothing. */
+  | { readonly call: number; readonly id: number; readonly gets?: unknown }
   /** `errno`: the code of an error that is not Skein's (FP1). */
   | { readonly call: number; readonly id: number; readonly failure: Failure; readonly errno?: string }
 

@@ -130,6 +130,12 @@ export class CallJob implements Job {
     return this.state.child !== undefined
   }
 
+  get shares(): readonly string[] {
+    const tree = this.state.path[0] ?? this.threadId
+    const tag = this.#start.means.quotas?.tagOf(tree)
+    return tag === undefined ? [tree] : [tree, tag]
+  }
+
   /** CJ1 */
   get idempotencyKey(): string {
     return idempotencyKeyOf(this.threadId, this.#start.effect, this)
@@ -156,7 +162,7 @@ export class CallJob implements Job {
       state: wanting.state,
       index: effect.index,
       blobs: means.blobs,
-      quotaBytes: means.quotaBytes,
+      quota: means.quota,
       turn: () => wanting.turn(effect.index),
       contexts: [...(contextSchema ? [`context/${this.tool}`] : []), ...(sharedSchema ? ['shared'] : [])],
     })

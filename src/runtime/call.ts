@@ -15,6 +15,7 @@ import type { CallEffect, Outcome } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, failure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
+import type { Media } from '../core/media.js'
 import { callId } from '../core/message.js'
 import type { Landed, RecordedCall } from '../core/record.js'
 import type { Returned } from '../pool/port.js'
@@ -155,18 +156,19 @@ async function keptAtLast({ clock }: Means, { cancel }: CallJob, keep: () => Lan
 function toLanded(means: Means, job: CallJob, { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number }): Landed | Promise<Landed> {
   const redactor = means.envs.redactor(job.state)
   const returned = redactor ? maskReturned(redactor, given) : given
-  const { contents, queued, outcome } = returned
+  const { contents, queued, media, outcome } = returned
   const keep = job.definition?.retention === 'keep' || slot.call.session?.message !== undefined
-  if (!contents && !queued && !isLong(outcome, keep)) return landedOf(means, slot, { returned })
+  if (!contents && !queued && !media && !isLong(outcome, keep)) return landedOf(means, slot, { returned })
   return keepAll(means, job, { returned, slot, index, keep })
 }
 
 async function keepAll(means: Means, job: CallJob, { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean }): Promise<Landed> {
-  const { outcome, contents, queued } = returned
+  const { outcome, contents, queued, media: given } = returned
   if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
+  const media = given && (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) })))) // EX4
   const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
   const kept = isLong(outcome, keep) ? await archived(means.blobs, outcome, callId(job.state.step, index)) : undefined
-  return landedOf(means, slot, { returned, ...(kept && { kept }), ...(calls && { calls }) })
+  return landedOf(means, slot, { returned, ...(kept && { kept }), ...(calls && { calls }), ...(media && { media }) })
 }
 
 interface Kept {
@@ -174,18 +176,20 @@ interface Kept {
   /** Of a long outcome. */
   readonly kept?: { readonly outcome: Outcome; readonly text: string }
   readonly calls?: readonly RecordedCall[]
+  readonly media?: readonly Media[]
 }
 
-function landedOf(means: Means, slot: Slot, { returned, kept, calls }: Kept): Landed {
+function landedOf(means: Means, slot: Slot, { returned, kept, calls, media }: Kept): Landed {
   const { outcome, reads, changes, messages, attached, told, preliminaries } = returned
   const text = returned.text ?? kept?.text
   return {
     outcome: kept?.outcome ?? outcome,
     ...(slot.again && { again: true }),
     ...(text !== undefined && { text }),
+    ...(media && { media }),
     // Only a call that ran before its turn can have seen what is not so any more.
     ...(reads && slot.call.ahead && !slot.again && { reads }),
-    ...(changes && { changes, ...(changes.files && { quotaBytes: means.quotaBytes }) }),
+    ...(changes && { changes, ...(changes.files && means.quota) }),
     ...(calls && { queued: calls }),
     ...(messages && { messages }),
     ...(attached && { attached }),

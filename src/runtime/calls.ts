@@ -5,6 +5,8 @@
  * RK1 A call that may not be made is recorded with its result; its body never runs (T1).
  * RK2 What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that throws
  *     makes the call fail: nothing runs that someone should have been asked about.
+ * RK3 Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is stripped
+ *     count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
 import { effectOf } from '../agent/effect.js'
@@ -14,9 +16,11 @@ import { failure, toFailure } from '../core/failure.js'
 import { canonical, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import type { CallPolicy, Hold, RecordedCall } from '../core/record.js'
+import { parseOrThrow } from '../core/schema.js'
 import type { RequestedCall } from '../models/port.js'
-import { checkArgs } from '../tools/args.js'
+import { checkArgs, sentArgs } from '../tools/args.js'
 import type { Envs } from './env.js'
+import { retriesOf } from './tool-retry.js'
 
 export interface CallDesk {
   readonly app: App
@@ -31,12 +35,16 @@ export interface Asker {
   readonly offered?: readonly { readonly name: string }[]
 }
 
+const longestName = 200
+
 /** A promise only where a definition's function gives one. */
 export function recordCall({ app, envs }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
     const known = (asker.offered?.map((each) => each.name) ?? [...asker.allowed]).join(', ') || 'none'
-    return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(name)} here; the tools are: ${known}`) }
+    // A name of any length would be kept and told again and again.
+    const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
+    return { tool: shown, args: sentArgs(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(shown)} here; the tools are: ${known}`) }
   }
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
@@ -83,8 +91,9 @@ function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): R
   }
 }
 
-function limitOf(timeoutMs: number, { maxRetries = 0, backoffMs = 0 }: Partial<RetryPolicy> = {}): number {
-  return timeoutMs * (maxRetries + 1) + backoffMs * (2 ** maxRetries - 1)
+function limitOf(timeoutMs: number, retry: RetryPolicy = {}): number {
+  const retries = retriesOf(retry)
+  return timeoutMs * (retries + 1) + (retry.backoffMs ?? 0) * (2 ** retries - 1)
 }
 
 function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: ToolDefinition, args: Json): CallPolicy | undefined {
@@ -92,15 +101,33 @@ function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: Too
   if (!cache && breaker === undefined && (maxExecutionsPerRun ?? undefined) === undefined) return undefined
   const { keyFn, ttlMs } = typeof cache === 'object' ? cache : {}
   return {
-    ...(cache && { cacheKey: keyOf([name, keyFn ? String(keyFn(schema.parse(args))) : args]) }),
+    ...(cache && { cacheKey: keyOf([name, keyFn ? String(keyFn(parseOrThrow(schema, args))) : validated(parseOrThrow(schema, args), args)]) }),
     ...(ttlMs !== undefined && { cacheTtlMs: ttlMs }),
     ...(typeof maxExecutionsPerRun === 'number' && { maxExecutions: maxExecutionsPerRun }),
     ...(breaker !== undefined && { breaker }),
   }
 }
 
+/** RK3 */
+function validated(parsed: unknown, sent: Json): Json {
+  return isPlain(parsed, 0) ? toJson(parsed) : [toJson(parsed), sent]
+}
+
+/** Args have come as JSON: what is deeper was made by a transform, and may be a cycle. */
+const deepest = 100
+
+function isPlain(value: unknown, depth: number): boolean {
+  if (value === null || value === undefined || typeof value === 'string' || typeof value === 'boolean' || value instanceof Date) return true
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || depth === deepest) return false
+  if (Array.isArray(value)) return value.every((item) => isPlain(item, depth + 1))
+  const prototype: unknown = Object.getPrototypeOf(value)
+  if ((prototype !== Object.prototype && prototype !== null) || 'toJSON' in value) return false
+  return Object.values(value).every((item) => isPlain(item, depth + 1))
+}
+
 function approvalNeeded({ needsApproval, args: schema }: ToolDefinition, args: Json, { threadId }: Asker): boolean | Promise<boolean> {
-  return typeof needsApproval === 'function' ? needsApproval(schema.parse(args), { threadId }) : needsApproval === true
+  return typeof needsApproval === 'function' ? needsApproval(parseOrThrow(schema, args), { threadId }) : needsApproval === true
 }
 
 function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {

@@ -43,7 +43,7 @@ export function newChild({ state, step, limits, envs, asked }: Family, index: nu
   if (state.path.length >= limits.maxDepth) return failure('TOOL_NOT_ALLOWED', `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
   const before = asked.get(agent) ?? 0
   asked.set(agent, before + 1)
-  const scoped = envs.declarations.scopedBy(agent)
+  const scoped = envs.withheld(state, agent)
   return {
     thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
     create: true,

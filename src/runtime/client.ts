@@ -3,6 +3,7 @@
  */
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
+import type { NameOr } from '../agent/naming.js'
 import type { HostInfo } from '../backend/host-info.js'
 import type { Backend, BackendSource, HeadFilter, StoredHead } from '../backend/port.js'
 import { budgetSchema, toAmounts } from '../core/budget.js'
@@ -21,17 +22,22 @@ import { follow } from './follow.js'
 import { createInbox } from './inbox.js'
 import type { Inbox } from './inbox.js'
 import { decode } from './journal.js'
+import { keySource } from './key-source.js'
+import type { GivenKey, KeyOptions } from './key-source.js'
 import { post } from './post.js'
 import { Secrets } from './secrets.js'
 import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
+import { givenContext } from './sent-message.js'
+import type { ToolContexts } from './sent-message.js'
 import { createThread, missing, untilClosed } from './thread.js'
 import { createVariables } from './variables.js'
 import type { Variables } from './variables.js'
 import type { EventOptions, Thread, ThreadMeans } from './thread.js'
 
 export interface CreateThread {
-  readonly agent: string
+  /** An agent of the app, or its name. */
+  readonly agent: NameOr<'agent'>
   /** Creating the same id again gives the thread that is there. */
   readonly id?: string
   readonly tags?: readonly string[]
@@ -41,6 +47,8 @@ export interface CreateThread {
   readonly budget?: Budget
   /** Values for the variables that its tools declare; sealed before they are stored. */
   readonly env?: Readonly<Record<string, string>>
+  /** What its tools find in `state.local`, by tool, and in `state.shared`; checked by their schemas. */
+  readonly context?: ToolContexts
 }
 
 export interface SkeinClient {
@@ -71,12 +79,13 @@ export interface SkeinClient {
 }
 
 const createSchema = z.strictObject({
-  agent: z.string().min(1),
+  agent: z.union([z.string().min(1), z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name)], 'must be an agent, or its name'),
   id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
   tags: z.array(z.string().min(1)).optional(),
   files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
   env: z.record(z.string(), z.string()).optional(),
   budget: budgetSchema.optional(),
+  context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
 })
 
 export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
@@ -85,19 +94,33 @@ export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: str
   throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
 }
 
-export interface ConnectOptions {
+export const keyFields = {
+  key: z.custom<GivenKey>((value) => ['string', 'function'].includes(typeof value), 'must be text, or a function that gives it').optional(),
+  keyFile: z.string().min(1).optional(),
+}
+
+const connectSchema = z.looseObject(keyFields)
+
+/** The key for secrets is the same as the host's. */
+export interface ConnectOptions extends KeyOptions {
   readonly backend: BackendSource
   readonly clock?: Clock
   readonly chance?: Chance
-  /** For secrets: the same as the host's. Default: `SKEIN_KEY`, else the one that the store keeps. */
-  readonly key?: string
 }
 
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
-  const { clock = systemClock, chance = systemChance, key } = options
+  const { clock = systemClock, chance = systemChance } = options
+  const given = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
-  return createClient({ backend, clock, chance, secrets: new Secrets({ key, place: backend.key }) })
+  const secrets = new Secrets({ given, backend })
+  try {
+    await secrets.join()
+  } catch (thrown) {
+    await backend.close()
+    throw thrown
+  }
+  return createClient({ backend, clock, chance, secrets })
 }
 
 export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
@@ -109,8 +132,8 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   return {
     threads: {
       async create(options) {
-        const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env, ...(budget && { budget }) })
+        const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget, context } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files, env, ...(budget && { budget }), ...(context && { context }) })
         return get(id)
       },
       get,
@@ -145,13 +168,20 @@ export function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values, budget }: Required<Omit<CreateThread, 'budget'>> & Pick<CreateThread, 'budget'>): Promise<void> {
+/** Of ids of children (child-call.ts). */
+const childPrefix = 'c_'
+
+type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> & Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
+
+async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values, budget, context }: Creating): Promise<void> {
   const existing = await backend.heads.get(id)
+  // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
+  if (!existing && id.startsWith(childPrefix)) throw new SkeinError('RESERVED_NAME', `threads.create: ids that begin with "${childPrefix}" belong to children, which Skein makes; this one is ${JSON.stringify(id)}. Choose another`)
   try {
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
       const env = await firstEnv(secrets, id, values)
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }), ...(budget && { budget: toAmounts(budget) }) } })
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }), ...(budget && { budget: toAmounts(budget) }), ...givenContext(context) } })
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.

@@ -5,6 +5,7 @@
  * DI1 Every check is made, whatever came of the others, unless it needs what has failed.
  */
 import type { App } from '../agent/app.js'
+import { isOfPrompt } from '../agent/callable.js'
 import type { BackendSource } from '../backend/port.js'
 import { createCancel } from '../core/cancel.js'
 import { systemClock } from '../core/clock.js'
@@ -15,25 +16,40 @@ import type { Finding } from '../core/finding.js'
 import { emptyTree } from '../core/tree.js'
 import { createTreeSource } from '../files/tree-source.js'
 import { createPool } from '../pool/pool.js'
+import type { WorkerEnv } from '../pool/worker-env.js'
 import type { Job } from '../pool/port.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
+import { commandsOf } from '../tools/host-tools.js'
 import { equip } from './equip.js'
+import { keySource } from './key-source.js'
+import type { KeyOptions, KeySource } from './key-source.js'
 import type { AppSource } from './load-app.js'
-import { keyFromText } from './vault-key.js'
 
-export interface DiagnoseOptions {
+export interface DiagnoseOptions extends KeyOptions {
   readonly backend?: BackendSource
   readonly app?: AppSource
-  /** Default: `SKEIN_KEY`. */
-  readonly key?: string
+  /** As `createSkein` has it: what the app finds in workers. */
+  readonly workers?: { readonly env?: WorkerEnv }
+  /** Where SKEIN_KEY and SKEIN_KEY_FILE are looked for. Default: the process's own. */
+  readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock?: Clock
 }
 
-export async function diagnose({ backend, app: source, key = process.env['SKEIN_KEY'], clock = systemClock }: DiagnoseOptions): Promise<readonly Finding[]> {
+export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
+  const { backend, app: source, clock = systemClock } = options
+  const key = keyGiven(options)
   const store = await examined(backend, clock)
   const loaded = source === undefined ? undefined : await load(source)
   try {
     const app = loaded?.app
-    return [nodeFinding(process.versions.node), ...store.findings, await keyFinding({ key, keepsKey: store.keepsKey, app }), ...(loaded?.findings ?? []), ...(loaded && !app ? [] : [await workersFinding(app)])]
+    return [
+      nodeFinding(process.versions.node),
+      ...store.findings,
+      await keyFinding({ key, keepsKey: store.keepsKey, app }),
+      ...(loaded?.findings ?? []),
+      ...(loaded?.app ? commandFindings(loaded.app, loaded.servers ?? [], key) : []),
+      ...(loaded && !app ? [] : [await workersFinding(app, options.workers?.env)]),
+    ]
   } finally {
     await loaded?.disconnect?.()
   }
@@ -56,39 +72,83 @@ async function examined(backend: BackendSource | undefined, clock: Clock): Promi
   }
 }
 
-async function keyFinding({ key, keepsKey, app }: { readonly key: string | undefined; readonly keepsKey: boolean; readonly app: App | undefined }): Promise<Finding> {
+type Given = KeySource | { readonly wrong: string } | undefined
+
+function keyGiven({ env, ...options }: DiagnoseOptions): Given {
+  try {
+    return keySource(options, env)
+  } catch (thrown) {
+    return { wrong: toFailure(thrown, 'BAD_OPTION').message }
+  }
+}
+
+interface KeyAsked {
+  readonly key: Given
+  readonly keepsKey: boolean
+  readonly app: App | undefined
+}
+
+async function keyFinding({ key, keepsKey, app }: KeyAsked): Promise<Finding> {
   if (key !== undefined) {
-    const wrong = await keyFromText(key).then(() => undefined, (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message)
-    return wrong === undefined ? finding('key', 'ok', 'there is a key for secrets (SKEIN_KEY)') : finding('key', 'fail', wrong)
+    const tried = async (source: KeySource) => source.read().then(() => undefined, (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message)
+    const wrong = 'wrong' in key ? key.wrong : await tried(key)
+    if (wrong !== undefined) return finding('key', 'fail', wrong)
+    return finding('key', 'ok', `there is a key for secrets (${'name' in key ? key.name : ''})`)
   }
   if (keepsKey) return finding('key', 'ok', 'the store keeps the key for secrets')
   const needed = app && [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) => variables.some(({ type = 'secret' }) => type === 'secret'))
-  return finding('key', needed ? 'fail' : 'warn', `there is no key for secrets (SKEIN_KEY)${needed ? ', and the app declares some' : ': values of threads cannot be kept'}`, 'set SKEIN_KEY to the same 64 hex digits (openssl rand -hex 32) for all hosts and clients')
+  const says = `there is no key for secrets${needed ? ', and the app declares some' : ': values of threads cannot be kept'}`
+  const advice = 'let SKEIN_KEY_FILE name a file with the same 64 hex digits (openssl rand -hex 32) for all hosts and clients'
+  return finding('key', needed ? 'fail' : 'warn', says, advice)
+}
+
+/** What commands of an app can read, because they run as the user of the host. */
+function commandFindings(app: App, servers: readonly McpDefinition[], key: Given): readonly Finding[] {
+  const started = [
+    ...[...app.tools.values()].flatMap((tool) => commandsOf(tool) ?? []),
+    ...servers.flatMap((server) => ('command' in server ? [{ name: `the MCP server ${server.name}`, uid: server.uid }] : [])),
+  ]
+  if (started.length === 0) return []
+  const own = process.getuid?.()
+  const close = started.filter(({ uid }) => uid === undefined || uid === own)
+  if (close.length === 0) return [finding('commands', 'ok', 'the commands that the app starts run as users of their own')]
+  const variable = key && 'from' in key && key.from === 'environment' ? key : undefined
+  const shown = variable ? `, and SKEIN_KEY in the environment of ${variable.exposed ? 'this host' : 'whoever started it'}` : ''
+  const names = close.map(({ name }) => name).join(', ')
+  const says = `${names} run as the user of this host, and can read what it can: its store with the key in it${shown}`
+  const advice = 'give them a user of their own: hostTools({ uid, gid }), fromMcp({ uid, gid })'
+  return [finding('commands', 'warn', says, variable ? `${advice}; and give the key by SKEIN_KEY_FILE` : advice)]
 }
 
 interface Loaded {
   readonly app?: App
+  readonly servers?: readonly McpDefinition[]
   readonly findings: readonly Finding[]
   disconnect?(): Promise<void>
 }
 
 async function load(source: AppSource): Promise<Loaded> {
   try {
-    const { app, disconnect } = await equip(source)
-    const all = finding('app', 'ok', `its definitions fit together (${[...app.agents.keys()].slice(0, 10).join(', ')}${app.agents.size > 10 ? ', …' : ''})`)
-    return { app, disconnect, findings: [all, ...app.warnings.map((warning) => finding('app', 'warn', warning))] }
+    const { app, servers, disconnect } = await equip(source)
+    return { app, servers, disconnect, findings: [appFinding(app), ...app.warnings.map((warning) => finding('app', 'warn', warning))] }
   } catch (thrown) {
     return { findings: [finding('app', 'fail', toFailure(thrown, 'APP_NOT_LOADED').message)] }
   }
 }
 
-/** A tool of Skein's own in a thread that has loaded the app. */
-async function workersFinding(app: App | undefined): Promise<Finding> {
+function appFinding(app: App): Finding {
+  const agents = [...app.agents.keys()].filter((name) => !isOfPrompt(name))
+  if (agents.length === 0) return finding('app', 'fail', 'it has no agents, so no thread can be created', 'export what defineAgent gives, or put it into agents/')
+  return finding('app', 'ok', `its definitions fit together (${agents.slice(0, 10).join(', ')}${agents.length > 10 ? ', …' : ''})`)
+}
+
+/** A tool of Skein's own in a worker that has loaded the app. */
+async function workersFinding(app: App | undefined, env: WorkerEnv | undefined): Promise<Finding> {
   if (app && app.module === undefined) return finding('workers', 'ok', 'the app is no module: its tools run in this process')
-  const pool = await createPool({ tools: new Map(), module: app?.module ?? 'data:text/javascript,' }, { clock: systemClock, threads: 1, graceMs: 1_000, memoryMb: 256 })
+  const pool = await createPool({ tools: new Map(), module: app?.module ?? 'data:text/javascript,' }, { clock: systemClock, threads: 1, graceMs: 1_000, memoryMb: 256, env })
   try {
     const { outcome } = await pool.run(probe)
-    return outcome.ok ? finding('workers', 'ok', `a tool has run in a worker thread${app ? ' that has loaded the app' : ''}`) : finding('workers', 'fail', `no tool can run in a worker thread: ${outcome.failure.message}`, 'every thread imports the app by itself: what it imports must work outside the main thread')
+    return outcome.ok ? finding('workers', 'ok', `a tool has run in a worker process${app ? ' that has loaded the app' : ''}`) : finding('workers', 'fail', `no tool can run in a worker process: ${outcome.failure.message}`, 'every worker imports the app by itself, with the environment that workers.env (--worker-env) names')
   } finally {
     await pool.close()
   }
@@ -105,6 +165,6 @@ const probe: Job = {
   run: { part: 'execute' },
   env: {},
   secrets: [],
-  desk: { open: async () => ({ files: createTreeSource({ tree: emptyTree, at: 0, quotaBytes: 0, blobs: noBlobs }), value: async () => ({ version: 0 }) }) },
+  desk: { open: async () => ({ files: createTreeSource({ tree: emptyTree, at: 0, quotaBytes: 0, blobs: noBlobs }), value: async () => ({ version: 0 }), entries: async () => ({ version: 0, entries: [] }) }) },
   said: () => undefined,
 }

@@ -12,6 +12,7 @@ import type { App } from '../agent/app.js'
 import { createCancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
 import type { DeadlineEffect, ModelEffect } from '../core/effect.js'
+import type { FileQuota } from '../core/tree.js'
 import type { DeltaEvent } from '../core/event.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import type { SideName } from '../core/message.js'
@@ -38,7 +39,7 @@ export interface Means {
   readonly blobs: Blobs
   readonly envs: Envs
   /** What the files of one thread may hold. */
-  readonly quotaBytes: number
+  readonly quota: FileQuota
   readonly childLimits: ChildLimits
   readonly orphans: Orphans
   /** How long another host may still be at work on what it held (0: none can be). */
@@ -95,10 +96,20 @@ export class ModelCall implements Started {
     const known = means.model(brief)
     const model = known instanceof Promise ? await known : known
     const stepsBefore = state.turn ? stepsOf(state.turn) : 0
-    const given = await model.call(toRequest(brief, state, means.envs), voice)
+    const given = await model.call(toRequest(brief, state, { envs: means.envs, read: this.#read }), voice)
     const reply = this.#redactor ? maskReply(this.#redactor, checkReply(brief.model.name, given)) : given
     voice.end()
     return toLanding(means, brief, { step: this.#step, reply, stepsBefore, state })
+  }
+
+  /** What is gone, or cannot be read now, is told to the model as what it is not shown. */
+  readonly #read = async (hash: string): Promise<Uint8Array | undefined> => {
+    try {
+      return await gather(this.#means.blobs.get(hash))
+    } catch {
+      // The blob is missing or damaged, or its store is away: the turn can go on without a picture.
+      return undefined
+    }
   }
 
   #failed(thrown: unknown): Landing {
@@ -114,6 +125,12 @@ export class ModelCall implements Started {
   soFar(): readonly DeltaEvent[] {
     return this.#voice.soFar()
   }
+}
+
+async function gather(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const parts: Uint8Array[] = []
+  for await (const chunk of chunks) parts.push(chunk)
+  return Buffer.concat(parts)
 }
 
 export function awaitDeadline({ clock }: Means, wanting: Wanting, { at, key }: DeadlineEffect): Started {

@@ -27,7 +27,8 @@ export interface CallEnv {
   readonly secrets: readonly string[]
 }
 
-type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'>
+/** `caller`: of a prompt that was called as a tool. */
+type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & { readonly child?: { readonly caller?: string } | undefined }
 
 export interface EnvMeans {
   readonly app: App
@@ -61,7 +62,7 @@ export class Envs {
   ofCall(state: ThreadState, tool: string): CallEnv {
     const declared = this.declarations.ofTool(tool)
     if (declared.length === 0) return nothing
-    const owner: Owner = { id: state.id, path: state.path, agent: state.agent, env: envOfStep(state) }
+    const owner: Owner = { id: state.id, path: state.path, agent: state.agent, child: state.child, env: envOfStep(state) }
     const env: Record<string, string> = {}
     const secrets: string[] = []
     for (const { name, default: fallback } of declared) {
@@ -110,22 +111,32 @@ export class Envs {
     return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
   }
 
+  /** Names that a child of an agent does not get of this thread (EN2). */
+  withheld({ agent, env }: Pick<ThreadState, 'agent' | 'env'>, child: string): readonly string[] {
+    const scoped = this.declarations.scopedBy(child)
+    if (scoped.length === 0) return scoped
+    const here = new Set(this.declarations.givenTo(agent).map(({ name }) => name))
+    const above = this.declarations.scopedBy(agent)
+    return scoped.filter((name) => !here.has(name) && !(Object.hasOwn(env.inherited, name) && above.includes(name)))
+  }
+
   /** What must have a value before a body runs. */
   needsOfTool(name: string): readonly string[] {
     return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
   }
 
   /** What must have a value before the model of an agent is asked, and who has some; undefined where the app needs nothing. */
-  needs({ agent }: Pick<ThreadState, 'agent'>): Needs | undefined {
+  needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
     if (!this.#needy) return undefined
     const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
-    return { ofTurn, gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, env: noEnv })) !== undefined }
+    return { ofTurn, gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined }
   }
 
-  #levels({ env, agent: name }: Owner, fallback?: GivenEnv): EnvLevels {
+  #levels({ env, agent: name, child }: Owner, fallback?: GivenEnv): EnvLevels {
     const agent = this.#app.agents.get(name)
+    const caller = child?.caller === undefined ? undefined : this.#app.agents.get(child.caller)
     const prompt = agent && Object.assign({}, ...textsOf(this.#app, agent).map(({ env: given }) => given).reverse())
-    return { own: env.own, inherited: env.inherited, agent: agent?.env, prompt, tool: fallback, instance: this.#instance }
+    return { own: env.own, inherited: env.inherited, agent: agent?.env ?? caller?.env, prompt, tool: fallback, instance: this.#instance }
   }
 
   #valueOf(owner: Owner, name: string, fallback?: string): string | undefined {
@@ -142,8 +153,9 @@ export class Envs {
   redactor(owner: Owner): Redactor | undefined {
     const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
     this.#redactors.set(owner.env, known)
-    const key = `${owner.path[0] ?? owner.id}/${owner.agent}`
-    if (!known.has(key)) known.set(key, createRedactor([...this.#sealedSecrets(owner), ...this.#givenSecrets(owner.agent)]))
+    const caller = owner.child?.caller
+    const key = `${owner.path[0] ?? owner.id}/${owner.agent}/${caller ?? ''}`
+    if (!known.has(key)) known.set(key, createRedactor([...this.#sealedSecrets(owner), ...this.#givenSecrets(owner.agent), ...(caller === undefined ? [] : this.#givenSecrets(caller))]))
     return known.get(key)
   }
 

@@ -1,24 +1,33 @@
 /** An app as a host has it: its definitions, Skein's own tools, and those of the servers that it names. */
 import type { App } from '../agent/app.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
 import { loadApp } from './load-app.js'
 import type { AppSource } from './load-app.js'
 
-/** `disconnect` ends what was connected for it. */
-export async function equip(source: AppSource): Promise<{ readonly app: App; disconnect(): Promise<void> }> {
+export interface Equipped {
+  readonly app: App
+  readonly servers: readonly McpDefinition[]
+  /** Ends what was connected for it. */
+  disconnect(): Promise<void>
+}
+
+export async function equip(source: AppSource): Promise<Equipped> {
   const { ownTools } = await import('../tools/own-tools.js')
+  let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined
   try {
     const app = await loadApp(source, {
       builtins: ownTools,
-      async connectMcp(servers) {
+      async connectMcp(named) {
+        servers = named
         const { connectMcp } = await import('../pool/mcp.js')
         // By the time of this machine: servers live in it, whatever clock the threads have.
-        const connected = await connectMcp(servers)
+        const connected = await connectMcp(named)
         disconnect = () => connected.close()
         return connected.tools
       },
     })
-    return { app, disconnect: () => disconnect() }
+    return { app, servers, disconnect: () => disconnect() }
   } catch (thrown) {
     await disconnect()
     throw thrown

@@ -10,6 +10,7 @@ import type { App } from '../agent/app.js'
 import type { AgentDefinition } from '../agent/define.js'
 import { failure } from '../core/failure.js'
 import type { RecordedCall } from '../core/record.js'
+import type { Schema } from '../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { toolSpec } from './tool-spec.js'
@@ -18,7 +19,7 @@ const handoffArgs = z.object({ message: z.string().optional().describe('What the
 
 export interface Handoffs {
   /** What each must be given. */
-  readonly byName: ReadonlyMap<string, z.ZodType>
+  readonly byName: ReadonlyMap<string, Schema>
   readonly tools: readonly ToolSpec[]
 }
 

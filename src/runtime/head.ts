@@ -4,7 +4,7 @@
  */
 import { atRest, earliestWake } from '../../actors/thread/outstanding.js'
 import type { Slot } from '../../actors/thread/slots.js'
-import { statusOf } from '../../actors/thread/state.js'
+import { statusShown } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Head, Pending } from '../backend/port.js'
 import { callId } from '../core/message.js'
@@ -14,7 +14,7 @@ export function headOf(state: ThreadState): Head {
   const reason = state.endedFor ?? state.pausedFor
   return {
     agent: state.agent,
-    status: statusOf(state),
+    status: statusShown(state),
     root: state.path[0] ?? state.id,
     path: state.path,
     tags: state.tags,

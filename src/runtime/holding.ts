@@ -11,20 +11,24 @@
 import type { Backend, Lease } from '../backend/port.js'
 import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import { fromFailure, toFailure } from '../core/failure.js'
+import { fromFailure, SkeinError, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Means } from './effects.js'
+import { headOf } from './head.js'
 import { parking, tellParked } from './parking.js'
 import { removeTree } from './removal.js'
 import { Resident } from './resident.js'
-import type { ResidentOptions } from './resident.js'
-import { wake } from './wake.js'
+import type { ResidentOptions } from './resident-options.js'
+import type { Retained } from './retained.js'
+import { goOn, wake } from './wake.js'
 
 export interface HoldingMeans {
   readonly backend: Backend
   readonly means: Means
   readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested' | 'remove'>
   readonly closeGraceMs: number
+  /** What was let go, as long as there is room. */
+  readonly retained: Retained
   readonly warn: (what: string, thrown: unknown) => void
   /** A thread came to rest and stays in memory until its host lets it go. */
   readonly rested: (holding: Holding, resident: Resident) => void
@@ -32,6 +36,10 @@ export interface HoldingMeans {
   readonly awake: (resident: Resident) => void
   /** A tree is gone, wherever its threads were. */
   readonly removed: (root: string) => void
+}
+
+function headAgainstJournal({ id, seq }: ThreadState, says: number): string {
+  return `the journal of thread ${id} ends at record ${seq}, its head is at ${says}. The thread is parked; other threads go on. Restore it from a back-up.`
 }
 
 const firstRetryMs = 50
@@ -46,8 +54,11 @@ export class Holding {
   readonly #parked = new Map<string, Failure>()
   /** Threads of which it was told that they lack their agent. */
   readonly #lacking = new Set<string>()
+  /** Threads whose heads are damaged. */
+  readonly #headless = new Set<string>()
   readonly #alarms = new Map<string, () => void>()
   readonly #retries = new Map<string, number>()
+  readonly #retained: Retained
   /** Set while it is being left: looks whether everyone has. */
   #left: (() => void) | undefined
   #leave: Promise<void> | undefined
@@ -56,6 +67,7 @@ export class Holding {
   constructor(lease: Lease, host: HoldingMeans) {
     this.lease = lease
     this.#host = host
+    this.#retained = host.retained
     this.#residentOptions = {
       ...host.residentOptions,
       epoch: lease.epoch,
@@ -73,6 +85,13 @@ export class Holding {
   get busy(): number {
     let count = this.#waking.size
     for (const { resting } of this.residents.values()) if (!resting) count++
+    return count
+  }
+
+  /** Model and tool calls that are under way. */
+  get running(): number {
+    let count = 0
+    for (const { running } of this.residents.values()) count += running
     return count
   }
 
@@ -94,19 +113,37 @@ export class Holding {
     this.#waking.set(thread, this.#wake(thread))
   }
 
+  /** Its head cannot be read: it is made again from its journal (J11). */
+  mend(thread: string, damage: string): void {
+    this.#host.warn(`the head of thread ${thread} is damaged and is made again from its journal`, damage)
+    this.#headless.add(thread)
+    this.deliver(thread)
+  }
+
+  async #mended(state: ThreadState): Promise<void> {
+    if (!this.#headless.has(state.id) || state.seq === 0) return
+    const { epoch } = this.lease
+    const result = await this.#host.backend.commit({ thread: state.id, expected: state.seq, epoch, head: headOf(state), sends: [], done: [] })
+    if (!result.ok) throw new SkeinError('JOURNAL_CORRUPT', headAgainstJournal(state, result.seq), { data: { thread: state.id, seq: state.seq } })
+    this.#headless.delete(state.id)
+  }
+
   async #wake(thread: string): Promise<void> {
     this.#alarms.get(thread)?.()
     this.#alarms.delete(thread)
     const { backend, means } = this.#host
     try {
-      const woken = await wake(backend, thread)
+      const kept = this.#retained.take(thread)
+      const woken = (kept && (await goOn(backend, kept))) ?? (await wake(backend, thread))
       if (this.leaving) return
       const lacks = this.#lacks(woken.state)
+      await this.#mended(woken.state)
       if (woken.state.env.keys.length > 0) await means.envs.secrets.admit(woken.state.env.keys)
       if (this.leaving) return
       const resident = new Resident(woken, this.#residentOptions, lacks)
       this.residents.set(thread, resident)
-      resident.begin()
+      // One that starts over here was not cut off by a death.
+      resident.begin(!this.#retries.has(thread))
     } catch (thrown) {
       if (!this.leaving) this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
     } finally {
@@ -160,10 +197,11 @@ export class Holding {
   }
 
   letGo(resident: Resident): void {
-    const { id, wakeAt } = resident
+    const { id, wakeAt, woken } = resident
     this.#host.awake(resident)
     this.residents.delete(id)
     resident.stop()
+    if (woken && !this.leaving) this.#retained.keep(woken)
     if (wakeAt !== undefined && !this.leaving) this.alarm(id, wakeAt)
   }
 

@@ -6,36 +6,50 @@
  * HO2 Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
  *     threads.
  * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is going on, who
- *     has too little takes what is free. A lost lease is had again when there is one.
+ *     has too little takes what is free. A lost lease is had again when there is one. A partition is left between two calls of its
+ *     threads, so that none waits for another's; where that moment does not come for a while, without it.
  * HO4 Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../actors/thread/place.js'
+import type { ThreadState } from '../../actors/thread/state.js'
 import type { HostWork } from '../backend/host-info.js'
 import type { Backend, Survey } from '../backend/port.js'
 import type { Amounts } from '../core/budget.js'
 import { SkeinError } from '../core/failure.js'
+import type { StopReason, TurnEnded } from '../core/record.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
 import type { Means } from './effects.js'
 import { Holding } from './holding.js'
 import type { HoldingMeans } from './holding.js'
 import { asSignal, catchUpTopic, treeTopic } from './news.js'
+import { LastTries } from './recovery.js'
 import type { Resident } from './resident.js'
+import { findUnfinished, rootOf } from './unfinished.js'
+import type { Resuming } from './unfinished.js'
+import { Retained } from './retained.js'
 
 /** What happens to a host. */
 export type HostNews =
   /** How many of the partitions it holds now. */
   | { readonly type: 'partitions'; readonly held: number; readonly of: number }
   | { readonly type: 'server.lost' | 'server.back' }
+  /** A turn of a thread without a parent has ended here. */
+  | { readonly type: 'turn'; readonly thread: string; readonly agent: string; readonly reason: StopReason; readonly why?: string }
+  /** So many threads have unfinished work that this host was told to leave alone. */
+  | { readonly type: 'left'; readonly threads: number }
 
 export interface HostOptions {
   readonly backend: Backend
   readonly means: Means
   readonly maxParallelTools: number
+  /** Hosts that one call may cost. */
+  readonly maxHostDeaths: number
   readonly maxWallClockMs?: number
   readonly turnLimits?: Amounts
   readonly maxResident: number
   readonly snapshotEvery: number
+  readonly resuming: Resuming
   /** How long running calls may go on after `close` was asked for. */
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
@@ -44,8 +58,15 @@ export interface HostOptions {
   readonly removed: () => void
 }
 
+/** How often it looks for a moment in which nothing runs: for one lease, on NATS. */
+const looksForCalm = 12
 /** Threads that are being woken at once when a host takes over. */
 const wakingAtOnce = 64
+
+interface Due {
+  readonly holding: Holding
+  readonly thread: string
+}
 
 export class Host {
   readonly #options: HostOptions
@@ -55,36 +76,45 @@ export class Host {
   readonly #dirty = new Set<Resident>()
   readonly #stops: (() => void)[] = []
   readonly #holdingMeans: HoldingMeans
+  /** Trees that were left alone, by their roots (UN1). */
+  readonly #left = new Map<string, Due[]>()
   /** Threads that a take-over found, to be woken. */
-  #due: { readonly holding: Holding; readonly thread: string }[] = []
+  #due: Due[] = []
   /** How many of them were taken. */
   #woken = 0
   #wakers = 0
   #flushing = false
   #balancing: Promise<void> | undefined
+  /** Told while it was at it. */
+  #toBalance: Survey | undefined
+  /** Looks in a row at which it had more than its share. */
+  #crowded = 0
   #closing = false
   /** What was last told of its partitions. */
   #told = 0
   #barred = 0
 
   private constructor(options: HostOptions) {
-    const { backend, means, maxParallelTools, maxWallClockMs, turnLimits, snapshotEvery, closeGraceMs, warn } = options
+    const { backend, means, maxParallelTools, maxHostDeaths, maxWallClockMs, turnLimits, snapshotEvery, closeGraceMs, warn } = options
     this.#options = options
     this.#holdingMeans = {
       backend,
       means,
       closeGraceMs,
       warn,
+      retained: new Retained(),
       residentOptions: {
         backend,
         means,
         actors: new ThreadActors(),
+        lastTries: new LastTries(maxHostDeaths),
         maxParallelTools,
         snapshotEvery,
         ...(maxWallClockMs !== undefined && { maxWallClockMs }),
         ...(turnLimits && { turnLimits }),
         warn,
         dirty: (resident) => this.#flushSoon(resident),
+        turnEnded: (state, ended) => this.#turnEnded(state, ended),
       },
       rested: (holding, resident) => this.#rested(holding, resident),
       awake: (resident) => void this.#resting.delete(resident),
@@ -114,7 +144,12 @@ export class Host {
 
   async #join(): Promise<void> {
     const { name, leases, mailbox, signals } = this.#options.backend
-    this.#stops.push(mailbox.watch((thread) => this.#holdings.get(leases.partitionOf(thread))?.deliver(thread)))
+    this.#stops.push(
+      mailbox.watch((thread) => {
+        this.#holdings.get(leases.partitionOf(thread))?.deliver(thread)
+        if (this.#left.size > 0) void this.#takeUp(thread)
+      }),
+    )
     this.#stops.push(signals.subscribe(catchUpTopic, (value) => this.#catchUp(value)))
     await this.#balance(await leases.survey())
     if (!leases.shared && this.#holdings.size < leases.partitions) {
@@ -123,12 +158,18 @@ export class Host {
     this.#stops.push(leases.watch((survey) => this.#balanceSoon(survey)))
   }
 
-  /** One at a time: what is missed is told again. */
+  /** One at a time. */
   #balanceSoon(survey: Survey): void {
-    if (this.#balancing || this.#closing) return
+    if (this.#closing) return
+    if (this.#balancing) return void (this.#toBalance = survey)
     this.#balancing = this.#balance(survey)
       .catch((thrown: unknown) => this.#options.warn('partitions could not be taken over', thrown))
-      .finally(() => (this.#balancing = undefined))
+      .finally(() => {
+        const next = this.#toBalance
+        this.#balancing = undefined
+        this.#toBalance = undefined
+        if (next) this.#balanceSoon(next)
+      })
   }
 
   /** HO3 */
@@ -136,8 +177,10 @@ export class Host {
     if (barred !== this.#barred && barred > 0) this.#options.warn(`${barred} of ${this.#options.backend.leases.partitions} partitions were written by a newer Skein; this host leaves them alone, and their threads wait for a newer one. Update Skein here`, undefined)
     this.#barred = barred
     const kept = [...this.#holdings.values()].filter(({ leaving }) => !leaving)
-    const surplus = kept.sort((one, other) => one.busy - other.busy).slice(0, Math.max(0, kept.length - share))
-    if (surplus.length > 0) void Promise.all(surplus.map((holding) => this.#leave(holding))).then(() => this.#tell())
+    const surplus = kept.sort((one, other) => one.running - other.running || one.busy - other.busy).slice(0, Math.max(0, kept.length - share))
+    this.#crowded = surplus.length > 0 ? this.#crowded + 1 : 0
+    const left = surplus.filter(({ running }) => running === 0 || this.#crowded > looksForCalm)
+    if (left.length > 0) void Promise.all(left.map((holding) => this.#leave(holding))).then(() => this.#tell())
     const wanted = free.filter((partition) => !this.#holdings.has(partition)).slice(0, Math.max(0, share - this.#holdings.size))
     await Promise.all(wanted.map((partition) => this.#take(partition)))
     this.#tell()
@@ -151,19 +194,9 @@ export class Host {
     told({ type: 'partitions', held, of: backend.leases.partitions })
   }
 
-  /** Threads that wait for variables: definitions and options may give them now. */
-  async #wakeAwaiting(holding: Holding): Promise<void> {
-    for (let cursor: string | undefined, more = true; more; ) {
-      const page = await this.#options.backend.heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) }, holding.lease.partition)
-      this.#wakeAll(holding, page.heads.map(({ thread }) => thread))
-      cursor = page.next
-      more = cursor !== undefined
-    }
-  }
-
   async #take(partition: number): Promise<void> {
-    const { backend, warn } = this.#options
-    const { heads, leases, mailbox } = backend
+    const { backend, resuming, told, warn } = this.#options
+    const { leases } = backend
     const lease = await leases.acquire(partition)
     if (!lease) return
     const holding = new Holding(lease, this.#holdingMeans)
@@ -171,14 +204,12 @@ export class Host {
     lease.lost.addEventListener('abort', () => this.#lost(holding), { once: true })
     if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(holding) : this.#lost(holding)
     try {
-      const due = new Set<string>()
-      for (const { thread, rest, wakeAt } of await heads.restless(partition)) {
-        if (!rest) due.add(thread)
-        else if (wakeAt !== undefined) holding.alarm(thread, wakeAt)
-      }
-      for (const thread of await mailbox.waiting(partition)) due.add(thread)
+      const { due, alarms, damaged, left } = await findUnfinished(backend, partition, resuming)
+      for (const { thread, why } of damaged) holding.mend(thread, why)
+      for (const { thread, at } of alarms) holding.alarm(thread, at)
       this.#wakeAll(holding, due)
-      await this.#wakeAwaiting(holding)
+      for (const { thread, root } of left) this.#leftOf(root ?? thread).push({ holding, thread })
+      if (left.length > 0) told({ type: 'left', threads: left.length })
     } catch (thrown) {
       if (!leases.shared) throw thrown
       warn(`partition ${partition} could not be taken over`, thrown)
@@ -200,7 +231,7 @@ export class Host {
     this.#wakers--
   }
 
-  #nextDue(): { readonly holding: Holding; readonly thread: string } | undefined {
+  #nextDue(): Due | undefined {
     const next = this.#due[this.#woken++]
     if (next) return next
     this.#due = []
@@ -229,6 +260,32 @@ export class Host {
     }
   }
 
+  #leftOf(root: string): Due[] {
+    const left = this.#left.get(root) ?? []
+    this.#left.set(root, left)
+    return left
+  }
+
+  /** UN1 */
+  async #takeUp(thread: string): Promise<void> {
+    const { backend, warn } = this.#options
+    try {
+      const root = (await rootOf(backend, thread)) ?? thread
+      const due = this.#left.get(root) ?? []
+      this.#left.delete(root)
+      for (const each of due) this.#wakeAll(each.holding, [each.thread])
+    } catch (thrown) {
+      warn(`the tree of thread ${thread} could not be taken up`, thrown)
+    }
+  }
+
+  /** Of children their parents hear. */
+  #turnEnded({ id: thread, agent, path }: ThreadState, { reason, failure: failed, detail }: TurnEnded): void {
+    if (path.length > 1) return
+    const why = failed?.message ?? detail
+    this.#options.told({ type: 'turn', thread, agent, reason, ...(why !== undefined && { why }) })
+  }
+
   #flushSoon(resident: Resident): void {
     this.#dirty.add(resident)
     if (this.#flushing) return
@@ -244,6 +301,7 @@ export class Host {
   /** Nobody here has anything of that tree any more. */
   #removed(root: string): void {
     for (const holding of this.#holdings.values()) holding.forget(root)
+    this.#holdingMeans.retained.forget(root)
     this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
     this.#options.removed()
   }

@@ -7,15 +7,15 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { hostname } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import type { HostProfile } from '../backend/host-info.js'
 import { steadyClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import { recordVersion } from '../core/record.js'
+import { pathOf } from './load-app.js'
 import type { AppSource } from './load-app.js'
 
 interface Given {
@@ -28,7 +28,7 @@ const packageSchema = z.object({ name: z.string().optional(), version: z.string(
 
 export function profileOf(source: AppSource, { name, version, clock }: Given): HostProfile {
   const { version: skein }: { version: string } = createRequire(import.meta.url)('skein/package.json')
-  const found = source instanceof URL || typeof source === 'string' ? packageOf(resolve(source instanceof URL ? fileURLToPath(source) : source)) : {}
+  const found = source instanceof URL || typeof source === 'string' ? packageOf(pathOf(source)) : {}
   const app = name ?? found.name
   // The version of a package says nothing of an app that has another name.
   const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)

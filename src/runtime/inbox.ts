@@ -36,7 +36,7 @@ export interface Inbox {
   watch(filter: InboxFilter & { readonly root: string; readonly signal?: AbortSignal }): AsyncIterable<readonly InboxItem[]>
   /** Lets the call run, with other args where they are given. */
   approve(id: string, options?: { readonly args?: unknown; readonly by?: string; readonly comment?: string }): Promise<void>
-  /** The call never runs; the model is told. */
+  /** The call never runs, the question is not answered, the values are not given; the model is told. */
   reject(id: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
   /** Gives the output of a call that waits for a person. */
   answer(id: string, output: unknown, options?: { readonly by?: string }): Promise<void>

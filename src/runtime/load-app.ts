@@ -30,9 +30,17 @@ const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
 
 export async function loadApp(source: AppSource, options: LoadOptions = {}): Promise<App> {
   if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
-  if (source instanceof URL) return fromPath(resolve(fileURLToPath(source)), options)
-  if (typeof source === 'string') return fromPath(resolve(source), options)
+  if (source instanceof URL || typeof source === 'string') return fromPath(pathOf(source), options)
   return fromExports(source, 'the module of definitions', options)
+}
+
+/** A URL may come as text: `import.meta.resolve('./app.js')`. */
+export function pathOf(source: URL | string): string {
+  const text = String(source)
+  if (/^file:/i.test(text)) return resolve(fileURLToPath(text))
+  const isUrl = source instanceof URL || /^[a-z][a-z0-9+.-]+:/i.test(text)
+  if (isUrl) throw new SkeinError('APP_NOT_LOADED', `the app ${text} is no file; give a path, or a URL that begins with file:`)
+  return resolve(text)
 }
 
 async function fromPath(path: string, options: LoadOptions): Promise<App> {
@@ -49,14 +57,20 @@ async function fromPath(path: string, options: LoadOptions): Promise<App> {
 
 async function fromModule(path: string, options: LoadOptions): Promise<App> {
   const module = pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
-  return fromExports((await import(module)) as object, path, { ...options, module })
+  return fromExports(await importMapped(module), path, { ...options, module })
 }
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
   const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
-  const { files, mistakes, claimed } = collect(folder, (await import(module)) as object)
+  const { files, mistakes, claimed } = collect(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, mistakes, claimed, warnings: folder.warnings })
+}
+
+/** LA5: of what is compiled from here on, stacks name the sources; worker threads do the same (workers/entry.ts). */
+async function importMapped(module: string): Promise<object> {
+  process.setSourceMapsEnabled(true)
+  return import(module)
 }
 
 /** LA2, LA4 */

@@ -10,6 +10,7 @@ import { turnOf } from '../../actors/thread/reports.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Backend, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
+import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Means } from './effects.js'
 import { bringsKeys, openMail } from './mail.js'
@@ -31,9 +32,16 @@ export interface Addressee {
   failed(thrown: unknown): void
 }
 
+interface MailMeans {
+  readonly backend: Backend
+  readonly means: Means
+  readonly warn: (what: string, thrown: unknown) => void
+}
+
 export class MailReader {
   readonly #backend: Backend
   readonly #means: Means
+  readonly #warn: MailMeans['warn']
   readonly #to: Addressee
   #last = 0
   #reading = false
@@ -43,8 +51,9 @@ export class MailReader {
   /** Mail whose turn has not come: of children, and of a thread that is parked. */
   #early: StoredMail[] = []
 
-  constructor({ backend, means }: { readonly backend: Backend; readonly means: Means }, to: Addressee) {
+  constructor({ backend, means, warn }: MailMeans, to: Addressee) {
     this.#backend = backend
+    this.#warn = warn
     this.#means = means
     this.#to = to
   }
@@ -65,8 +74,7 @@ export class MailReader {
         this.#more = false
         for (const mail of await this.#backend.mailbox.read(this.#to.state.id, this.#last)) {
           // In order of arrival: what is sealed is not overtaken by what comes after it.
-          if (bringsKeys(mail)) await this.#means.envs.secrets.admit([])
-          this.#take(mail)
+          this.#take(mail, bringsKeys(mail) ? await this.#unlock() : undefined)
         }
       }
     } catch (thrown) {
@@ -76,12 +84,25 @@ export class MailReader {
     this.#to.done()
   }
 
-  #take(mail: StoredMail): void {
+  /** Why what it brings cannot be read here. That is a mistake of its sender, or of who runs this host: the thread goes on without it. */
+  async #unlock(): Promise<Failure | undefined> {
+    try {
+      await this.#means.envs.secrets.admit([])
+      return undefined
+    } catch (thrown) {
+      const why = toFailure(thrown, 'SECRET_UNREADABLE')
+      if (why.code !== 'BAD_OPTION' && why.code !== 'SECRET_UNREADABLE') throw thrown
+      return failure('SECRET_UNREADABLE', `nothing was changed: the host cannot read these values. ${why.message}`)
+    }
+  }
+
+  #take(mail: StoredMail, locked?: Failure): void {
     this.#last = Math.max(this.#last, mail.number)
     const { state } = this.#to
     const known = state.accepted.get(mail.id)
     if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
     const opened = openMail(mail, this.#means.app)
+    if (mail.damaged !== undefined) this.#warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     const parked = this.#to.parked
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) { // MX3
       tellParked(this.#backend, { thread: state.id, mail, why: parked })
@@ -90,7 +111,7 @@ export class MailReader {
     const turn = 'command' in opened ? turnOf(state, opened.command) : 'now'
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })
-    const ordered = 'refused' in opened ? opened : toOrder(this.#means, state, opened.command)
+    const ordered = 'refused' in opened ? opened : locked ? { refused: locked } : toOrder(this.#means, state, opened.command)
     if (!(ordered instanceof Promise)) {
       this.#to.obey(mail, ordered)
       return this.#takeEarly()

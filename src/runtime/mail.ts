@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
-import type { Mail } from '../backend/port.js'
+import type { Mail, StoredMail } from '../backend/port.js'
 import { commandSchema } from '../core/command.js'
 import type { Command } from '../core/command.js'
 import { failure } from '../core/failure.js'
@@ -26,7 +26,10 @@ export function readMail(body: Json): Command | undefined {
 }
 
 /** The command, or why this host cannot even ask the thread. */
-export function openMail(mail: Mail, app: App): { readonly command: Command } | { readonly refused: Failure } {
+export function openMail(mail: StoredMail, app: App): { readonly command: Command } | { readonly refused: Failure } {
+  if (mail.damaged !== undefined) {
+    return { refused: failure('JOURNAL_CORRUPT', `mail ${mail.number} (${mail.id}) is damaged in the store (${mail.damaged}) and was not carried out; send it again`) }
+  }
   const checked = bodySchema.safeParse(mail.body)
   if (!checked.success) return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`) }
   const { command } = checked.data

@@ -6,8 +6,9 @@ import type { ModelDefinition } from '../agent/define.js'
 import type { Chance, Clock } from '../core/clock.js'
 import { toModel } from '../models/chosen.js'
 import { withFallback } from '../models/fallback.js'
-import type { Model } from '../models/port.js'
+import type { Model, ModelRequest } from '../models/port.js'
 import { withRetries } from '../models/retry.js'
+import { defaultTimeLimits, withTimeLimits } from '../models/time-limits.js'
 import type { Admission } from './admission.js'
 import type { Brief } from './request.js'
 
@@ -27,10 +28,12 @@ export function createModels(app: App, { clock, chance, admission }: ModelsMeans
     return models.length === 1 && only ? only : withFallback(models)
   }
 
-  async function persistent({ name, model: source, maxRetries }: ModelDefinition): Promise<Model> {
+  async function persistent(definition: ModelDefinition): Promise<Model> {
+    const { name, model: source, maxRetries, timeouts } = definition
     const model = await toModel(source)
-    const named: Model = { name, call: (request, options) => model.call(request, options) }
-    return withRetries(named, { clock, chance, gate: admission.gate(name), ...(maxRetries !== undefined && { maxRetries }) })
+    const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
+    const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
+    return withRetries(timely, { clock, chance, gate: admission.gate(name), ...(maxRetries !== undefined && { maxRetries }) })
   }
 
   return ({ model: definition }) => {
@@ -45,4 +48,26 @@ export function createModels(app: App, { clock, chance, admission }: ModelsMeans
     )
     return model
   }
+}
+
+/** What the prompt says is stronger than what its model does. */
+function withSettings(definition: ModelDefinition, request: ModelRequest): ModelRequest {
+  const { temperature, maxOutputTokens, promptCache, media, providerOptions } = definition
+  if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined)) return request
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(promptCache !== undefined && { promptCache }),
+    ...(media !== undefined && { media }),
+    ...request,
+    ...(providerOptions && { providerOptions: merged(providerOptions, request.providerOptions) }),
+  }
+}
+
+type ProviderOptions = NonNullable<ModelRequest['providerOptions']>
+
+function merged(of: ProviderOptions, stronger: ProviderOptions = {}): ProviderOptions {
+  const all: Record<string, ProviderOptions[string]> = { ...of }
+  for (const [provider, settings] of Object.entries(stronger)) all[provider] = { ...all[provider], ...settings }
+  return all
 }

@@ -1,5 +1,6 @@
 /** What a host knows at the moment of a decision about one of its threads. */
 import type { Moment } from '../../actors/thread/commands.js'
+import { hasSpoken } from '../../actors/thread/session.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Means } from './effects.js'
 import { immediateOf } from './immediate.js'
@@ -14,6 +15,6 @@ export interface MomentOptions {
 
 export function momentOf({ means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions, state: ThreadState, mayBegin: boolean): Moment {
   const needs = means.envs.needs(state)
-  const immediate = state.step === 0 && state.turn ? immediateOf(means, state) : undefined
+  const immediate = state.turn && !hasSpoken(state) ? immediateOf(means, state) : undefined
   return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...rulesOf(means.app, state), ...(needs && { needs }), ...(immediate && { immediate }) }
 }

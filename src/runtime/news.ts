@@ -32,6 +32,8 @@ export interface Committed {
 
 export interface Spoken {
   readonly kind: 'spoken'
+  /** The last record of the thread when it was said, durable or about to be. */
+  readonly after: number
   readonly event: DeltaEvent
 }
 
@@ -52,7 +54,7 @@ export function toNews(value: Json): News | undefined {
   const news = value as unknown as News
   if (news?.kind === 'committed') return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
   if (news?.kind === 'removed') return news
-  return news?.kind === 'spoken' && typeof news.event?.thread === 'string' ? news : undefined
+  return news?.kind === 'spoken' && typeof news.after === 'number' && typeof news.event?.thread === 'string' ? news : undefined
 }
 
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */

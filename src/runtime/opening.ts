@@ -9,6 +9,8 @@ import type { Failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import { resultText } from '../core/message.js'
+import type { Schema } from '../core/schema.js'
+import { parseOrThrow } from '../core/schema.js'
 import type { RequestedCall } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 
@@ -33,11 +35,11 @@ export interface Opening {
 }
 
 /** `required`: the `requiredSchema` of the prompt that will answer. */
-export function openingOf({ tool, args }: RequestedCall, required: z.ZodType | undefined, mapping: Mapping): Opening | { readonly args: Json; readonly refused: Failure } {
+export function openingOf({ tool, args }: RequestedCall, required: Schema | undefined, mapping: Mapping): Opening | { readonly args: Json; readonly refused: Failure } {
   const schema = required ?? messageArgs
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { args: checked.sent, refused: checked.failure }
-  const given = toJson(schema.parse(checked.args))
+  const given = toJson(parseOrThrow(schema, checked.args))
   const { initUserMessageProperty: message, initAttachmentsProperty: files } = required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
   const rest = new Map(isObject(given) ? Object.entries(given) : [])
   const paths = pathsIn(files === undefined ? undefined : rest.get(files))

@@ -9,17 +9,19 @@ import type { Command } from '../core/command.js'
 import { noEnv } from '../core/env.js'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
+import { isObject } from '../core/json.js'
 import { parseCallId } from '../core/message.js'
 import type { RecordedCall } from '../core/record.js'
-import { applyChanges, usageOf } from '../core/tree.js'
+import { applyChanges, overQuota, usageOf } from '../core/tree.js'
 import type { ToolDefinition } from '../agent/define.js'
 import { isTooShort, tooShort } from '../agent/variables.js'
 import { answerCheck } from '../tools/runtime-tools.js'
 import type { CheckedAnswer } from '../tools/runtime-tools.js'
 import { toOutcome } from '../tools/outcome.js'
-import { withinQuota } from './bringing.js'
+import { tooMuchFor, withinQuota } from './bringing.js'
 import { idempotencyKeyOf, recordCall, recordEdited } from './calls.js'
 import type { Means } from './effects.js'
+import { checkContexts } from './contexts.js'
 import { maskCommand } from './mask.js'
 import { checkSchedules } from './schedules.js'
 
@@ -31,7 +33,9 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
   const reached = means.quotas?.refusal(state, command)
   if (reached) return { refused: reached }
   try {
-    const redactor = means.envs.redactor(command.kind === 'create' ? { id: state.id, path: command.path, agent: command.agent, env: command.env ?? noEnv } : state)
+    const redactor = means.envs.redactor(command.kind === 'create' ? { id: state.id, path: command.path, agent: command.agent, child: command.child, env: command.env ?? noEnv } : state)
+    const named = command.kind === 'message' && redactor ? command.attachments?.some(([, name]) => redactor.text(name) !== name) : false
+    if (named) return { refused: failure('BAD_OPTION', 'nothing was sent: the name of an attachment holds a secret of this thread; give it another name') }
     const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
     return ordered instanceof Promise ? ordered.catch(refused) : ordered
   } catch (thrown) {
@@ -46,9 +50,22 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
     const refused = checkEnv(means, state, command)
     if (refused) return { refused }
   }
+  if (command.kind === 'create' || command.kind === 'message') {
+    const seeded = checkContexts(means.app, state, command)
+    return 'refused' in seeded ? seeded : placed(means, state, seeded)
+  }
+  return placed(means, state, command)
+}
+
+/** What it says of files, calls and times, checked. */
+function placed(means: Means, state: ThreadState, command: Exclude<Command, { kind: 'decide' | 'answer' }>): Ordered | Promise<Ordered> {
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
     return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
+  }
+  if (command.kind === 'message' && !command.replyTo) {
+    const tooMuch = tooMuchFor(means, state, command)
+    return tooMuch ? { refused: tooMuch } : { order: command }
   }
   if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell') return { order: withinQuota(means, state, command) }
   if (command.kind === 'receipt') return receipt(state, command)
@@ -74,14 +91,18 @@ function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>
 }
 
 /** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
-function fitting({ quotaBytes }: Means, { files }: ThreadState, command: Extract<Command, { kind: 'change' | 'create' }>): Ordered {
+function fitting({ quota }: Means, { files }: ThreadState, command: Extract<Command, { kind: 'change' | 'create' }>): Ordered {
   const changes = command.changes?.files ?? []
-  const held = usageOf(files).bytes
-  const written = changes.reduce((sum, change) => sum + (change.op === 'file' ? change.size : 0), 0)
-  if (held + written <= quotaBytes) return { order: command }
-  const { bytes } = usageOf(applyChanges(files, changes, 0))
-  if (bytes <= quotaBytes || bytes <= held) return { order: command }
-  return { refused: failure('FILES_QUOTA', `nothing was changed: the thread's files would hold ${bytes} bytes, and ${quotaBytes} are allowed; remove some first`) }
+  const held = usageOf(files)
+  // Most changes fit even if every name in them were new: the tree they give is not made to see it.
+  const most = { ...held }
+  for (const change of changes) {
+    most.bytes += change.op === 'file' ? change.size : 0
+    most.names += change.path.split('/').length
+  }
+  const exceeded = overQuota(quota, held, most) && overQuota(quota, held, usageOf(applyChanges(files, changes, 0)))
+  if (exceeded === undefined) return { order: command }
+  return { refused: failure('FILES_QUOTA', `nothing was changed: the thread's files would hold ${exceeded}; remove some first`) }
 }
 
 /** Whoever sealed the values need not know what is declared, nor which key this host has. */
@@ -98,7 +119,10 @@ function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<C
     }
     return undefined
   } catch (thrown) {
-    return toFailure(thrown, 'SECRET_UNREADABLE')
+    const why = toFailure(thrown, 'SECRET_UNREADABLE')
+    const { needed, given: own } = isObject(why.data) ? why.data : {}
+    if (typeof needed !== 'string' || typeof own !== 'string') return why
+    return failure('SECRET_UNREADABLE', `nothing was changed: these values were sealed with the key ${needed}, and the host has the key ${own}; give the same key to both (SKEIN_KEY_FILE, SKEIN_KEY)`)
   }
 }
 

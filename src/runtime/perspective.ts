@@ -7,10 +7,10 @@ import type { Message, SideName } from '../core/message.js'
 
 /** Undefined: it is not for this side. */
 export function seenBy(side: SideName, message: Message): Message | undefined {
-  const { id, role, text, at, attachments, silent } = message
+  const { id, role, text, at, attachments, media, silent } = message
   if (message.to !== undefined && message.to !== side) return undefined
   if (message.side === side || role === 'system') return message
-  const seen = { id, text, at, ...(attachments && { attachments }), ...(silent !== undefined && { silent }) }
+  const seen = { id, text, at, ...(attachments && { attachments }), ...(media && { media }), ...(silent !== undefined && { silent }) }
   // From outside: a user's words are for side A, and are those of side B; and the other way round.
   if (message.side === undefined) return { ...seen, role: message.to === side || (role === 'user') === (side === 'a') ? 'user' : 'assistant' }
   return role === 'tool' || text === '' ? undefined : { ...seen, role: 'user' }

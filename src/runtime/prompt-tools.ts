@@ -2,11 +2,11 @@
  * Prompts as tools (S10): a call is answered by a child that makes one request with the prompt. The child is a thread like any
  * other; what is special about it is recorded with the call: which part of what it did is the result.
  */
-import type { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentOfPrompt } from '../agent/callable.js'
 import type { SubpromptTool } from '../agent/define.js'
 import type { Gives, RecordedCall } from '../core/record.js'
+import type { Schema } from '../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { newChild } from './child-call.js'
 import type { Family } from './child-call.js'
@@ -15,7 +15,7 @@ import { toolSpec } from './tool-spec.js'
 
 interface PromptTool {
   readonly config: SubpromptTool
-  readonly required?: z.ZodType
+  readonly required?: Schema
   readonly gives: Gives
 }
 
@@ -47,5 +47,6 @@ export function recordPromptCall({ byName }: PromptTools, family: Family, call: 
   if ('refused' in opening) return { tool: call.tool, args, refused: opening.refused }
   const child = newChild(family, call.index, agentOfPrompt(call.tool).name)
   if ('code' in child) return { tool: call.tool, args, refused: child }
-  return { tool: call.tool, args, child: { ...child, ...opening, gives: tool.gives, blocking: true, lasting: false, reports: 'implicit', maxParallel: family.limits.maxParallelChildren } }
+  const caller = family.state.child?.caller ?? family.state.agent
+  return { tool: call.tool, args, child: { ...child, ...opening, gives: tool.gives, caller, blocking: true, lasting: false, reports: 'implicit', maxParallel: family.limits.maxParallelChildren } }
 }

@@ -36,6 +36,8 @@ export class Quotas {
   readonly #exact: ReadonlyMap<string, Quota>
   readonly #patterns: readonly { readonly prefix: string; readonly quota: Quota }[]
   readonly #counts = new Map<string, Count>()
+  /** The first tag of a living tree that has a quota. */
+  readonly #tags = new Map<string, string>()
 
   private constructor(rules: QuotaRules) {
     const all = Object.entries(rules)
@@ -59,10 +61,21 @@ export class Quotas {
 
   #load({ thread, parent, tags, status }: StoredHead): void {
     if (parent !== undefined || status === 'done' || status === 'terminated') return
+    this.#tag(thread, tags)
     for (const { live, running } of this.#of(tags).values()) {
       live.add(thread)
       if (!atRest.has(status)) running.add(thread)
     }
+  }
+
+  #tag(tree: string, tags: readonly string[]): void {
+    const [tag] = this.#of(tags).keys()
+    if (tag !== undefined) this.#tags.set(tree, tag)
+  }
+
+  /** What holds the tree together with others: they have one part of the tools' places. */
+  tagOf(tree: string): string | undefined {
+    return this.#tags.get(tree)
   }
 
   #of(tags: readonly string[]): ReadonlyMap<string, Count> {
@@ -97,6 +110,8 @@ export class Quotas {
 
   note({ id, parent, tags }: ThreadState, { type }: ThreadRecord): void {
     if (parent !== undefined || !noted.has(type)) return
+    if (type === 'thread.created') this.#tag(id, tags)
+    else if (type === 'thread.ended' || type === 'thread.terminated') this.#tags.delete(id)
     for (const { live, running } of this.#of(tags).values()) {
       if (type === 'thread.created') live.add(id)
       else if (type === 'turn.started') running.add(id)

@@ -7,7 +7,7 @@
  *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
  */
-import type { Effect } from '../core/effect.js'
+import type { CallEffect, Effect } from '../core/effect.js'
 import type { DeltaEvent } from '../core/event.js'
 
 export interface Started {
@@ -69,6 +69,11 @@ export class Reconciler {
   /** Effects in flight, deadlines not counted: those hold nothing. */
   get running(): number {
     return this.#counts.model + this.#counts.call
+  }
+
+  /** Calls in flight. */
+  get calls(): readonly CallEffect[] {
+    return [...this.#inFlight.values()].map(({ effect }) => effect).filter((effect) => effect.kind === 'call')
   }
 
   /** `wanted` is the whole list of effects that the state waits for. */

@@ -3,13 +3,16 @@
  * about a child is decided here, once.
  */
 import { z } from 'zod'
+import { attachmentsFor } from '../../actors/thread/starting.js'
 import type { App } from '../agent/app.js'
 import type { AgentDefinition, SubagentTool } from '../agent/define.js'
 import { toAmounts } from '../core/budget.js'
+import { hasValue } from '../core/env.js'
 import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
-import type { ChildCall, RecordedCall, Sealed } from '../core/record.js'
+import type { ChildCall, Deferred, RecordedCall, Sealed } from '../core/record.js'
+import type { Schema } from '../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../models/port.js'
 import { checkArgs } from '../tools/args.js'
 import { newChild } from './child-call.js'
@@ -20,7 +23,7 @@ import { toolSpec as spec } from './tool-spec.js'
 
 /** An agent that may be called, with what it must be given. */
 interface Relation extends SubagentTool {
-  readonly required?: z.ZodType
+  readonly required?: Schema
 }
 
 export interface Relations {
@@ -30,7 +33,8 @@ export interface Relations {
 }
 
 const displayName = z.string().trim().min(1).describe('A name for it, for people.')
-const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments })
+const steering = z.boolean().optional().describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.')
+const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments, steer: steering })
 const listArgs = z.object({})
 
 export function relationsOf(app: App, subagents: readonly SubagentTool[], { supervision }: Pick<AgentDefinition, 'supervision'> = {}): Relations {
@@ -56,7 +60,7 @@ export function relationsOf(app: App, subagents: readonly SubagentTool[], { supe
 }
 
 /** What the tool of an agent takes: what its prompt asks for, or a message. */
-function argsOf({ required, initAgentNameProperty: name }: Relation): z.ZodType {
+function argsOf({ required, initAgentNameProperty: name }: Relation): Schema {
   return required ?? (name === undefined ? messageArgs : messageArgs.extend({ [name]: displayName }))
 }
 
@@ -104,6 +108,20 @@ function recordLasting(lasting: readonly Relation[], family: Family, { index, to
   return 'code' in opening ? { tool, args, refused: opening } : create(family, { index, tool, args, relation, name: asked.name, ...opening })
 }
 
+/** S4: the call that a model would make with these words, checked as its calls are. */
+export function recordImmediate(family: Family, relation: Relation, { text, name, ...rest }: Pick<Creation, 'index' | 'text' | 'name' | 'own' | 'apart'>): RecordedCall {
+  const { name: agent, resumable, initAgentNameProperty: property } = relation
+  // One that stays has a name (S2).
+  const called = name ?? (resumable ? agent : undefined)
+  const given = property !== undefined && called !== undefined ? { [property]: called } : {}
+  const tool = resumable ? 'subagent_create' : agent
+  const more = Object.keys(given).length > 0 ? { arguments: given } : {}
+  const args = resumable ? { agent, name: called ?? agent, message: text, ...more } : { message: text, ...given }
+  const opening = openingFor(relation, { tool, message: text, ...more })
+  if ('code' in opening) return { tool, args, refused: opening }
+  return create(family, { ...rest, tool, args, relation, ...opening, ...(called !== undefined && { name: called }) })
+}
+
 interface CreateAsked {
   readonly tool: string
   readonly message?: string | undefined
@@ -133,36 +151,49 @@ interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
   readonly relation: SubagentTool
   /** Values that it begins with. */
   readonly own?: Sealed
+  readonly apart?: readonly string[]
 }
 
-export function create(family: Family, creation: Creation): RecordedCall {
+function create(family: Family, creation: Creation): RecordedCall {
   const { limits, born } = family
-  const { index, tool, args, relation, text, name, attachments: given, own } = creation
+  const { index, tool, args, relation, text, name, attachments: given, own, apart } = creation
   const full = atCap(family, relation)
   const said = { text, ...(given && { attachments: given }), ...how(relation, limits) }
   // S3: where there is one, and it is waited for, it goes on with that one.
   if (full && 'only' in full) return { tool, args, child: { ...full.only, ...said } }
   if (full) return { tool, args, refused: full.refused }
+  const lacks = lacking(family, creation)
+  if ('code' in lacks) return { tool, args, refused: lacks }
   const child = newChild(family, index, relation.name)
   if ('code' in child) return { tool, args, refused: child }
   const { thread, agent, reference } = child
-  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...(own && { own }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
-  const waits = deferred(family, creation, call)
+  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...(own && { own }), ...(apart && { apart }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
+  const waits = lacks.missing.length > 0 ? deferred(family, { ...lacks, tool, args, index }, call) : undefined
   const living = born.get(agent) ?? []
   living.push({ thread, agent, reference, ...(waits && { waits: true }) })
   born.set(agent, living)
   return waits ?? { tool, args, child: call }
 }
 
+interface Lacking extends Pick<Deferred, 'required' | 'missing' | 'files'> {}
+
+/** S6: values that only people have. Whoever gives them may do so much later: the files that go with it are looked at and kept now (S8). */
+function lacking({ state, envs }: Family, { relation, attachments: paths, own, apart = [] }: Creation): Lacking | Failure {
+  const { required, missing: unknown } = envs.givenTo(relation.name)
+  const withheld = [...envs.withheld(state, relation.name), ...apart]
+  const missing = unknown.filter((name) => !(own && Object.hasOwn(own.set, name)) && (!hasValue(state.env, name) || withheld.includes(name)))
+  const brought = missing.length > 0 && paths ? attachmentsFor(state, { attachments: paths, reference: relation.name }) : {}
+  if ('refused' in brought) return brought.refused
+  return { required, missing, ...(brought.attachments && { files: brought.attachments }) }
+}
+
 /** S6: a child whose own values are missing is not spawned; whoever has them is asked. */
-function deferred({ state: { id }, step, envs }: Family, { tool, args, index }: Pick<Creation, 'tool' | 'args' | 'index'>, child: ChildCall): RecordedCall | undefined {
-  const { required, missing: unknown } = envs.givenTo(child.agent)
-  const missing = unknown.filter((name) => !child.own || !Object.hasOwn(child.own.set, name))
-  if (missing.length === 0) return undefined
+function deferred({ state: { id }, step }: Family, { tool, args, index, ...lacks }: Lacking & Pick<Creation, 'tool' | 'args' | 'index'>, child: ChildCall): RecordedCall {
+  const { required, missing } = lacks
   const request = `env_${step}_${index}`
   const data = { request_id: request, endpoint: `/threads/${id}/variables/${request}`, required, missing }
   const message = `${child.reference} was not started: it needs values that only people have (${missing.join(', ')}). They were asked for them; it begins when they have answered, and what it says then comes as a message. ${JSON.stringify(data)}`
-  return { tool, args, refused: failure('subagent_env_required', message, { data }), deferred: { request, child: { ...child, blocking: false }, required, missing } }
+  return { tool, args, refused: failure('subagent_env_required', message, { data }), deferred: { ...lacks, request, child: { ...child, blocking: false } } }
 }
 
 function atCap({ state, born }: Family, { name, resumable, blocking = true }: SubagentTool): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
@@ -174,17 +205,30 @@ function atCap({ state, born }: Family, { name, resumable, blocking = true }: Su
   const [only] = all
   if (all.length < maxInstances) return undefined
   if (maxInstances === 1 && blocking && only && !only.waits) return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
-  return { refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${name} at once, and there are: ${all.map(({ reference }) => reference).join(', ')}; speak to one of them with subagent_message`) }
+  return { refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${name} at once, and there are: ${all.map(({ reference }) => reference).join(', ')}; ${adviceOn(all)}`) }
 }
 
-function send(lasting: readonly Relation[], { state, limits }: Family, { tool, args, reference, message, attachments: given }: { tool: string; args: Json; reference: string; message: string; attachments?: readonly string[] | undefined }): RecordedCall {
+/** One that waits for values cannot be spoken to. */
+function adviceOn(all: readonly Living[]): string {
+  const waiting = all.flatMap(({ waits, reference }) => (waits ? [reference] : []))
+  const said = `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have answered: do not ask for it again`
+  if (waiting.length === 0) return 'speak to one of them with subagent_message'
+  return waiting.length === all.length ? said : `${said}; speak to one of the others with subagent_message`
+}
+
+interface MessageAsked extends z.infer<typeof sendArgs> {
+  readonly tool: string
+  readonly args: Json
+}
+
+function send(lasting: readonly Relation[], { state, limits }: Family, { tool, args, reference, message, attachments: given, steer }: MessageAsked): RecordedCall {
   const child = state.children.get(reference)
   const relation = child && lasting.find(({ name }) => name === child.agent)
   if (!child || !relation || child.over) {
     const live = [...state.children].filter(([, { over, lasting: stays }]) => stays && !over).map(([each]) => each)
     return { tool, args, refused: failure('TOOL_INPUT_INVALID', `there is no agent ${JSON.stringify(reference)} to speak to; there are: ${live.join(', ') || 'none'}`) }
   }
-  return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...how(relation, limits) } }
+  return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...(steer && { steer }), ...how(relation, limits) } }
 }
 
 function intensityOf({ maxRestarts, withinMs }: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {

@@ -15,20 +15,23 @@ import { agentNames, callablesOf, isOfPrompt } from '../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../agent/define.js'
 import { piecesOf } from '../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../agent/sides.js'
-import { collect } from '../core/attachments.js'
+import { brokenText, collect } from '../core/attachments.js'
 import { SkeinError, failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
-import type { Json } from '../core/json.js'
 import type { SideName } from '../core/message.js'
-import type { ModelReplied, RecordedCall, StopReason } from '../core/record.js'
+import type { FinishReason, ModelReplied, RecordedCall } from '../core/record.js'
+import type { Schema } from '../core/schema.js'
+import { coreOf, jsonSchemaOf, parseOrThrow } from '../core/schema.js'
 import type { SessionRole } from '../core/session.js'
 import type { Usage } from '../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../models/port.js'
+import { checkSize } from '../models/reply-limits.js'
 import { checkArgs } from '../tools/args.js'
 import { recordCall } from './calls.js'
 import type { Asker, CallDesk } from './calls.js'
 import type { Envs } from './env.js'
 import type { ChildLimits, Family } from './child-call.js'
+import { cutCall, isForced, meaningOf } from './meaning.js'
 import { handoffsOf, recordHandoff } from './handoff.js'
 import type { Handed, Handoffs } from './handoff.js'
 import { promptToolsOf, recordPromptCall } from './prompt-tools.js'
@@ -70,7 +73,7 @@ export interface Brief {
 }
 
 interface Response {
-  readonly schema: z.ZodType
+  readonly schema: Schema
   /** The output is no object, and a tool's args must be one: it is the field `value` of them. */
   readonly wrapped: boolean
 }
@@ -117,29 +120,49 @@ export function createBrief(app: App, agentName: string, { side: sideName = 'a',
   }
 }
 
-function responseOf(outputSchema: z.ZodType): Response & { readonly spec: ToolSpec } {
-  const object = (z.toJSONSchema(outputSchema, { io: 'input' }) as { type?: unknown }).type === 'object'
-  const schema = object ? outputSchema : z.object({ value: outputSchema })
-  const { $schema: _, ...parameters } = z.toJSONSchema(schema, { io: 'input' }) as { [key: string]: Json }
-  return { schema, wrapped: !object, spec: { name: 'response', description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.', parameters } }
+function responseOf(outputSchema: Schema): Response & { readonly spec: ToolSpec } {
+  const object = jsonSchemaOf(outputSchema)['type'] === 'object'
+  const schema = object ? outputSchema : z.object({ value: coreOf(outputSchema) })
+  return { schema, wrapped: !object, spec: { name: 'response', description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.', parameters: jsonSchemaOf(schema) } }
 }
 
-export function toRequest(brief: Brief, state: ThreadState, envs: Envs): ModelRequest {
-  const { toolChoice, parallelToolCalls, reasoning } = brief.prompt
+/** What a request needs besides its thread. */
+export interface Sources {
+  readonly envs: Envs
+  readonly read: NonNullable<ModelRequest['read']>
+}
+
+export function toRequest(brief: Brief, state: ThreadState, { envs, read }: Sources): ModelRequest {
+  const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = brief.prompt
   return {
     system: brief.text.map((piece) => (typeof piece === 'string' ? piece : envs.shown(state, piece))).join(''),
     messages: windowOf(state, brief.prompt),
     tools: state.archived > 0 ? brief.toolsWithArchive : brief.tools,
+    read,
     thread: state.id,
     step: state.turn ? stepsOf(state.turn) : 0,
-    ...(toolChoice !== undefined && isOffered(brief, toolChoice) ? { toolChoice } : brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}),
+    ...choiceOf(brief, state),
     ...(parallelToolCalls !== undefined && { parallelToolCalls }),
     ...(reasoning !== undefined && { reasoning }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(promptCache !== undefined && { promptCache }),
+    ...(providerOptions && { providerOptions }),
   }
 }
 
+type Choice = NonNullable<ModelRequest['toolChoice']>
+
+/** A call is forced until it was made; without that a forced call would be made for ever. */
+function choiceOf(brief: Brief, { turn }: ThreadState): { readonly toolChoice?: Choice } {
+  const { toolChoice: wanted, name } = brief.prompt
+  if (brief.response && turn && turn.asked > 0) return { toolChoice: { tool: 'response' } }
+  if (wanted !== undefined && isOffered(brief, wanted)) return { toolChoice: isForced(wanted) && turn?.relaxed === name ? 'auto' : wanted }
+  return brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}
+}
+
 /** The agent that it names may be left out now. */
-function isOffered({ tools }: Brief, choice: NonNullable<ModelRequest['toolChoice']>): boolean {
+function isOffered({ tools }: Brief, choice: Choice): boolean {
   return typeof choice === 'string' || tools.some(({ name }) => name === choice.tool)
 }
 
@@ -157,6 +180,8 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
   const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map(), born: new Map() }
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
+    const cut = cutCall(reply, call)
+    if (cut) return cut
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call, state)
     // Most calls are of tools, and no name is given twice.
     if (asker.allowed.has(call.tool)) return recordCall(means, asker, call)
@@ -165,14 +190,11 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
   }
   const calls = reply.calls.map((call, index) => withRole(brief, record(call, index), state.turn?.session !== undefined))
   const landing = (recorded: readonly RecordedCall[]): Landing => {
-    const answered = recorded.some((call) => call.tool === 'response' && call.answered !== undefined && !call.session)
-    const empty = recorded.length === 0 && reply.text === ''
-    const goesOn = recorded.length === 0 && !empty && brief.side.stopOnResponse === false
     const side = state.turn?.session?.side
     // The next step would be of the agent that takes over.
-    const last = (recorded.length > 0 || goesOn) && stepsBefore + 1 >= maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
-    const stop: StopReason | undefined = answered || (brief.once && !empty) ? 'completed' : brief.once ? 'empty_reply' : last ? 'max_steps' : undefined
-    return { kind: 'reply', reply: recordReply(means.app, brief, { step, reply, calls: recorded, ...(stop && { stop }), ...(goesOn && { goesOn }), ...(side && { side }) }) }
+    const mostSteps = maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
+    const meaning = meaningOf(brief, { reply, calls: recorded, asked: state.turn?.asked ?? 0, last: stepsBefore + 1 >= mostSteps })
+    return { kind: 'reply', reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...(side && { side }) }), ...meaning } }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
 }
@@ -210,11 +232,11 @@ export function rulesOf({ agents }: App, { agent: name, queuedCalls, turn }: Thr
 function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall, { files }: ThreadState): RecordedCall {
   const checked = checkArgs('response', schema, args)
   if (!checked.ok) return { tool: 'response', args: checked.sent, refused: checked.failure }
-  const parsed = toJson(schema.parse(checked.args))
+  const parsed = toJson(parseOrThrow(schema, checked.args))
   const { attachments } = answerFiles(isObject(parsed) ? { output: parsed } : {})
   const found = attachments && collect(files, attachments)
   // Told now, so that the model can correct it.
-  if (found && 'missing' in found) return { tool: 'response', args: checked.args, refused: failure('TOOL_INPUT_INVALID', `attachments: there is no file ${JSON.stringify(found.missing)}; name absolute paths of your own files`) }
+  if (found && found.broken.length > 0) return { tool: 'response', args: checked.args, refused: failure('TOOL_INPUT_INVALID', `attachments: ${brokenText(found.broken)}; name absolute paths of your own files`) }
   return { tool: 'response', args: checked.args, answered: wrapped && isObject(parsed) ? (parsed['value'] ?? null) : parsed }
 }
 
@@ -222,26 +244,25 @@ interface Recorded {
   readonly step: number
   readonly reply: ModelReply
   readonly calls: readonly RecordedCall[]
-  readonly stop?: StopReason
-  readonly goesOn?: boolean
   readonly side?: SideName
 }
 
-function recordReply(app: App, brief: Brief, { step, reply, calls, stop, goesOn, side }: Recorded): Omit<ModelReplied, 'type'> {
+function recordReply(app: App, brief: Brief, { step, reply, calls, side }: Recorded): Omit<ModelReplied, 'type'> {
   return {
     step,
     model: reply.model ?? brief.model.name,
     text: reply.text,
     calls,
     usage: priced(reply.usage, app.models.get(reply.model ?? '') ?? brief.model),
-    finish: reply.finish,
+    finish: finishes.has(reply.finish) ? reply.finish : 'other',
     ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
-    ...(stop && { stop }),
-    ...(goesOn && { goesOn: true as const }),
+    ...(reply.kept && { kept: reply.kept }),
     ...(side && { side }),
     ...(brief.side.label !== undefined && { label: brief.side.label }),
   }
 }
+
+const finishes: ReadonlySet<string> = new Set<FinishReason>(['stop', 'tool_calls', 'length', 'content_filter', 'paused', 'other'])
 
 /** By hand and not with zod: it stands in the way of every step. */
 export function checkReply(model: string, reply: ModelReply): ModelReply {
@@ -255,12 +276,19 @@ export function checkReply(model: string, reply: ModelReply): ModelReply {
         ? 'calls must be a list of { tool, args }'
         : ![inputTokens, outputTokens, costUsd].every(Number.isFinite)
           ? 'usage must hold the numbers inputTokens, outputTokens and costUsd'
-          : undefined
+          : given.kept !== undefined && !(typeof given.kept?.origin === 'string' && Array.isArray(given.kept.parts))
+            ? 'kept must be { origin, parts }'
+            : undefined
   if (wrong) throw new SkeinError('MODEL_REJECTED', `model ${model} gave a reply that is none: ${wrong}`)
+  checkSize(reply)
   return reply
 }
 
-function priced(usage: Usage, { costPerMillion }: ModelDefinition): Usage {
-  if (!costPerMillion || usage.costUsd > 0) return usage
-  return { ...usage, costUsd: (usage.inputTokens * costPerMillion.inputUsd + usage.outputTokens * costPerMillion.outputUsd) / 1e6 }
+/** What the provider reports is what it charges; else tokens at their prices, those of its cache at theirs. */
+function priced(usage: Usage, { costPerMillion: price }: ModelDefinition): Usage {
+  if (!price || usage.costUsd > 0) return usage
+  const { inputTokens, outputTokens, cachedInputTokens: cached = 0, cacheWriteTokens: written = 0 } = usage
+  const fresh = Math.max(0, inputTokens - cached - written)
+  const input = fresh * price.inputUsd + cached * (price.cachedInputUsd ?? price.inputUsd) + written * (price.cacheWriteUsd ?? price.inputUsd)
+  return { ...usage, costUsd: (input + outputTokens * price.outputUsd) / 1e6 }
 }

@@ -6,7 +6,7 @@
  *     results) before its commit is durable.
  * TH2 A call with a side effect and a model call that follows an outcome (a later step, or a turn begun with the
  *     outcome that ended the one before) start only when every record so far is durable (T4); pure work may start
- *     before.
+ *     before. But no body runs in a thread that does not exist yet for others.
  * TH3 One commit at a time; what is decided meanwhile goes into the next one.
  * TH4 Mail is finished by the commit that holds its records, in order of arrival.
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
@@ -17,12 +17,10 @@ import type { Decision, Landing, Moment } from '../../actors/thread/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../actors/thread/outstanding.js'
 import { moveActor } from '../../actors/thread/place.js'
-import type { Move, ThreadActor, ThreadActors } from '../../actors/thread/place.js'
+import type { Move, ThreadActor } from '../../actors/thread/place.js'
 import { isOver } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import type { Backend, Commit, CommitResult, StoredMail } from '../backend/port.js'
-import type { Amounts } from '../core/budget.js'
-import { createCancel } from '../core/cancel.js'
+import type { Commit, CommitResult, StoredMail } from '../backend/port.js'
 import type { Answer } from '../core/command.js'
 import { callKey } from '../core/effect.js'
 import type { Effect } from '../core/effect.js'
@@ -31,9 +29,7 @@ import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import type { CallBegan, Fact, ThreadRecord } from '../core/record.js'
 import { RunningCall } from './call.js'
-import { idempotencyKeyOf } from './calls.js'
 import { awaitDeadline, ModelCall } from './effects.js'
-import type { Means } from './effects.js'
 import { headOf } from './head.js'
 import { pack } from './journal.js'
 import { MailReader } from './mail-reader.js'
@@ -43,37 +39,19 @@ import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
 import { tellTree } from './news.js'
 import type { Finished, News } from './news.js'
-import type { Orphan } from './orphans.js'
 import { Reconciler } from './reconcile.js'
+import { Recovery } from './recovery.js'
 import type { Started, Starter, Ticket } from './reconcile.js'
-import type { Doomed } from './removal.js'
 import { momentOf } from './moment.js'
 import { awaitSchedule } from './schedules.js'
 import { refusalsOf, sendsOf } from './sends.js'
 import { freeze, Pace } from './snapshot.js'
+import type { ResidentOptions } from './resident-options.js'
 import { Turns } from './turns.js'
+import { Undurable } from './undurable.js'
 import { Wanted } from './wanted.js'
 import { hydrate } from './wake.js'
 import type { Woken } from './wake.js'
-
-export interface ResidentOptions {
-  readonly backend: Backend
-  readonly means: Means
-  readonly actors: ThreadActors
-  readonly epoch: number
-  readonly maxParallelTools: number
-  readonly maxWallClockMs?: number
-  /** What a turn may spend. */
-  readonly turnLimits?: Amounts
-  /** Records after which a snapshot is written. */
-  readonly snapshotEvery: number
-  readonly warn: (what: string, thrown: unknown) => void
-  /** Asks the host to call `flush` at the end of this turn of the event loop. */
-  readonly dirty: (resident: Resident) => void
-  readonly remove: (doomed: Doomed) => Started
-  /** The thread came to rest, or was stopped by a failure (TH5). */
-  readonly rested: (resident: Resident, stopped?: Failure) => void
-}
 
 /** What its mail, its reconciler and its effects ask of it are methods, not closures: a host may have thousands of residents. */
 export class Resident implements Addressee, Starter {
@@ -90,8 +68,7 @@ export class Resident implements Addressee, Starter {
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
   #begun: Map<string, CallBegan> | undefined
-  /** Outcomes of effects on the world that no commit holds yet. */
-  #undurable: { readonly seq: number; readonly orphan: Orphan }[] | undefined
+  readonly #undurable = new Undurable()
   readonly #pace: Pace
   #reconciled = -1
   readonly #outbox = new Outbox()
@@ -101,6 +78,7 @@ export class Resident implements Addressee, Starter {
   #draining = false
   #hydrating: Promise<void> | undefined
   readonly #lacks: Failure | undefined
+  #recovery: Recovery | undefined
 
   /** `lacks`: why it cannot go on with the definitions that there are (TH6). */
   constructor(woken: Woken, options: ResidentOptions, lacks?: Failure) {
@@ -120,16 +98,27 @@ export class Resident implements Addressee, Starter {
     this.#reconciler = new Reconciler(this, options.maxParallelTools)
   }
 
-  /** Starts whatever the state waits for, and reads the mail. */
-  begin(): void {
+  /** Starts whatever the state waits for, and reads the mail. `recovered`: another host had the thread before. */
+  begin(recovered = false): void {
+    if (recovered && this.state.slots.own > 0 && !this.parked) this.#recover()
     this.#recordDue()
     this.#reconcile()
     this.mailArrived()
   }
 
+  #recover(): void {
+    const { lastTries, maxParallelTools, warn } = this.#options
+    this.#recovery = new Recovery({ state: this.state, lastTries, maxParallelTools, warn, record: (fact) => this.#record(fact), land: (landing) => this.#decide(landing).forEach((fact) => this.#record(fact)), durable: () => this.#durable === this.state.seq })
+    this.#recovery.begin(outstanding(this.state))
+  }
+
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
     return (this.#draining || this.parked !== undefined || (atRest(this.state) && !this.#overdue && !this.#begun?.size)) && this.#reconciler.running === 0 && !this.#busy
+  }
+
+  get running(): number {
+    return this.#reconciler.running
   }
 
   /** TH6 */
@@ -154,6 +143,11 @@ export class Resident implements Addressee, Starter {
   /** What the model and the calls have said so far, for watchers that come late. */
   sayAgain(): void {
     for (const event of this.#reconciler.soFar()) this.speak(() => event)
+  }
+
+  /** All of it, for whoever wakes it again; undefined while something of it is not durable. */
+  get woken(): Woken | undefined {
+    return this.#busy || this.#stopped || this.#durable !== this.state.seq ? undefined : { state: this.state, chain: this.#chain, ...this.#pace.tail }
   }
 
   mailArrived(): void {
@@ -213,6 +207,7 @@ export class Resident implements Addressee, Starter {
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
     if (record.type === 'call.began') (this.#begun ??= new Map()).set(callKey(record.step, record.index), record)
     if (record.type === 'turn.ended') this.#begun = undefined
+    if (record.type === 'turn.ended') this.#recovery?.end()
     this.#outbox.record(record, sendsOf(this.state, record))
     this.#turns.advance()
     this.#options.dirty(this)
@@ -229,6 +224,8 @@ export class Resident implements Addressee, Starter {
     if (effect.kind === 'deadline' || effect.kind === 'schedule') return true
     if (!this.open || (!mayStart(this.state) && effect.kind !== 'removal')) return false
     if (effect.kind === 'removal') return this.#durable === this.state.seq
+    if (effect.kind === 'call' && this.#durable === 0) return false
+    if (effect.kind === 'call' && this.#recovery?.ready(effect, this.#reconciler.running) === false) return false
     const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
   }
@@ -244,20 +241,11 @@ export class Resident implements Addressee, Starter {
     return new ModelCall(means, wanting, effect)
   }
 
-  land(landing: Landing): void {
-    this.#keepUntilDurable(landing)
+  land(landing: Landing, key?: string): void {
+    if (key !== undefined) this.#recovery?.over(key)
+    this.#undurable.keep(this.state, landing)
     this.#apply(this.#decide(landing))
     this.done()
-  }
-
-  /** What the world knows already must not be forgotten with what was not committed (OR1). */
-  #keepUntilDurable(landing: Landing): void {
-    if (landing.kind !== 'returned') return
-    const { step, index } = landing
-    const slot = step === this.state.step ? this.state.slots.items[index] : undefined
-    if (!slot?.began) return
-    const orphan: Orphan = { thread: this.id, step, index, key: idempotencyKeyOf(this.id, landing, slot.call), work: Promise.resolve(landing), cancel: createCancel() }
-    ;(this.#undurable ??= []).push({ seq: this.state.seq + 1, orphan })
   }
 
   /** Resolves when the calls before this one of the step are settled. */
@@ -266,6 +254,7 @@ export class Resident implements Addressee, Starter {
     return new Promise((resolve) => {
       this.#turns.wait(index, () => this.#reconciler.goOn(key, resolve))
       this.#reconciler.rest(key)
+      this.#recovery?.over(key)
       this.#park()
       if (this.#draining) this.#reconciler.abortWaiting('the host is closing')
     })
@@ -286,7 +275,7 @@ export class Resident implements Addressee, Starter {
   }
 
   speak(make: () => DeltaEvent): void {
-    if (!this.#stopped) this.#tell(() => ({ kind: 'spoken', event: make() }))
+    if (!this.#stopped) this.#tell(() => ({ kind: 'spoken', after: this.state.seq, event: make() }))
   }
 
   #tell(make: () => News | Finished): void {
@@ -340,7 +329,7 @@ export class Resident implements Addressee, Starter {
   #committed(what: Batch, { position, finished }: Extract<CommitResult, { ok: true }>, { entry, head }: Commit): void {
     const last = what.records.at(-1)
     if (last) this.#durable = last.seq
-    if (this.#undurable) this.#undurable = this.#undurable.filter(({ seq }) => seq > this.#durable)
+    this.#undurable.committed(this.#durable)
     if (entry) {
       this.#chain = entry.hash
       this.#pace.went(entry)
@@ -349,6 +338,7 @@ export class Resident implements Addressee, Starter {
     // Whoever waits until the tree rests has seen the mail meanwhile. Where it cannot be told, the host is gone; the next one tells.
     finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
+    for (const record of what.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.state, record)
     if (this.#pace.due) this.#snapshot()
     if (this.#outbox.full) this.#options.dirty(this)
     this.#reconciler.startReady()
@@ -365,15 +355,15 @@ export class Resident implements Addressee, Starter {
     const { backend, warn } = this.#options
     const snapshot = freeze({ state: this.state, chain: this.#chain })
     this.#pace.took(snapshot)
-    const put = backend.snapshots.put(this.id, snapshot)
-    put.catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
+    backend.snapshots.put(this.id, snapshot).catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
   }
 
   /** Starts nothing more, ends model calls (they can be asked again), lets running calls land. */
   drain(): void {
     this.#draining = true
     for (const { step, index } of this.#begun?.values() ?? []) this.#record({ type: 'call.unbegun', step, index })
-    this.#begun = undefined
+    this.#begun = undefined // RH1: what is cut off by closing is nobody's fault
+    for (const { step, index } of this.#reconciler.calls) this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
     this.#reconciler.abortAll('the host is closing', 'model')
     this.#reconciler.abortWaiting('the host is closing')
     this.done()
@@ -388,8 +378,9 @@ export class Resident implements Addressee, Starter {
   stop(why?: Failure): void {
     if (this.#stopped) return
     this.#stopped = true
+    this.#recovery?.end()
     this.#reconciler.leaveAll('the thread left this host')
-    for (const { orphan } of this.#undurable ?? []) this.#options.means.orphans.leave(orphan)
+    this.#undurable.leave(this.#options.means.orphans)
     this.#options.actors.stop(this.#actor)
     if (why) this.#options.rested(this, why)
   }

@@ -6,37 +6,16 @@
  * RN2 Consuming a run starts nothing: the turn goes on whether anyone looks or not.
  */
 import type { Backend } from '../backend/port.js'
-import type { DurableEvent, SkeinEvent } from '../core/event.js'
+import type { SkeinEvent } from '../core/event.js'
 import { fromFailure } from '../core/failure.js'
-import type { Failure } from '../core/failure.js'
-import type { Json } from '../core/json.js'
 import type { Message } from '../core/message.js'
-import type { StopReason, ThreadRecord, TurnEnded } from '../core/record.js'
-import { addUsage, noUsage, sumUsage } from '../core/usage.js'
-import type { Usage } from '../core/usage.js'
-import { follow } from './follow.js'
-import { createAssembly } from './assembly.js'
-import { RunCalls } from './run-calls.js'
-import type { ContextUpdate, RunCall } from './run-calls.js'
+import type { ThreadRecord } from '../core/record.js'
+import { follow, followRecords } from './follow.js'
 import { spokenText } from './speech.js'
-import { watch } from './watch.js'
-
-export interface RunResult {
-  /** What the agent said last. */
-  readonly text: string
-  readonly stopReason: StopReason
-  readonly usage: Usage
-  /** With what children that reported in this turn have spent, and all below them. */
-  readonly subtreeUsage: Usage
-  readonly steps: number
-  /** In the form of the prompt's `outputSchema`, when it has one. */
-  readonly output?: Json
-  /** Why it stopped, where there is more to say. */
-  readonly detail?: string
-  readonly failure?: Failure
-  /** Paths of the thread's files that go with the answer. */
-  readonly attachments?: readonly string[]
-}
+import { TurnView } from './turn-view.js'
+import type { ContextUpdate, RunCall, RunResult, Seen } from './turn-view.js'
+import { wakeTo } from './wake.js'
+import { removed, watch } from './watch.js'
 
 export interface Run {
   readonly id: string
@@ -50,6 +29,7 @@ export interface Run {
   toolCalls(): Promise<readonly RunCall[]>
   /** Calls that are not answered now. */
   pendingToolCalls(): Promise<readonly RunCall[]>
+  /** All that happens in the turn, and meanwhile to all threads below its own. */
   readonly fullStream: AsyncIterable<SkeinEvent>
   readonly textStream: AsyncIterable<string>
   readonly reasoningStream: AsyncIterable<string>
@@ -57,7 +37,7 @@ export interface Run {
   readonly toolStream: AsyncIterable<ToolEvent>
   /** Each call when it is answered. */
   readonly toolCallsStream: AsyncIterable<RunCall>
-  /** The run's messages, results in call order. */
+  /** The run's messages as the thread keeps them, silent ones too. */
   readonly messagesStream: AsyncIterable<Message>
   /** Contexts that tools changed, when that counts. */
   readonly contextUpdates: AsyncIterable<ContextUpdate>
@@ -78,18 +58,24 @@ export interface RunMeans {
   readonly backend: Backend
   /** Aborted when the skein is closed: nobody will answer any more. */
   readonly closed: AbortSignal
+  /** Of the tree that it is in. */
+  readonly root: string
 }
 
 type Until = 'now' | undefined
 
-export function createRun({ backend, closed }: RunMeans, id: string, find: () => Promise<RunPlace>): Run {
+export function createRun({ backend, closed, root }: RunMeans, id: string, find: () => Promise<RunPlace>): Run {
   let found: Promise<RunPlace> | undefined
   const place = (): Promise<RunPlace> => (found ??= find())
-  const events = (until?: Until): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed }, place, until)
+  const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
+  const views = (until?: Until): AsyncGenerator<Seen> => runViews({ backend, closed, root }, place, until)
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
-  const result = async (): Promise<RunResult> => resultOf({ backend, closed }, await place())
+  const viewed = <Item>(make: (from: AsyncIterable<Seen>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
+    [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
+  })
+  const result = async (): Promise<RunResult> => resultOf({ backend, closed, root }, await place())
   return {
     id,
     accepted: async () => void (await place()),
@@ -103,26 +89,52 @@ export function createRun({ backend, closed }: RunMeans, id: string, find: () =>
       const { text: _, ...response } = await result()
       return response
     },
-    toolCalls: () => callsOf(events()),
-    pendingToolCalls: async () => (await callsOf(events('now'))).filter(({ outcome }) => !outcome),
-    fullStream: stream((from) => from),
+    toolCalls: () => callsOf(views()),
+    pendingToolCalls: async () => (await callsOf(views('now'))).filter(({ outcome }) => !outcome),
+    fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
     textStream: stream((from) => spokenText(from, 'text')),
     reasoningStream: stream((from) => spokenText(from, 'reasoning')),
     toolStream: stream(toolEvents),
-    toolCallsStream: stream(answeredCalls),
-    messagesStream: stream(messages),
-    contextUpdates: stream(contextUpdates),
+    toolCallsStream: viewed(answeredCalls),
+    messagesStream: viewed(messages),
+    contextUpdates: viewed(contextUpdates),
   }
 }
 
-async function* runEvents({ backend, closed }: RunMeans, find: () => Promise<RunPlace>, until: Until): AsyncGenerator<SkeinEvent, void, undefined> {
+async function* runEvents({ backend, closed }: RunMeans, find: () => Promise<RunPlace>): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
-  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed, ...(until && { until }) })) {
+  for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed })) {
+    if (event.type === 'tree.reset') throw removed(thread)
     if (event.type === 'turn.started' && event.run === run) active = true
     if (belongs(event, run, active)) yield event
-    if (event.type === 'thread.terminated' || event.type === 'thread.ended' || (event.type === 'turn.ended' && event.run === run)) return
+    if (ends(event, run)) return
   }
+}
+
+/** What happens in the turn, and meanwhile to all threads below; the tree is followed from the first record of the turn on. */
+async function* treeEvents({ backend, closed, root }: RunMeans, find: () => Promise<RunPlace>): AsyncGenerator<SkeinEvent, void, undefined> {
+  let place: RunPlace | undefined
+  const start = async (): Promise<string | undefined> => {
+    place = await find()
+    const [entry] = await backend.journal.read(place.thread, { after: place.after, limit: 1 })
+    // Before that entry, whatever its records: the ones that are not of this turn are left out below.
+    return entry && `${entry.position - 1}.0`
+  }
+  let active = false
+  for await (const event of follow(backend, { root, closed, start })) {
+    if (!place) continue
+    const { thread, run } = place
+    if (event.type === 'tree.reset') throw removed(thread)
+    const own = event.thread === thread
+    if (own && event.type === 'turn.started' && event.run === run) active = true
+    if (own ? belongs(event, run, active) : active && event.path.includes(thread)) yield event
+    if (own && ends(event, run)) return
+  }
+}
+
+function ends(event: SkeinEvent, run: string): boolean {
+  return event.type === 'thread.terminated' || event.type === 'thread.ended' || (event.type === 'turn.ended' && event.run === run)
 }
 
 function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
@@ -130,52 +142,49 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
   return active || event.type === 'thread.terminated'
 }
 
-/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
+/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one (TNV4). */
 function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: RunPlace): Promise<RunResult> {
   return new Promise((resolve, reject) => {
-    let text = ''
-    let usage = noUsage
-    let below = noUsage
-    let steps = 0
-    let active = false
-    let output: Json | undefined
-    const end = (stopReason: StopReason, told: Pick<TurnEnded, 'text' | 'failure' | 'detail' | 'attachments'> = {}): void => {
-      stop()
-      const { failure: failed, detail, attachments } = told
-      resolve({ text: told.text ?? text, usage, subtreeUsage: addUsage(usage, below), steps, stopReason, ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failed && { failure: failed }), ...(attachments && { attachments }) })
-    }
+    const view = new TurnView(run)
     const take = (record: ThreadRecord): void => {
-      if (record.type === 'turn.started') active = record.run === run
-      else if (record.type === 'model.replied' && active) {
-        steps++
-        usage = addUsage(usage, record.usage)
-        if (record.text !== '') text = record.text
-        output = record.calls.find(({ tool, answered }) => tool === 'response' && answered !== undefined)?.answered ?? output
-      } else if (record.type === 'child.reported' && active) below = addUsage(below, sumUsage(record.spent?.byModel ?? []))
-      else if (record.type === 'turn.ended' && record.run === run) end(record.reason, record)
-      else if (record.type === 'thread.terminated') end('terminated')
+      const { result } = view.take(record)
+      if (!result) return
+      stop()
+      resolve(result)
     }
     const stop = watch(backend, { root, thread, from: `0.${after}`, closed }, { records: ({ records }) => records.forEach(take), ended: reject })
   })
 }
 
-async function callsOf(events: AsyncIterable<SkeinEvent>): Promise<RunCall[]> {
-  const log = new RunCalls()
-  for await (const event of events) log.take(event)
-  return [...log.calls.values()]
-}
-
-async function* answeredCalls(events: AsyncIterable<SkeinEvent>): AsyncGenerator<RunCall> {
-  const log = new RunCalls()
-  for await (const event of events) for (const call of log.take(event)) if (call.outcome) yield call
-}
-
-async function* contextUpdates(events: AsyncIterable<SkeinEvent>): AsyncGenerator<ContextUpdate> {
-  const log = new RunCalls()
-  for await (const event of events) {
-    log.take(event)
-    yield* log.contexts(event)
+/** What each record of the run changes, with the state before it as the thread had it. */
+async function* runViews({ backend, closed }: RunMeans, find: () => Promise<RunPlace>, until: Until): AsyncGenerator<Seen, void, undefined> {
+  const { root, thread, run, after } = await find()
+  const view = new TurnView(run, await wakeTo(backend, thread, after))
+  for await (const { records } of followRecords(backend, { root, thread, from: `0.${after}`, closed, ...(until && { until }) })) {
+    for (const record of records) {
+      const seen = view.take(record)
+      yield seen
+      if (seen.result) return
+    }
   }
+}
+
+async function callsOf(views: AsyncIterable<Seen>): Promise<RunCall[]> {
+  const known = new Map<string, RunCall>()
+  for await (const { calls } of views) for (const call of calls) known.set(call.id, call)
+  return [...known.values()]
+}
+
+async function* answeredCalls(views: AsyncIterable<Seen>): AsyncGenerator<RunCall> {
+  for await (const { calls } of views) for (const call of calls) if (call.outcome) yield call
+}
+
+async function* contextUpdates(views: AsyncIterable<Seen>): AsyncGenerator<ContextUpdate> {
+  for await (const { contexts } of views) yield* contexts
+}
+
+async function* messages(views: AsyncIterable<Seen>): AsyncGenerator<Message> {
+  for await (const seen of views) yield* seen.messages
 }
 
 const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set(['call.delta', 'tool.progress', 'tool.preliminary', 'tool.log', 'tool.result'])
@@ -186,9 +195,4 @@ async function* toolEvents(events: AsyncIterable<SkeinEvent>): AsyncGenerator<To
 
 function isToolEvent(event: SkeinEvent): event is ToolEvent {
   return toolEventTypes.has(event.type)
-}
-
-async function* messages(events: AsyncIterable<SkeinEvent>): AsyncGenerator<Message> {
-  const assembly = createAssembly()
-  for await (const event of events) if ('seq' in event) yield* assembly.take(event satisfies DurableEvent)
 }

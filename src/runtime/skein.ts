@@ -14,17 +14,21 @@ import { nanoUsdOf } from '../core/budget.js'
 import type { Amounts } from '../core/budget.js'
 import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
-import { SkeinError } from '../core/failure.js'
+import { SkeinError, fromFailure } from '../core/failure.js'
+import type { Failure } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
 import { createAdmission } from './admission.js'
 import type { Admission } from './admission.js'
-import { check, createClient, once } from './client.js'
+import { check, createClient, keyFields, once } from './client.js'
 import type { SkeinClient } from './client.js'
+import { debugged, warnProcess } from './debugging.js'
 import type { Means } from './effects.js'
 import { Envs } from './env.js'
 import { Host } from './host.js'
 import type { HostNews } from './host.js'
 import { createLoad, profileOf } from './identity.js'
+import { keySource } from './key-source.js'
+import type { KeyOptions } from './key-source.js'
 import { Janitor } from './janitor.js'
 import type { Retention } from './janitor.js'
 import { equip } from './equip.js'
@@ -36,10 +40,13 @@ import type { QuotaRules } from './quotas.js'
 import { createBrief } from './request.js'
 import type { Brief } from './request.js'
 import { Secrets } from './secrets.js'
+import type { Resuming } from './unfinished.js'
 
 export interface Limits {
   /** Calls of one step that run at once. Default 8. */
   readonly maxParallelTools?: number
+  /** How often a host may die while a call is under way before the call is answered with `CALL_KILLED_ITS_HOST`. Default 3. */
+  readonly maxHostDeaths?: number
   /** How long a turn may take. Default: no limit. */
   readonly maxWallClockMs?: number
   /** Of one turn: its steps, its calls (children counted), and what its model calls may use and cost. Default: no limit; 0 means none at all. */
@@ -53,11 +60,18 @@ export interface Limits {
   readonly maxChildren?: number
   /** How deep agents may call agents, the first one counted. Default 8. */
   readonly maxDepth?: number
+  /**
+   * How long a tool's body may take in a worker, if the tool has no `timeoutMs`; and the most that a model can ask for a command of `bash`.
+   * Default: no limit, and ten minutes for `bash`.
+   */
+  readonly maxToolMs?: number
   /** What the files of one thread may hold. Default 1 GB. */
   readonly maxFileBytes?: number
+  /** How many files, links and directories the files of one thread may have: 100,000. */
+  readonly maxFiles?: number
 }
 
-export interface SkeinOptions {
+export interface SkeinOptions extends KeyOptions {
   /** A module (URL or path) that exports definitions, such a module already imported, or a list of definitions. */
   readonly app: AppSource
   /** Of the app: hosts that share a store tell each other, and the newest version is served first. Default: those of the package that the module is in. */
@@ -68,8 +82,6 @@ export interface SkeinOptions {
   readonly limits?: Limits
   /** Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and no others. */
   readonly env?: Readonly<Record<string, string>>
-  /** For secrets. Default: `SKEIN_KEY`, else the one that the store keeps. */
-  readonly key?: string
   /** Threads that run tool bodies when `app` is a module. */
   readonly workers?: {
     /** Of each kind. Default: the number of cores. */
@@ -78,7 +90,14 @@ export interface SkeinOptions {
     readonly graceMs?: number
     /** Heap of each thread. Default 512. */
     readonly memoryMb?: number
+    /** Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those that Node needs. */
+    readonly env?: 'inherit' | readonly string[]
   }
+  /**
+   * Which unfinished trees it goes on with when it opens the store: `all` (default), or those with these roots. The others stay as they
+   * are until someone sends them something or another host serves them.
+   */
+  readonly resuming?: Resuming
   /** Resting threads that are kept in memory. Default 256. */
   readonly maxResident?: number
   /**
@@ -115,10 +134,11 @@ const natural = z.number().int().min(0)
 const optionsSchema = z.strictObject({
   app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
   backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxParallelChildren: positive.optional(), maxChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
+  limits: z.strictObject({ maxHostDeaths: positive.optional(), maxToolMs: positive.optional(), maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxFiles: natural.optional(), maxParallelChildren: positive.optional(), maxChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
   env: z.record(z.string(), z.string()).optional(),
-  key: z.string().optional(),
-  workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional() }).optional(),
+  ...keyFields,
+  workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional(), env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional() }).optional(),
+  resuming: z.union([z.literal('all'), z.array(z.string())]).optional(),
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
@@ -135,34 +155,40 @@ const optionsSchema = z.strictObject({
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
   const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {}, env = {}, told = () => undefined } = options
-  const warn = options.warn ?? ((what: string, thrown: unknown) => process.emitWarning(thrown instanceof Error ? `${what}: ${thrown.message}` : what, 'SkeinWarning'))
+  const warn = options.warn ?? warnProcess
+  const given = keySource(options)
   const { app, disconnect } = await equip(options.app)
   const opened: (() => Promise<void>)[] = [disconnect]
   try {
     checkEnv(app, env)
     for (const warning of app.warnings) warn(warning, undefined)
-    const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512 } = options.workers ?? {}
-    const pool = await createPool(app, { clock, threads, graceMs, memoryMb })
+    const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512, env: workerEnv } = options.workers ?? {}
+    const pool = await createPool(app, { clock, threads, graceMs, memoryMb, maxToolMs: limits.maxToolMs, env: workerEnv })
     opened.unshift(() => pool.close())
+    const loading = pool.loads?.()
     const running: { host?: Host } = {}
     const self = selfOf(options, { clock, warn, told, work: () => ({ awake: 0, busy: 0, ...running.host?.work }) })
     const backend = await source.open('host', self)
     opened.push(() => backend.close())
-    const secrets = new Secrets({ key: options.key, place: backend.key })
+    checkLoaded(await loading)
+    const secrets = new Secrets({ given, backend })
+    await secrets.join()
     const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
-    // What it copies to children is sealed while it decides.
-    if (declaresScoped(app)) await secrets.ready()
+    // What it copies to children is sealed while it decides. A file that is wrong is told now, and a pipe has its reader.
+    if (declaresScoped(app) || given?.from === 'file') await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const admission = createAdmission({ app, signals: backend.signals, clock, chance })
+    const envs = new Envs({ app, instance: env, secrets })
     const orphans = new Orphans({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, admission, pool, blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs: new Envs({ app, instance: env, secrets }), quotaBytes: limits.maxFileBytes ?? 2 ** 30, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
-      maxParallelTools: limits.maxParallelTools ?? 8,
+      means: createMeans(app, { clock, chance, admission, pool: debugged(pool, { envs, warn }), blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs, quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 }, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
+      ...callLimits(limits),
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
       maxResident: options.maxResident ?? 256,
       snapshotEvery: options.snapshotEvery ?? 2_000,
+      resuming: options.resuming ?? 'all',
       closeGraceMs: options.closeGraceMs ?? 5_000,
       warn,
       told,
@@ -171,24 +197,35 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     running.host = host
     janitor.begin()
     const client = createClient({ backend, clock, chance, secrets })
-    return {
-      ...client,
-      agents: agentNames(app),
-      profile: self.profile,
-      get resident() {
-        return host.work.awake
-      },
-      close: once(async () => {
-        await Promise.all([janitor.close(), host.close()])
-        admission.close()
-        await pool.close()
-        await disconnect()
-        await client.close()
-      }),
-    }
+    const close = once(async () => {
+      await Promise.all([janitor.close(), host.close()])
+      admission.close()
+      await pool.close()
+      await disconnect()
+      await client.close()
+    })
+    return skeinOf(client, { app, profile: self.profile, host, close })
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
+  }
+}
+
+interface Running extends Pick<Skein, 'profile' | 'close'> {
+  readonly app: App
+  readonly host: Host
+}
+
+/** What a client can do, and what only the process of a host knows. */
+function skeinOf(client: SkeinClient, { app, profile, host, close }: Running): Skein {
+  return {
+    ...client,
+    agents: agentNames(app),
+    profile,
+    get resident() {
+      return host.work.awake
+    },
+    close,
   }
 }
 
@@ -204,6 +241,10 @@ function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work 
     warn: (what) => warn(what, undefined),
     reach: (server) => told({ type: `server.${server}` }),
   }
+}
+
+function callLimits({ maxParallelTools = 8, maxHostDeaths = 3 }: Limits): { readonly maxParallelTools: number; readonly maxHostDeaths: number } {
+  return { maxParallelTools, maxHostDeaths }
 }
 
 function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): { readonly turnLimits?: Amounts } {
@@ -222,13 +263,19 @@ function declaresScoped({ prompts }: App): boolean {
   return [...prompts.values()].some(({ tools = [] }) => tools.some((tool) => typeof tool === 'object' && 'immediate' in tool && typeof tool.immediate === 'object' && tool.immediate.scopedEnv !== undefined))
 }
 
+function checkLoaded(failed: Failure | undefined): void {
+  if (!failed) return
+  const advice = 'every worker imports the app by itself; if it needs variables of the environment, name them in workers.env (--worker-env)'
+  throw new SkeinError('APP_NOT_LOADED', `the app does not load in a worker: ${failed.message} (${advice})`, { cause: fromFailure(failed) })
+}
+
 /** RX4 */
 function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   const { isDeclaredSecret } = createDeclarations(app)
   for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quotaBytes' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
+type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
 
 function createMeans(app: App, { chance, admission, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()

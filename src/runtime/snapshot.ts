@@ -3,11 +3,13 @@
  * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
  * needs it reads it then.
  *
- * SN1 A snapshot of another fold version, or one that cannot be read, is as good as none.
+ * SN1 A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it begins with
+ *     the hash of the rest.
  * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
  * SN3 The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
  *     children writes, and what it reads when it wakes, grows with its history and not with that times its children.
  */
+import { hash } from 'node:crypto'
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { placeAt } from '../../actors/thread/place.js'
@@ -17,10 +19,11 @@ import type { FrozenTree } from '../core/tree.js'
 import type { Child, ThreadState } from '../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 11
+const foldVersion = 12
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
+const digestBytes = 16
 
 const envelope = z.object({
   version: z.literal(foldVersion),
@@ -69,6 +72,11 @@ export class Pace {
     this.#bytes += body.length
   }
 
+  /** As it was given: whoever goes on later counts on from here. */
+  get tail(): Tail {
+    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#taken }
+  }
+
   took({ length }: Uint8Array): void {
     this.#records = 0
     this.#bytes = 0
@@ -82,12 +90,16 @@ export function freeze({ state, chain }: Waking): Uint8Array {
   const packed = codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: Buffer.from(JSON.stringify(rest)) })
   // The codec would keep what it wrote into for the next one, and that of a parent of thousands is megabytes.
   if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
-  return packed
+  return Buffer.concat([digest(packed), packed])
+}
+
+function digest(bytes: Uint8Array): Buffer {
+  return Buffer.from(hash('sha256', bytes, 'base64'), 'base64').subarray(0, digestBytes)
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
-  if (!bytes) return undefined
-  const checked = envelope.safeParse(unpackQuietly(bytes))
+  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined // SN1
+  const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children, state } = checked.data
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>

@@ -6,11 +6,13 @@
  * TV2 A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
  */
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import { kvSpace } from '../core/change.js'
 import type { Changes } from '../core/change.js'
 import type { Command } from '../core/command.js'
 import type { Json } from '../core/json.js'
 import { longestDelayMs, schedulesIn, schedulesKey } from '../core/schedule.js'
 import type { Scheduled } from '../core/schedule.js'
+import { entriesOf } from './entries.js'
 import { plainJson } from './inbox.js'
 import { post } from './post.js'
 import type { ThreadMeans } from './thread.js'
@@ -25,24 +27,16 @@ export interface ThreadValues {
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-const space = 'kv/'
-
 export function createThreadValues(means: ThreadMeans, thread: string, waker: StateWaker): ThreadValues {
-  const write = (key: string, value?: Json): Promise<void> => change(means, { thread, waker }, { values: [{ key: space + checkKey(key), ...(value !== undefined && { value }) }] })
+  const write = (key: string, value?: Json): Promise<void> => change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...(value !== undefined && { value }) }] })
   return {
-    get: async (key) => waker.look(({ values }) => (Object.hasOwn(values, space + checkKey(key)) ? values[space + key]?.value : undefined)),
+    get: async (key) => waker.look(({ values }) => (Object.hasOwn(values, kvSpace + checkKey(key)) ? values[kvSpace + key]?.value : undefined)),
     async set(key, value) {
       if (value === undefined) throw new SkeinError('BAD_OPTION', `kv.set(${JSON.stringify(key)}) was given no value; use kv.delete to remove one`)
       await write(key, plainJson(value))
     },
     delete: (key) => write(key),
-    async list(prefix = '') {
-      const from = `${space}${prefix}`
-      const found = await waker.look(({ values }) =>
-        Object.entries(values).flatMap(([key, { value }]) => (value !== undefined && key.startsWith(from) ? [{ key: key.slice(space.length), value }] : [])),
-      )
-      return found.sort((a, b) => (a.key < b.key ? -1 : 1))
-    },
+    list: (prefix = '') => waker.look(({ values }) => entriesOf(values, prefix)),
   }
 }
 

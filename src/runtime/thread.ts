@@ -9,6 +9,7 @@ import type { Chance, Clock } from '../core/clock.js'
 import type { Answer, Command } from '../core/command.js'
 import type { SkeinEvent } from '../core/event.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
+import { shown } from '../core/message.js'
 import type { Message } from '../core/message.js'
 import { addUsage } from '../core/usage.js'
 import type { ModelUsage, Usage } from '../core/usage.js'
@@ -20,24 +21,19 @@ import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'
 import { createThreadSchedules, createThreadValues } from './thread-values.js'
 import type { ThreadSchedules, ThreadValues } from './thread-values.js'
+import { editsOf, withEdits } from './edits.js'
 import { follow } from './follow.js'
 import { decode } from './journal.js'
 import { post } from './post.js'
 import { readChildren, readTree } from './relatives.js'
 import type { ChildEntry, Tree } from './relatives.js'
+import { grantTo } from './grant.js'
 import { settled, treeSettled } from './settled.js'
 import { createRun } from './run.js'
 import type { Run, RunPlace } from './run.js'
+import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
+import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { createStateWaker, wake, wakeWhole } from './wake.js'
-
-export interface SendOptions {
-  /** The message's and the run's id; sending the same id again is sending once. */
-  readonly id?: string
-  /** `new_turn` waits until the running turn has ended; `steer` (default) joins it at its next step. */
-  readonly delivery?: 'steer' | 'new_turn'
-  /** The model sees it, lists hide it. */
-  readonly silent?: boolean
-}
 
 export interface EventOptions {
   /** The `cursor` of the last event that was seen. */
@@ -45,6 +41,8 @@ export interface EventOptions {
   /** `now`: ends after what is durable now. */
   readonly until?: 'now'
   readonly signal?: AbortSignal
+  /** Events that may wait for a reader that is slow; one more ends the iteration with STREAM_LAGGED. Default: any number. */
+  readonly maxBuffered?: number
 }
 
 export interface ThreadUsage {
@@ -62,6 +60,13 @@ export interface OfTree {
   readonly tree?: boolean
 }
 
+export interface GrantOptions {
+  /** A turn that ended because nothing was left goes on. */
+  readonly resume?: boolean
+  /** Who gives it, for the journal. */
+  readonly by?: string
+}
+
 export interface Thread extends ThreadSchedules {
   readonly id: string
   readonly agent: string
@@ -70,17 +75,27 @@ export interface Thread extends ThreadSchedules {
   status(): Promise<string>
   messages(page?: { readonly after?: string; readonly limit?: number; readonly silent?: 'hide' | 'show' }): Promise<readonly Message[]>
   usage(): Promise<ThreadUsage>
-  send(text: string, options?: SendOptions): Run
+  /** Says something to it: a text, or an object with `text` and any of the options. */
+  send(message: string | SendMessage, options?: SendOptions): Run
   /** Stores a message without starting a turn. */
-  inject(text: string, options?: { readonly id?: string; readonly role?: 'user' | 'system' | 'assistant'; readonly silent?: boolean }): Promise<void>
+  inject(text: string, options?: InjectOptions): Promise<void>
+  /** Has a message read otherwise from now on: to its model, in lists. What was recorded stays, and what was said in answer to it. */
+  edit(id: string, text: string): Promise<void>
+  /** Takes a message out of what is read. Of a reply with calls, and of a result, only the words go. */
+  remove(id: string): Promise<void>
   /** The run of an earlier message. */
   run(id: string): Run
   /** Ends the running turn. False when none was running. */
   cancel(reason?: string): Promise<boolean>
   /** Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused already. */
   pause(reason?: string | (OfTree & { readonly reason?: string })): Promise<boolean>
-  /** Goes on after `pause`, or tries a failed turn again. With `tree`, all below it that is paused goes on. False when there was nothing to resume. */
+  /** Goes on after `pause`, or with a turn that failed or whose budget was spent and raised. With `tree`, all below it that is paused goes on. False when there was nothing to resume. */
   resume(options?: OfTree): Promise<boolean>
+  /**
+   * Raises its budget. Of a child: out of what its parent has left. A turn that ended with `budget_spent` goes on with the next message,
+   * with `resume()`, or by itself with `resume: true`.
+   */
+  grant(amounts: Budget, options?: GrantOptions): Promise<void>
   /** Ends the thread for good. False when it was over already. */
   terminate(reason?: string): Promise<boolean>
   /** The run that is going on. */
@@ -117,7 +132,7 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
   const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
   const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
-  const run = (of: string): Run => createRun(means, of, () => findRun(backend, { root, thread: id, run: of }))
+  const run = (of: string): Run => createRun({ ...means, root }, of, () => findRun(backend, { root, thread: id, run: of }))
   return {
     id,
     agent: head.agent,
@@ -126,22 +141,25 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     status: async () => (await info()).status,
     messages: (page) => readMessages(backend, id, page),
     usage: () => readUsage(backend, id),
-    send(text, { id: message = chance.id(), delivery = 'steer', silent } = {}) {
-      checkId(message)
-      const accepted = ask({ kind: 'message', role: 'user', text, delivery, ...(silent && { silent }) }, message)
+    send(given, options) {
+      const { text, id: message = chance.id(), delivery = 'steer', silent, attachments, context } = checkMessage(given, options)
+      const said = { kind: 'message', role: 'user', text, delivery, ...(silent && { silent }), ...givenContext(context) } as const
+      const accepted = attachments?.length ? storeAttachments(backend, attachments).then((brought) => ask({ ...said, ...brought }, message)) : ask(said, message)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
-      return createRun(means, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
+      return createRun({ ...means, root }, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
     },
-    async inject(text, { id: message = chance.id(), role = 'user', silent } = {}) {
-      checkId(message)
+    async inject(given, options) {
+      const { text, id: message = chance.id(), role = 'user', silent } = checkInjected(given, options)
       await ask({ kind: 'message', role, text, delivery: 'store', ...(silent && { silent }) }, message)
     },
+    ...createEdits((message) => knownMessage(backend, id, message), ask),
     run,
     cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
     async pause(options = {}) {
       const { reason, tree } = typeof options === 'string' ? { reason: options } : options
       return changed(ask({ kind: 'pause', reason, ...(tree && { tree }) }))
     },
+    grant: (amounts, options = {}) => grantTo(means, { id, parent: head.parent, waker }, { ...options, amounts }),
     resume: ({ tree } = {}) => changed(ask({ kind: 'resume', ...(tree && { tree }) })),
     terminate: (reason) => changed(ask({ kind: 'terminate', reason })),
     async current() {
@@ -164,12 +182,6 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
       return tree ? info() : settled(means, root, info)
     },
   }
-}
-
-/** Replies and results have ids of this kind themselves: `step_3`, `result_3_0`. */
-function checkId(id: string): void {
-  if (/^[\w.:-]{1,128}$/.test(id) && !/^(step|result)_\d/.test(id)) return
-  throw new SkeinError('BAD_OPTION', `a message id is 1 to 128 letters, digits or any of "_-.:", and does not begin like step_1 or result_1; this one is ${JSON.stringify(id.slice(0, 140))}`)
 }
 
 /** A command that found nothing to do is no error for the caller. */
@@ -201,10 +213,25 @@ async function readMessages(backend: Backend, id: string, page: Parameters<Threa
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) missing(id)
   const { after, limit = Infinity, silent = 'hide' } = page
-  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)]
+  const edits = editsOf(state.edits)
+  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)].flatMap((message) => withEdits(edits, message) ?? [])
   const start = after === undefined ? 0 : all.findIndex((message) => message.id === after) + 1
   if (after !== undefined && start === 0) throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
-  return all.slice(start).filter((message) => silent === 'show' || !message.silent).slice(0, limit)
+  return all.slice(start).filter((message) => silent === 'show' || !message.silent).slice(0, limit).map(shown)
+}
+
+function createEdits(check: (message: string) => Promise<void>, ask: (command: Command) => Promise<unknown>): Pick<Thread, 'edit' | 'remove'> {
+  const change = async (message: string, text?: string): Promise<void> => {
+    await check(message)
+    await ask({ kind: 'edit', message, ...(text !== undefined && { text }) })
+  }
+  return { edit: change, remove: (message) => change(message) }
+}
+
+async function knownMessage(backend: Backend, id: string, message: string): Promise<void> {
+  const all = await readMessages(backend, id, { silent: 'show' })
+  if (all.some((each) => each.id === message)) return
+  throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(message)}; messages() gives their ids`)
 }
 
 interface Sent {

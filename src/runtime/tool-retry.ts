@@ -8,12 +8,21 @@ import type { Cancel } from '../core/cancel.js'
 import type { Clock } from '../core/clock.js'
 import { fromFailure, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
+import { fromThrown } from '../core/thrown.js'
+import type { Thrown } from '../core/thrown.js'
 import type { Pool, Returned } from '../pool/port.js'
 import type { CallJob } from './call-job.js'
 
 /** What trying again cannot mend, or must not. */
 const final: ReadonlySet<FailureCode> = new Set(['CANCELLED', 'UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_NOT_ALLOWED', 'ENV_MISSING'])
 const nothingElse: ReadonlySet<FailureCode> = new Set()
+
+const usualRetries = 2
+
+/** Who says how to try again wants it tried; a breaker alone only counts. */
+export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
+  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? usualRetries : 0)
+}
 
 interface Means {
   readonly pool: Pool
@@ -23,7 +32,7 @@ interface Means {
 /** `never`: failures after which it is not tried again, besides those that are final for any call. */
 export function withRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
   const policy = job.definition?.retry
-  return policy && policy.maxRetries > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
+  return policy && retriesOf(policy) > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
 }
 
 async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> }): Promise<Returned> {
@@ -31,7 +40,7 @@ async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonl
   for (let retries = 0; ; retries++) {
     const returned = await tryOnce(means, job)
     const { outcome } = returned
-    if (outcome.ok || retries >= policy.maxRetries || job.cancel.reason || never.has(outcome.failure.code) || !wants(policy, outcome.failure)) return returned
+    if (outcome.ok || retries >= retriesOf(policy) || job.cancel.reason || never.has(outcome.failure.code) || !wants(policy, outcome.failure, returned.thrown)) return returned
     if (delayMs > 0) await pause(means.clock, delayMs, job.cancel)
     if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2
@@ -49,10 +58,10 @@ async function tryOnce({ pool }: Means, job: CallJob): Promise<Returned> {
   }
 }
 
-function wants({ shouldRetry }: RetryPolicy, failed: Failure): boolean {
+function wants({ shouldRetry }: RetryPolicy, failed: Failure, thrown: Thrown | undefined): boolean {
   if (final.has(failed.code)) return false
   try {
-    return shouldRetry?.(fromFailure(failed)) ?? true
+    return shouldRetry?.(thrown ? fromThrown(thrown) : fromFailure(failed)) ?? true
   } catch {
     return false // the rule is broken, not what it was asked about
   }

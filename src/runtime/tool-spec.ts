@@ -1,9 +1,8 @@
 /** A tool that Skein offers by itself, as a model is told of it. */
-import { z } from 'zod'
-import type { Json } from '../core/json.js'
+import { jsonSchemaOf } from '../core/schema.js'
+import type { Schema } from '../core/schema.js'
 import type { ToolSpec } from '../models/port.js'
 
-export function toolSpec(name: string, description: string, args: z.ZodType): ToolSpec {
-  const { $schema: _, ...parameters } = z.toJSONSchema(args, { io: 'input' }) as { [key: string]: Json }
-  return { name, description, parameters }
+export function toolSpec(name: string, description: string, args: Schema): ToolSpec {
+  return { name, description, parameters: jsonSchemaOf(args) }
 }

@@ -27,6 +27,8 @@ export interface Variables {
   get(thread: string, request: string): Promise<VariableRequest>
   /** Stores the values, sealed, and starts the child, once. VARIABLES_REQUIRED where some are missing: nothing is stored then. */
   provide(thread: string, request: string, values: Readonly<Record<string, string>>): Promise<void>
+  /** Nobody will give them: the child never begins, and the model reads who said so and why. The same as `inbox.reject`. */
+  decline(thread: string, request: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
 }
 
 export function createVariables({ backend, clock, chance, secrets }: ThreadMeans): Variables {
@@ -46,6 +48,11 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadMeans
       const { state } = await find(thread, request)
       const { keys, set } = await sealed(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
       await post(backend, clock, { thread, id: chance.id(), command: { kind: 'provide', request, keys, set } })
+    },
+    async decline(thread, request, { by, comment } = {}) {
+      await find(thread, request)
+      const said = { ...(by !== undefined && { by }), ...(comment !== undefined && { comment }) }
+      await post(backend, clock, { thread, id: chance.id(), command: { kind: 'decide', call: request, decision: 'reject', ...said } })
     },
   }
 }

@@ -6,6 +6,7 @@
  * VF2 A file that anyone but its owner may read or write is refused. One of another owner opens for
  *     root alone.
  * VF3 A file that holds no key is refused and left as it is; it is never replaced, for that would lose every secret.
+ * VF4 A file that somebody named is read, never made. A group may read it (as mounted secrets are), others may not.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -16,22 +17,53 @@ import { systemChance } from '../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { keyBytes } from './vault-box.js'
-import { isGuessable, keyInText } from './vault-key.js'
+import { isGuessable, keyFromText, keyInText } from './vault-key.js'
 
 const withModes = process.platform !== 'win32'
 /** A key with any white space around it that an editor may leave. */
 const largestFile = 1024
 
-export async function keyFromFile(path: string): Promise<Buffer> {
+/** `made`: where there is none, one is made; else it is gone, and another one would be of no use. */
+export async function keyFromFile(path: string, made = true): Promise<Buffer> {
   try {
-    const key = (await readKey(path)) ?? (await createKey(path))
+    const found = await readKey(path)
+    if (!found && !made) throw refused(path, { why: 'is gone, and the secrets of this store were written with it', advice: 'Put it back from a backup, or give its text as SKEIN_KEY' })
+    const key = found ?? (await createKey(path))
     if (!key) throw refused(path, { why: 'is a link to nothing, or was taken away at once', advice: 'Make what it links to, or remove it' })
     return key
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
     const why = toFailure(thrown, 'BAD_OPTION').message
-    throw refused(path, { why: `cannot be used: ${why}`, advice: 'Let the user that runs Skein own it and its folder, or give the key as SKEIN_KEY', cause: thrown })
+    throw refused(path, { why: `cannot be used: ${why}`, advice: 'Let the user that runs Skein own it and its folder, or give the key by SKEIN_KEY_FILE', cause: thrown })
   }
+}
+
+/** VF4. The text in it is as in SKEIN_KEY; what is no regular file (a pipe, `/dev/fd/3`) is read to its end, once. */
+export async function keyFromGivenFile(path: string): Promise<Buffer> {
+  let file: FileHandle | undefined
+  try {
+    file = await open(path, constants.O_RDONLY)
+    const stat = await file.stat()
+    if (stat.isDirectory()) throw refused(path, { why: 'is a directory', advice: 'Name the file in it that holds the key' })
+    if (withModes && stat.isFile() && (stat.mode & 0o027) !== 0) throw tooOpen(path, stat.mode)
+    return await keyFromText(await textOf(file, path), `the key file ${path}`)
+  } catch (thrown) {
+    if (isSkeinError(thrown)) throw thrown
+    const why = codeOf(thrown) === 'ENOENT' ? 'is not there' : `cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`
+    throw refused(path, { why, advice: 'Name a file with 64 hex digits (openssl rand -hex 32) that the user of this process may read', cause: thrown })
+  } finally {
+    await file?.close()
+  }
+}
+
+async function textOf(file: FileHandle, path: string): Promise<string> {
+  const chunk = Buffer.alloc(largestFile + 1)
+  let length = 0
+  for (let bytesRead = -1; bytesRead !== 0 && length <= largestFile; length += bytesRead) {
+    bytesRead = (await file.read(chunk, length, chunk.length - length, null)).bytesRead
+  }
+  if (length > largestFile) throw refused(path, { why: `holds more than ${largestFile} bytes`, advice: 'It is to hold the key and nothing else' })
+  return chunk.toString('utf8', 0, length)
 }
 
 /** Undefined when there is none. */
@@ -41,10 +73,7 @@ async function readKey(path: string): Promise<Buffer | undefined> {
   try {
     const stat = await file.stat()
     if (!stat.isFile() || stat.size > largestFile) throw noKey(path)
-    if (withModes && (stat.mode & 0o077) !== 0) {
-      const mode = (stat.mode & 0o777).toString(8).padStart(4, '0')
-      throw refused(path, { why: `has the mode ${mode}: others than its owner can use it`, advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it' })
-    }
+    if (withModes && (stat.mode & 0o077) !== 0) throw tooOpen(path, stat.mode)
     const key = keyInText((await file.readFile('latin1')).trim())
     if (!key || isGuessable(key)) throw noKey(path)
     return key
@@ -95,6 +124,11 @@ async function synced(file: FileHandle): Promise<void> {
   } finally {
     await file.close()
   }
+}
+
+function tooOpen(path: string, stat: number): SkeinError {
+  const mode = (stat & 0o777).toString(8).padStart(4, '0')
+  return refused(path, { why: `has the mode ${mode}: others than its owner can use it`, advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it' })
 }
 
 /** VF3 */

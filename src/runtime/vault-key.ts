@@ -21,9 +21,11 @@ const salt = 'skein master key 1'
 
 const advice = 'Give 64 hex digits (openssl rand -hex 32), base64 of 32 bytes, or a passphrase of at least 16 characters'
 
-export async function keyFromText(given: string): Promise<Buffer> {
+/** `what` names it in errors. */
+export async function keyFromText(given: string, what = 'the key for secrets (SKEIN_KEY)'): Promise<Buffer> {
   const text = given.trim()
   const key = keyInText(text)
+  const tooWeak = (why: string): SkeinError => new SkeinError('BAD_OPTION', `${what} ${why}. ${advice}.`)
   if (key) {
     if (isGuessable(key)) throw tooWeak('is a key of very few different bytes')
     return key
@@ -59,8 +61,4 @@ function derived(passphrase: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     scrypt(passphrase, salt, keyBytes, cost, (error, key) => (error ? reject(error) : resolve(key)))
   })
-}
-
-function tooWeak(why: string): SkeinError {
-  return new SkeinError('BAD_OPTION', `the key for secrets (SKEIN_KEY) ${why}. ${advice}.`)
 }

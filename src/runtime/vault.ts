@@ -17,10 +17,11 @@ import { keyFromFile } from './vault-key-file.js'
 import { keyFromText } from './vault-key.js'
 
 export interface VaultOptions {
-  /** As in SKEIN_KEY; goes before the file. */
-  readonly key?: string | undefined
-  /** Made on first use. */
+  /** As in SKEIN_KEY, or the key itself; goes before the file. */
+  readonly key?: string | Buffer | undefined
   readonly keyFile?: string | undefined
+  /** Whether the file is made where there is none (default), or was made before and is gone. */
+  readonly made?: boolean
 }
 
 /** What a value is sealed for (VL1). */
@@ -33,10 +34,10 @@ const version = 1
 const mostDataKeys = 512
 const unreadable: FailureCode = 'SECRET_UNREADABLE'
 
-export async function openVault({ key, keyFile }: VaultOptions): Promise<Vault> {
-  if (key !== undefined) return new Vault(await keyFromText(key))
-  if (keyFile !== undefined) return new Vault(await keyFromFile(keyFile))
-  throw new SkeinError('BAD_OPTION', 'there is no key for secrets: set SKEIN_KEY to 64 hex digits (openssl rand -hex 32), or name a key file')
+export async function openVault({ key, keyFile, made = true }: VaultOptions): Promise<Vault> {
+  if (key !== undefined) return new Vault(typeof key === 'string' ? await keyFromText(key) : key)
+  if (keyFile !== undefined) return new Vault(await keyFromFile(keyFile, made))
+  throw new SkeinError('BAD_OPTION', 'there is no key for secrets: let SKEIN_KEY_FILE name a file that holds 64 hex digits (openssl rand -hex 32), or give key or keyFile')
 }
 
 class Vault {
@@ -155,7 +156,7 @@ function fieldsOf(text: string, what: string): readonly string[] {
 }
 
 function wrongKey(needed: string, given: string): SkeinError {
-  return new SkeinError(unreadable, `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Set SKEIN_KEY, or put back the key file, that they were written with`, { data: { needed, given } })
+  return new SkeinError(unreadable, `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Give the key that they were written with (SKEIN_KEY_FILE, SKEIN_KEY), or put back the key file`, { data: { needed, given } })
 }
 
 function damaged(what: string, advice: string, data: Readonly<Record<string, unknown>> = {}): SkeinError {

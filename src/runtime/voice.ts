@@ -9,6 +9,7 @@ import type { DeltaEvent } from '../core/event.js'
 import { SkeinError } from '../core/failure.js'
 import type { Redactor, TextStream } from '../core/redact.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../models/port.js'
+import { ReplyMeter } from '../models/reply-limits.js'
 import type { Wanting } from './effects.js'
 
 const asItIs: TextStream = { push: (piece) => piece, end: () => '' }
@@ -33,6 +34,7 @@ export class Voice implements ModelCallOptions {
   #asked: Map<number, Line> | undefined
   #text = ''
   #reasonedLength = 0
+  #meter = new ReplyMeter()
   #wait: ModelWait | undefined
   /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
   #muted = false
@@ -58,6 +60,7 @@ export class Voice implements ModelCallOptions {
     // An adapter's mistake ends its step here, not the process of whoever listens.
     if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
     if (this.#muted) return
+    this.#meter.add(delta.type, delta.text.length) // YL1
     if (delta.type === 'text') this.#say(this.#said.push(delta.text))
     else if (delta.type === 'reasoning') this.#reason(this.#reasoned.push(delta.text))
     else {
@@ -65,7 +68,7 @@ export class Voice implements ModelCallOptions {
       this.#asked ??= new Map()
       const { line } = this.#asked.get(index) ?? { line: this.#clean() }
       this.#asked.set(index, { tool, line })
-      this.#ask(index, tool, line.push(delta.text))
+      this.#ask(index, this.#redactor?.text(tool) ?? tool, line.push(delta.text))
     }
   }
 
@@ -77,6 +80,7 @@ export class Voice implements ModelCallOptions {
     this.#asked = undefined
     this.#text = ''
     this.#reasonedLength = 0
+    this.#meter = new ReplyMeter()
     this.#wanting.speak(() => this.#reset())
   }
 
@@ -92,7 +96,7 @@ export class Voice implements ModelCallOptions {
     if (this.#muted) return
     this.#reason(this.#reasoned.end())
     this.#say(this.#said.end())
-    if (this.#asked) for (const [index, { tool, line }] of this.#asked) this.#ask(index, tool, line.end())
+    if (this.#asked) for (const [index, { tool, line }] of this.#asked) this.#ask(index, this.#redactor?.text(tool) ?? tool, line.end())
   }
 
   soFar(): readonly DeltaEvent[] {

@@ -11,7 +11,7 @@ interface Wanter {
   hydrated(): Promise<void>
   speak(make: () => DeltaEvent): void
   turn(key: string, index: number): Promise<void>
-  land(landing: Landing): void
+  land(landing: Landing, key: string): void
   failed(thrown: unknown): void
 }
 
@@ -40,7 +40,7 @@ export class Wanted implements Wanting {
   }
 
   land(landing: Landing): void {
-    if (this.#ticket.done()) this.#wanter.land(landing)
+    if (this.#ticket.done()) this.#wanter.land(landing, this.#ticket.effect.key)
   }
 
   storeFailed(thrown: unknown): void {

@@ -9,12 +9,17 @@
 import type { ThreadState, Transcript } from '../../actors/thread/state.js'
 import type { PromptDefinition } from '../agent/define.js'
 import type { Message, SideName } from '../core/message.js'
+import { editsOf, withEdits } from './edits.js'
+import type { Edits } from './edits.js'
 import { seenBy } from './perspective.js'
 
 interface Window {
   /** The list that was read, and how much of it. */
   readonly of: readonly Message[]
   readonly side: SideName | undefined
+  readonly edits: Edits | undefined
+  /** The last edit. */
+  readonly version: number
   readonly chat: boolean
   readonly tools: boolean
   /** Where this turn begins in it. */
@@ -43,13 +48,14 @@ export function reachesBack(state: ThreadState, { includeChat = true, includePas
 export function windowOf(state: ThreadState, { includeChat: chat = true, includePastTools: tools = true }: Wanted): readonly Message[] {
   const { transcript } = state
   const side = state.turn?.session?.side
-  if (chat && tools && !side) return transcript.items
+  const version = state.edits.at(-1)?.seq ?? 0
+  if (chat && tools && !side && version === 0) return transcript.items
   const from = chat && tools ? 0 : turnBegins(state) - transcript.skipped
   const all = windows.get(transcript) ?? {}
   windows.set(transcript, all)
   const known = all[side ?? 'a']
-  const same = known?.of === transcript.items && known.side === side && known.chat === chat && known.tools === tools && known.from <= from
-  const window: Window = same ? known : { of: transcript.items, side, chat, tools, from: 0, read: 0, messages: [], past: 0 }
+  const same = known?.of === transcript.items && known.side === side && known.version === version && known.chat === chat && known.tools === tools && known.from <= from
+  const window: Window = same ? known : { of: transcript.items, side, edits: editsOf(state.edits), version, chat, tools, from: 0, read: 0, messages: [], past: 0 }
   all[side ?? 'a'] = window
   if (window.from < from) turnOver(window, from)
   readUpTo(window, window.of.length)
@@ -74,8 +80,9 @@ function turnOver(window: Window, from: number): void {
   window.read = from
 }
 
-function seen({ side }: Window, message: Message | undefined): Message | undefined {
-  return message && side ? seenBy(side, message) : message
+function seen({ side, edits }: Window, message: Message | undefined): Message | undefined {
+  const now = message && withEdits(edits, message)
+  return now && side ? seenBy(side, now) : now
 }
 
 function take(messages: Message[], message: Message | undefined): void {
@@ -88,6 +95,6 @@ function left({ chat, tools }: Window, message: Message): Message | undefined {
   if (!calls) return (role === 'tool' ? tools : chat) ? message : undefined
   if (tools) return text === '' ? message : { ...message, text: '' }
   if (!chat || text === '') return undefined
-  const { calls: _, ...said } = message
+  const { calls: _, kept: __, ...said } = message
   return said
 }

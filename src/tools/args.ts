@@ -3,27 +3,96 @@
  *
  * AR1 A repair changes the form of a value, never invents one: a missing field stays missing.
  * AR2 Repairs are tried only where validation failed, so what was valid is never touched.
+ * AR3 The work is linear in what was sent, and what was sent is bounded before it is looked at: its text, its depth and
+ *     how many values it has. What is said of mistakes is bounded too, however many there are.
  */
-import type { z } from 'zod'
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
+import type { Schema, SchemaIssue } from '../core/schema.js'
+import { parse as validate } from '../core/schema.js'
+import { opened } from './envelope.js'
 
 export type CheckedArgs = { readonly ok: true; readonly args: Json } | { readonly ok: false; readonly failure: Failure; readonly sent: Json }
 
-export function checkArgs(tool: string, schema: z.ZodType, sent: unknown): CheckedArgs {
+/** Of args as JSON text. A content to write may have 200,000 bytes, each of which may take six characters. */
+const mostChars = 2_000_000
+/** Numbers, texts, lists, objects and so on, altogether. */
+const mostValues = 50_000
+const deepest = 200
+/** Of what is said to the model, and kept. */
+const mostFields = 20
+const longestWords = 300
+
+export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedArgs {
+  if (typeof sent === 'string' && sent.length > mostChars) return tooLarge(tool, `they have ${sent.length} characters, and ${mostChars} are the most`, sent)
   const parsed = parse(sent)
   if (!parsed.ok) {
-    return { ok: false, sent: toJson(sent), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are not JSON: ${parsed.why}. Send one JSON object.`) }
+    return { ok: false, sent: toJson(sent), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are not JSON: ${cut(parsed.why)}. Send one JSON object.`) }
+  }
+  const excess = excessOf(parsed.value)
+  if (excess !== undefined) return tooLarge(tool, excess, sent)
+  const inside = opened(schema, parsed.value)
+  if (inside) {
+    const checked = checkArgs(tool, schema, inside.inside)
+    // ZE1: a field of that name may be one of its own.
+    return checked.ok || issuesOf(schema, parsed.value).length > 0 ? checked : { ok: true, args: toJson(parsed.value) }
   }
   const issues = issuesOf(schema, parsed.value)
   if (issues.length === 0) return { ok: true, args: toJson(parsed.value) }
   const mended = repair(schema, parsed.value)
-  if (issuesOf(schema, mended).length === 0) return { ok: true, args: toJson(mended) }
-  const fields = issues.map(({ path, message }) => ({ path: path.join('.') || '(args)', message }))
-  const text = fields.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  return { ok: false, sent: toJson(parsed.value), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${text}. Send them again, corrected.`, { data: { fields } }) }
+  if ('excess' in mended) return tooLarge(tool, mended.excess, sent)
+  if (issuesOf(schema, mended.value).length === 0) return { ok: true, args: toJson(mended.value) }
+  return { ok: false, sent: toJson(parsed.value), failure: invalid(tool, issues) }
+}
+
+function invalid(tool: string, issues: readonly Issue[]): Failure {
+  const fields = issues.slice(0, mostFields).map(({ path, message }) => ({ path: cut(path.join('.')) || '(args)', message: cut(message) }))
+  const more = issues.length - fields.length
+  const text = [...fields.map(({ path, message }) => `${path}: ${message}`), ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+  return failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${text}. Send them again, corrected.`, { data: { fields, ...(more > 0 && { more }) } })
+}
+
+/** AR3. What is kept of them says how they began. */
+function tooLarge(tool: string, why: string, sent: unknown): CheckedArgs {
+  const began = typeof sent === 'string' ? cut(sent) : `[args that are too large: ${why}]`
+  return { ok: false, sent: began, failure: failure('TOOL_INPUT_TOO_LARGE', `the args of ${tool} are too large: ${why}. Send less in one call, or write it to a file and send its path.`) }
+}
+
+function cut(words: string): string {
+  return words.length > longestWords ? `${words.slice(0, longestWords)}… [${words.length} characters]` : words
+}
+
+/** What of the value is more than may be (AR3); looks no further than it must, and does not recurse. */
+function excessOf(value: unknown): string | undefined {
+  let level: readonly unknown[] = [value]
+  // What a body of ours sends may be the same object in many places, or go round in a circle; JSON does not.
+  const seen = new Set<unknown>()
+  let values = 0
+  let chars = 0
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > deepest) return `they are nested deeper than ${deepest} levels`
+    const below: unknown[] = []
+    for (const item of level) {
+      if (++values > mostValues) return `they hold more than ${mostValues} values`
+      if (typeof item === 'string') chars += item.length
+      else if (seen.has(item)) continue
+      else if (Array.isArray(item)) for (const inner of item) below.push(inner)
+      else if (isObject(item)) for (const [key, inner] of Object.entries(item)) below.push(((chars += key.length), inner))
+      if (typeof item === 'object') seen.add(item)
+      if (chars > mostChars) return `they hold more than ${mostChars} characters`
+      if (below.length > mostValues) return `they hold more than ${mostValues} values`
+    }
+    level = below
+  }
+  return undefined
+}
+
+/** What was sent, as the model will read it of itself: JSON that came as text is what it says. */
+export function sentArgs(sent: unknown): Json {
+  const parsed = parse(sent)
+  return toJson(parsed.ok ? parsed.value : sent)
 }
 
 type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly why: string }
@@ -38,22 +107,26 @@ function parse(sent: unknown): Parsed {
   }
 }
 
-type Issue = z.core.$ZodIssue
+type Issue = SchemaIssue
 
 /** What is wrong with the value. A check of the app's own may throw: then that is what is wrong. */
-function issuesOf(schema: z.ZodType, value: unknown): readonly Issue[] {
+function issuesOf(schema: Schema, value: unknown): readonly Issue[] {
   try {
-    return schema.safeParse(value).error?.issues ?? []
+    return validate(schema, value).error?.issues ?? []
   } catch (thrown) {
     return [{ code: 'custom', path: [], input: value, message: `they could not be checked: ${toFailure(thrown, 'TOOL_INPUT_INVALID').message}` }]
   }
 }
 
 /** One pass over what validation complained of; an envelope or a stringified whole is opened first. */
-function repair(schema: z.ZodType, value: unknown): unknown {
-  let mended = unwrap(value)
-  for (const issue of issuesOf(schema, mended)) mended = replaceAt(mended, issue.path, (found) => mend(found, issue))
-  return mended
+function repair(schema: Schema, value: unknown): { readonly value: unknown } | { readonly excess: string } {
+  const whole = unwrap(value)
+  // What a text held counts too.
+  const inside = whole === value ? undefined : excessOf(whole)
+  if (inside !== undefined) return { excess: inside }
+  const mended = replace(whole, complaintsOf(issuesOf(schema, whole)))
+  const excess = mended === whole ? undefined : excessOf(mended)
+  return excess === undefined ? { value: mended } : { excess }
 }
 
 function unwrap(value: unknown): unknown {
@@ -85,10 +158,34 @@ function mend(found: unknown, issue: Issue): unknown {
   return found
 }
 
-function replaceAt(value: unknown, path: readonly PropertyKey[], change: (found: unknown) => unknown): unknown {
-  const [key, ...rest] = path
-  if (key === undefined) return change(value)
-  if (Array.isArray(value)) return value.map((item, index) => (index === key ? replaceAt(item, rest, change) : item))
-  if (!isObject(value) || typeof key !== 'string' || !Object.hasOwn(value, key)) return value
-  return { ...value, [key]: replaceAt(value[key], rest, change) }
+/** What is wrong with a value, and with what is inside of it. */
+interface Complaints {
+  readonly own: Issue[]
+  readonly below: Map<PropertyKey, Complaints>
+}
+
+function complaintsOf(issues: readonly Issue[]): Complaints {
+  const whole: Complaints = { own: [], below: new Map() }
+  for (const issue of issues) {
+    let at = whole
+    for (const key of issue.path) {
+      const next = at.below.get(key) ?? { own: [], below: new Map() }
+      at.below.set(key, next)
+      at = next
+    }
+    at.own.push(issue)
+  }
+  return whole
+}
+
+/** Copies each list and object that it changes once, however many complaints there are of it (AR3). */
+function replace(value: unknown, { own, below }: Complaints): unknown {
+  const mended = own.reduce(mend, value)
+  if (below.size === 0) return mended
+  if (Array.isArray(mended)) return mended.map((item: unknown, index) => replaceField(item, below.get(index)))
+  return isObject(mended) ? Object.fromEntries(Object.entries(mended).map(([key, item]) => [key, replaceField(item, below.get(key))])) : mended
+}
+
+function replaceField(item: unknown, complaints: Complaints | undefined): unknown {
+  return complaints ? replace(item, complaints) : item
 }

@@ -8,7 +8,17 @@ import { defineTool } from '../agent/define.js'
 import type { ToolDefinition } from '../agent/define.js'
 import { bashArgs, editArgs, globArgs, grepArgs, lsArgs, readArgs, writeArgs } from './builtin/args.js'
 import { runBody } from './builtin/body.js'
-import { searchTimeoutMs } from './builtin/limits.js'
+import { bodyTimeoutMs, searchTimeoutMs } from './builtin/limits.js'
+
+/** Its time is what its caller asks for, within bounds (src/pool/call-limit.ts). */
+export const bashTool: ToolDefinition = defineTool({
+  name: 'bash',
+  description:
+    'Runs one command on the files, in a virtual shell with the usual text tools (sed, awk, jq, sort, diff, tar, sqlite3, …): cmd and its args, not parsed. For pipes, redirections and variables: {cmd: "sh", args: ["-lc", script]}. There is no network, and no git, node or python.',
+  args: bashArgs,
+  sideEffect: false,
+  execute: (state, args) => runBody('builtins/bash', state, args),
+})
 
 export const builtins: readonly ToolDefinition[] = [
   defineTool({
@@ -16,6 +26,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Reads a text file. Of a file over 200 KB ask for some lines with offset and limit.',
     args: readArgs,
     sideEffect: false,
+    timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/read', state, args),
   }),
   defineTool({
@@ -23,6 +34,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Writes a text file of up to 200 KB, in place of what was there.',
     args: writeArgs,
     sideEffect: false,
+    timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/write', state, args),
   }),
   defineTool({
@@ -30,6 +42,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Changes a text file by a unified diff.',
     args: editArgs,
     sideEffect: false,
+    timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/edit', state, args),
   }),
   defineTool({
@@ -45,6 +58,7 @@ export const builtins: readonly ToolDefinition[] = [
     description: 'Lists a directory: a name a line, directories with / at the end.',
     args: lsArgs,
     sideEffect: false,
+    timeoutMs: bodyTimeoutMs,
     execute: (state, args) => runBody('builtins/ls', state, args),
   }),
   defineTool({
@@ -55,12 +69,5 @@ export const builtins: readonly ToolDefinition[] = [
     timeoutMs: searchTimeoutMs,
     execute: (state, args) => runBody('builtins/glob', state, args),
   }),
-  defineTool({
-    name: 'bash',
-    description:
-      'Runs one command on the files, in a virtual shell with the usual text tools (sed, awk, jq, sort, diff, tar, sqlite3, …): cmd and its args, not parsed. For pipes, redirections and variables: {cmd: "sh", args: ["-lc", script]}. There is no network, and no git, node or python.',
-    args: bashArgs,
-    sideEffect: false,
-    execute: (state, args) => runBody('builtins/bash', state, args),
-  }),
+  bashTool,
 ]

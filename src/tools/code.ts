@@ -48,7 +48,7 @@ export interface CodeResult {
 
 /** Await it for the result. It never rejects. */
 export interface CodeRun extends PromiseLike<CodeResult> {
-  /** Ends the code where it waits, or between two of its promises; the result says `terminated` and why. */
+  /** Ends the code whatever it does, also in a loop; the result says `terminated` and why. */
   terminate(reason?: string): void
 }
 

@@ -4,23 +4,35 @@
  *
  * HX1 What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be asked
  *     whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
+ * HX2 How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that time too,
+ *     should the thread that waits for the command be held up.
  */
 import { resolve } from 'node:path'
 import { z } from 'zod'
 import { defineTool } from '../agent/define.js'
 import type { ToolDefinition } from '../agent/define.js'
 import { SkeinError } from '../core/failure.js'
-import { editArgs, grepArgs, hostBashArgs, readArgs, writeArgs } from './builtin/args.js'
+import { bashArgs, editArgs, grepArgs, readArgs, writeArgs } from './builtin/args.js'
 import { runBody } from './builtin/body.js'
 import { commandTimeoutMs, longestTimeoutMs, outputBytes } from './builtin/limits.js'
+
+/** `auto`: namespaces of Linux where there are some; `required`: no command without them; `none`. */
+export type Isolation = 'auto' | 'required' | 'none'
 
 export interface HostToolsOptions {
   /** Paths are relative to it and stay below it; commands run in it. */
   readonly rootDir: string
-  /** Default false: commands that plainly reach for the network are refused. A policy, not a wall. */
+  /** Default false: commands that plainly reach for the network are refused, and with namespaces there is none. */
   readonly allowNetwork?: boolean
   /** After this long a command is killed with all it started. Default 60,000; at most an hour. */
   readonly timeoutMs?: number
+  /** What commands see besides PATH, HOME (the root) and LANG: the identity for git, a proxy, a cache. No secrets: commands can print it. */
+  readonly env?: Readonly<Record<string, string>>
+  /** The user and group that commands run as, and that new files belong to. Default: the host's. Needs a host that runs as root. */
+  readonly uid?: number
+  readonly gid?: number
+  /** Default `auto`. */
+  readonly isolation?: Isolation
   /** Of a result. Default 200,000. */
   readonly maxOutputBytes?: number
 }
@@ -31,14 +43,50 @@ export interface HostSettings {
   readonly allowNetwork: boolean
   readonly timeoutMs: number
   readonly maxOutputBytes: number
+  readonly env: Readonly<Record<string, string>>
+  readonly uid?: number
+  readonly gid?: number
+  readonly isolation: Isolation
 }
 
+/** Over what the body allows itself (HX2). */
+const spareMs = 5_000
+
+const id = z.number().int().min(0).max(2 ** 32 - 2)
+const ownNames = ['SKEIN_IDEMPOTENCY_KEY', 'SKEIN_COMMAND']
 const optionsSchema = z.strictObject({
   rootDir: z.string().min(1),
   allowNetwork: z.boolean().default(false),
   timeoutMs: z.number().int().min(1).default(commandTimeoutMs),
   maxOutputBytes: z.number().int().min(1000).default(outputBytes),
+  env: z
+    .record(z.string(), z.string())
+    .superRefine((env, { addIssue }) => {
+      for (const [name, value] of Object.entries(env)) {
+        if (!/^[a-zA-Z_]\w*$/.test(name)) addIssue(`${name} is not the name of a variable`)
+        if (ownNames.includes(name)) addIssue(`${name} belongs to Skein`)
+        if (value.includes('\0')) addIssue(`${name} has a zero byte in its value`)
+      }
+    })
+    .default({}),
+  uid: id.exactOptional(),
+  gid: id.exactOptional(),
+  isolation: z.enum(['auto', 'required', 'none']).default('auto'),
 })
+
+/** By a symbol, not by identity: a definition may come from another copy of the package (DE1). */
+const starts = Symbol.for('skein.commands')
+
+/** What a tool starts as processes of the machine, and as whom. */
+export interface StartedCommands {
+  readonly name: string
+  /** Absent: as the host. */
+  readonly uid?: number
+}
+
+export function commandsOf(tool: ToolDefinition): StartedCommands | undefined {
+  return (tool as ToolDefinition & { readonly [starts]?: StartedCommands })[starts]
+}
 
 export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] {
   const settings = settingsOf(options)
@@ -71,17 +119,29 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
       name: 'grep',
       description: `Searches text files below ${rootDir} for a regular expression; gives path:line:text. Passes over .git and node_modules.`,
       args: grepArgs,
+      timeoutMs: settings.timeoutMs + spareMs,
       execute: (state, args) => runBody('host-tools/grep', settings, args, state.signal),
     }),
-    defineTool({
-      name: 'bash',
-      description: `Runs one command in ${rootDir} without a shell: cmd and its args. For pipes and redirections: {cmd: "sh", args: ["-lc", script]}. What it leaves running is killed when it ends.`,
-      args: hostBashArgs,
-      sideEffect: true,
-      idempotent: false,
-      execute: (state, args) => runBody('host-tools/bash', settings, args, { signal: state.signal, idempotencyKey: state.idempotencyKey }),
-    }),
+    bashTool(settings),
   ]
+}
+
+function bashTool(settings: HostSettings): ToolDefinition {
+  const { rootDir, timeoutMs, uid } = settings
+  const tool = defineTool({
+    name: 'bash',
+    description: [
+      `Runs one command in ${rootDir} without a shell: cmd and its args. For pipes and redirections: {cmd: "sh", args: ["-lc", script]}.`,
+      `It has ${timeoutMs / 1000} s, or less where opts.timeoutMs says so. What it leaves running is killed when it ends.`,
+    ].join(' '),
+    args: bashArgs,
+    sideEffect: true,
+    idempotent: false,
+    timeoutMs: timeoutMs + spareMs,
+    execute: (state, args) => runBody('host-tools/bash', settings, args, { signal: state.signal, idempotencyKey: state.idempotencyKey }),
+  })
+  const commands: StartedCommands = { name: `the commands of bash in ${rootDir}`, ...(uid !== undefined && { uid }) }
+  return Object.assign(tool, { [starts]: commands })
 }
 
 function settingsOf(options: HostToolsOptions): HostSettings {

@@ -5,11 +5,12 @@
  * OC1 Nothing that a body returned is dropped: a success that holds more than a result is a value as it is, and all that an
  *     error says is told.
  */
-import type { z } from 'zod'
 import type { Outcome } from '../core/effect.js'
 import { failure, failureGroup, isSkeinError, toFailure } from '../core/failure.js'
 import type { Failure, FailureCode } from '../core/failure.js'
 import { isObject, toJson } from '../core/json.js'
+import type { Schema } from '../core/schema.js'
+import { parse } from '../core/schema.js'
 
 export interface Output {
   readonly outcome: Outcome
@@ -17,15 +18,15 @@ export interface Output {
   readonly output?: unknown
 }
 
-export function toOutcome(tool: string, returned: unknown, outputSchema: z.ZodType | undefined): Outcome {
+export function toOutcome(tool: string, returned: unknown, outputSchema: Schema | undefined): Outcome {
   return toOutput(tool, returned, outputSchema).outcome
 }
 
-export function toOutput(tool: string, returned: unknown, outputSchema: z.ZodType | undefined): Output {
+export function toOutput(tool: string, returned: unknown, outputSchema: Schema | undefined): Output {
   if (isReportedError(returned)) return { outcome: { ok: false, failure: reported(tool, returned) } }
   const value = isResult(returned) ? returned.result : returned
   if (!outputSchema) return { outcome: { ok: true, value: toJson(value) }, output: value }
-  const checked = outputSchema.safeParse(value)
+  const checked = parse(outputSchema, value)
   if (checked.success) return { outcome: { ok: true, value: toJson(checked.data) }, output: checked.data }
   const text = checked.error.issues.map(({ path, message }) => `${path.join('.') || '(result)'}: ${message}`).join('; ')
   return { outcome: { ok: false, failure: failure('TOOL_OUTPUT_INVALID', `${tool} returned what its outputSchema does not allow: ${text}`) } }

@@ -136,6 +136,8 @@ export class Flock {
 
   async end(): Promise<void> {
     this.#over = true
+    // A host that is just starting needs the server to come as far as where it is ended.
+    await this.calm()
     for (const host of this.#all) host.signal('SIGKILL')
     await Promise.all([...this.#all].map(({ ended }) => ended))
     await this.#server.remove()

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Self } from '../../src/backend/host-info.js'
 import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
 import { blobs } from './backend-blobs.js'
+import { keyCheck } from './backend-key.js'
 import { removedTrees } from './backend-trees.js'
 import { bytesOf, commit, head, withoutRecords } from './entries.js'
 
@@ -57,6 +58,7 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     hosts(context)
     blobs(context)
     removedTrees(context)
+    keyCheck(context)
     lives(context)
   })
 }
@@ -203,6 +205,21 @@ function trees({ backend }: Context): void {
     expect(next.map((entry) => [entry.thread, entry.first])).toEqual([['a', 2], ['a/1', 2]])
     expect(result).toEqual({ ok: true, position: next.at(-1)?.position })
     expect(await backend().journal.readTree('nobody')).toEqual([])
+  })
+
+  it('J5: of many commits at once, with and without sends, each is told the position of its own entry', async () => {
+    const threads = Array.from({ length: 40 }, (_, n) => `t${n}`)
+    const told = await Promise.all(
+      threads.flatMap((thread, n) =>
+        [0, 1].map(async (seq) => {
+          const mail = Array.from({ length: n % 4 }, (_, to) => ({ to: `r${to}`, id: `${thread} ${seq} ${to}`, body: 'x'.repeat(n * 100) }))
+          const result = await backend().commit(commit(thread, seq, { head: head(thread, { root: 'a' }), sends: mail }))
+          return [`["${thread} ${seq + 1}"]`, result.ok ? result.position : -1] as const
+        }),
+      ),
+    )
+    const entries = await backend().journal.readTree('a')
+    expect(new Map(told)).toEqual(new Map(entries.map(({ body, position }) => [body, position])))
   })
 
   it('J5: pages of a small tree between much else are complete and in order', async () => {
@@ -410,6 +427,7 @@ function ephemeral({ backend, open }: Context): void {
   it('J6: a snapshot is kept as bytes, the last one counts, and there may be none', async () => {
     expect(await backend().snapshots.get('a')).toBeUndefined()
     const bytes = Uint8Array.from([0, 255, 1])
+    await backend().commit(commit('a', 0))
     await backend().snapshots.put('a', bytes)
     bytes[0] = 9
     expect([...((await backend().snapshots.get('a')) ?? [])]).toEqual([0, 255, 1])

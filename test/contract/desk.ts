@@ -48,7 +48,8 @@ export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }
       this.opened++
       asked.resolve()
       await gate
-      return { files: createTreeSource({ tree, at: 5, quotaBytes: 2 ** 31, blobs: storeOf(contents, part) }), value: async (key) => value(key) }
+      const entries = async (prefix: string) => ({ version: 7, entries: Object.entries(values).flatMap(([key, found]) => (key.startsWith(`kv/${prefix}`) ? [{ key: key.slice(3), value: found }] : [])) })
+      return { files: createTreeSource({ tree, at: 5, quotaBytes: 2 ** 31, blobs: storeOf(contents, part) }), value: async (key) => value(key), entries }
     },
     ...(given && { given: Object.fromEntries(given.map((key) => [key, value(key)])) }),
   }

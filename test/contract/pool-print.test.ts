@@ -78,6 +78,19 @@ describe('prints', () => {
   })
 })
 
+it('WE4: a rejection that nobody awaits is told with the name of its tool, and costs nobody anything', async () => {
+  await withPool(app, { threads: 1 }, async (pool) => {
+    const meeting = createMeeting('left')
+    const errors = printed(process.stderr)
+    expect(await outcomeOf(pool, 'leaves_rejection', { at: 'left' })).toMatchObject({ ok: true })
+    const before = await outcomeOf(pool, 'where')
+    meeting.go()
+    await until('the word', async () => (await outcomeOf(pool, 'where')).ok && errors.join('').includes('left behind'))
+    expect(errors.join('')).toContain('[worker] leaves_rejection left a promise that nobody awaits, and it was rejected: Error: left behind')
+    expect(await outcomeOf(pool, 'where')).toEqual(before)
+  })
+})
+
 describe('last words', () => {
   it.each(['crashes', 'crashes_when_over'] as const)('F3, WT3: what a thread dies of (%s) is told without the secrets of all that it had', async (tool) => {
     await withPool(app, { threads: 1 }, async (pool) => {
@@ -96,7 +109,7 @@ describe('last words', () => {
     })
   })
 
-  it.each(['bombs', 'shares'])('T14: too much memory (%s) is told in plain words', { timeout: 60_000 }, async (tool) => {
+  it.each(['bombs', 'shares', 'guests'])('T14: too much memory (%s) is told in plain words', { timeout: 60_000 }, async (tool) => {
     await withPool(app, { threads: 1 }, async (pool) => {
       expect(await outcomeOf(pool, tool)).toMatchObject({ failure: { code: 'WORKER_CRASHED', message: expect.stringMatching(/died: it had \d+ MB of memory in buffers/) } })
     })
@@ -123,5 +136,24 @@ it('F3, TE1: a body finds nothing of the environment of the host but what Node n
     })
   } finally {
     for (const name of ['SKEIN_TEST_TOKEN', 'NODE_AUTH_TOKEN', 'NODE_TEST_NAME']) delete process.env[name]
+  }
+})
+
+it('F3, TE1, TE2: what the app names is there too; all is all but the key of Skein', async () => {
+  const given = { SKEIN_TEST_URL: 'db://here', SKEIN_TEST_OTHER: 'other', SKEIN_KEY: token }
+  Object.assign(process.env, given)
+  try {
+    await withPool(app, { threads: 1, env: ['SKEIN_TEST_URL'] }, async (pool) => {
+      const found = await outcomeOf(pool, 'looks_around')
+      expect(found).toMatchObject({ value: { SKEIN_TEST_URL: 'db://here' } })
+      expect(found).not.toMatchObject({ value: { SKEIN_TEST_OTHER: 'other' } })
+    })
+    await withPool(app, { threads: 1, env: 'inherit' }, async (pool) => {
+      const found = await outcomeOf(pool, 'looks_around')
+      expect(found).toMatchObject({ value: { SKEIN_TEST_URL: 'db://here', SKEIN_TEST_OTHER: 'other' } })
+      expect(JSON.stringify(found)).not.toContain(token)
+    })
+  } finally {
+    for (const name of Object.keys(given)) delete process.env[name]
   }
 })

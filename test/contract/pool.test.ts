@@ -56,6 +56,13 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
       expect(await outcome('odd', { what })).toEqual({ ok: true, value })
     })
 
+    it('T6: what a body threw comes back as far as it can travel', async () => {
+      const { thrown } = await pool.run(jobFor('throws_much'))
+      expect(thrown).toMatchObject({ name: 'RangeError', message: 'no luck', fields: { code: 'ECONNRESET', status: 503, body: { retryAfter: 7 } }, cause: { name: 'Error', message: 'the reason' } })
+      expect(thrown?.fields).not.toHaveProperty('socket')
+      expect(thrown?.stack).toContain('execute')
+    })
+
     it('T2: 50 million characters arrive', async () => {
       const found = await outcome('odd', { what: 'long' })
       expect(found.ok && typeof found.value === 'string' && found.value.length).toBe(50_000_000)
@@ -78,9 +85,10 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
       expect(await failureOf('late')).toMatchObject({ code: 'TOOL_TIMED_OUT' })
     })
 
-    it('a tool runs in a thread, unless it says that it is at home on the host', async () => {
-      expect(await outcome('where')).toMatchObject({ ok: true, value: { main: kind === 'host' } })
-      expect(await outcome('at_home')).toEqual({ ok: true, value: { main: true } })
+    it('a tool runs in a worker process, unless it says that it is at home on the host', async () => {
+      const found = await outcome('where')
+      expect(found.ok && JSON.stringify(found.value) === JSON.stringify({ process: process.pid })).toBe(kind === 'host')
+      expect(await outcome('at_home')).toEqual({ ok: true, value: { process: process.pid } })
     })
 
     it('the model reads what toModelOutput makes of the value itself', async () => {
@@ -103,7 +111,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
       for (const [end, code] of [['throw', 'TOOL_THREW'], ['bad', 'TOOL_OUTPUT_INVALID']] as const) {
         const lost = await run('writes', { path: '/new', text: 'x', end })
         expect(lost).toMatchObject({ outcome: { ok: false, failure: { code } }, reads: { files: expect.any(Array) } })
-        expect(Object.keys(lost).sort()).toEqual(['outcome', 'reads'])
+        expect(Object.keys(lost).sort()).toEqual(['outcome', 'reads', ...(lost.thrown ? ['thrown'] : [])])
       }
     })
 
@@ -261,7 +269,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
 
     it('T13: a tool of the host cannot be invoked from a thread', async () => {
       const found = await outcome('delegates', { to: 'at_home' })
-      expect(found).toMatchObject(kind === 'host' ? { value: { result: { main: true } } } : { failure: { code: 'TOOL_NOT_ALLOWED' } })
+      expect(found).toMatchObject(kind === 'host' ? { value: { result: { process: process.pid } } } : { failure: { code: 'TOOL_NOT_ALLOWED' } })
     })
 
     it('T13: what is queued comes back with the result', async () => {
@@ -274,6 +282,10 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
     it('Skein\'s own tools are found by name', async () => {
       const desk = testDesk({ files: { '/a.txt': 'hello' } })
       expect(await outcome('ls', { path: '/' }, { desk })).toMatchObject({ ok: true, value: expect.stringContaining('a.txt') })
+    })
+
+    it('X1: terminate of a run ends code that loops', async () => {
+      expect(await outcome('terminates_code', { source: 'for (;;);' })).toEqual({ ok: true, value: 'terminated: enough' })
     })
 
     it('runCode runs in a sandbox', async () => {

@@ -11,10 +11,11 @@ import { memory } from '../../src/backend/memory.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import { change, toAmounts } from '../../src/core/budget.js'
 import type { Budget } from '../../src/core/budget.js'
-import { SkeinError } from '../../src/core/failure.js'
+import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { createSkein } from '../../src/runtime/skein.js'
+import type { Skein } from '../../src/runtime/skein.js'
 import { wakeWhole } from '../../src/runtime/wake.js'
 import { booksOf, only } from '../helpers/accounts.js'
 import { looseTool } from '../helpers/app.js'
@@ -59,18 +60,21 @@ const limits = { maxParallelChildren: 2, maxDepth: 4 }
 interface Case {
   readonly plan: Plan
   readonly budget: Budget
+  /** More is granted on the way, to the root and to children. */
+  readonly grants?: true
 }
 
 /** Runs until the tree rests, or until the store takes no more; the books are looked at after every commit. */
-async function live(source: BackendSource, { plan, budget }: Case, commits = Infinity): Promise<number> {
+async function live(source: BackendSource, { plan, budget, grants }: Case, commits = Infinity): Promise<number> {
   let taken = 0
   const backend = await source.open('client')
   const given = toAmounts(budget)
   const wrong: unknown[] = []
   const check = async (): Promise<void> => {
     const after = taken
-    const { total, ofRoot, threads } = await booksOf(backend, 'root')
-    if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [given, given])) wrong.push({ after, total, ofRoot })
+    const { total, ofRoot, threads, granted } = await booksOf(backend, 'root')
+    const all = change(given, granted)
+    if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [all, all])) wrong.push({ after, total, ofRoot })
   }
   const tap: Tap = {
     async commit(_, go) {
@@ -85,7 +89,12 @@ async function live(source: BackendSource, { plan, budget }: Case, commits = Inf
   const skein = await createSkein({ app: createApp(), backend: tapped(source, tap), clock, limits, warn: () => undefined })
   const begun = (async () => (await skein.threads.create({ agent: 'node', id: 'root', budget })).send(JSON.stringify(plan), { id: 'm' }).accepted())()
   begun.catch(() => undefined) // where the power is gone before
+  let rounds = 0
   for (let quietTurns = 0, before = -1; quietTurns < 30; await turn()) {
+    if (grants && rounds < 3 && taken > rounds * 8) {
+      rounds++
+      grantSome(skein)
+    }
     quietTurns = taken === before ? quietTurns + 1 : 0
     before = taken
   }
@@ -95,6 +104,19 @@ async function live(source: BackendSource, { plan, budget }: Case, commits = Inf
   await check()
   expect(wrong).toEqual([])
   return taken
+}
+
+/** Whoever is there gets some more; one that can take nothing refuses. */
+function grantSome(skein: Skein): void {
+  const all = async (): Promise<void> => {
+    for (const { thread } of (await skein.threads.list({ root: 'root' })).threads) {
+      const handle = await skein.threads.get(thread)
+      await handle.grant({ tokens: 7 }, { resume: true }).catch((thrown: unknown) => {
+        if (!isSkeinError(thrown)) throw thrown
+      })
+    }
+  }
+  all().catch(() => undefined) // where the power is gone before
 }
 
 const leaf = (tokens: number): Plan => ({ tokens, usd: 0.001, looks: 1, below: [] })
@@ -129,6 +151,19 @@ describe('the books of a tree', () => {
       expect(state.purse?.reserved, `after ${commits} commits`).toEqual({ tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 })
       expect(threads).toBeGreaterThan(4)
       expect(state.purse?.left).toEqual(change(toAmounts(family.budget), spent, -1))
+    }
+  }, 120_000)
+
+  test('L2, BG1, GT2: add up after every commit, also where more is granted on the way, wherever it is cut off', async () => {
+    const raised: Case = { ...family, budget: { ...family.budget, tokens: 60 }, grants: true }
+    const all = await live(memory(), raised)
+    expect(all).toBeGreaterThan(20)
+    for (let commits = 1; commits < all; commits += 5) {
+      const source = memory()
+      await live(source, raised, commits)
+      await live(source, raised)
+      const { state } = await wakeWhole(await source.open('client'), 'root')
+      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({ tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 })
     }
   }, 120_000)
 

@@ -85,6 +85,30 @@ test('N2, N1: the threads of a host that is killed go on elsewhere within the le
   await expectWhole(1)
 })
 
+test('N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by the next', { timeout: 60_000 }, async () => {
+  const one = await start()
+  const thread = await client.threads.create({ agent: 'worker', id: 't0' })
+  one.signal('SIGKILL')
+  const killedAt = performance.now()
+  const told = await thread.send('kept', { id: 'kept' }).accepted().catch((thrown: unknown) => thrown)
+  expect(told).toMatchObject({ code: 'COMMAND_UNANSWERED', retry: true, data: { hosted: false }, message: expect.stringMatching(/is kept in its mailbox, but (the host that served this store is gone|no host serves)/) })
+  expect(performance.now() - killedAt).toBeLessThan(15_000) // a lease and two seconds, on a quiet machine; never the 30 of an answer
+  await start()
+  await expect.poll(() => thread.status(), { timeout: 30_000 }).toBe('idle')
+  await expect.poll(async () => (await thread.messages({ limit: 10_000 })).at(-1)?.text, { timeout: 30_000 }).toBe(`all of ${steps}`)
+})
+
+test('N3: a sender whose host is killed is answered by the one that takes over', { timeout: 60_000 }, async () => {
+  const one = await start()
+  const two = await start()
+  await shared(two, 'warm')
+  const threads = await Promise.all(ids.map((id) => client.threads.get(id)))
+  one.signal('SIGKILL')
+  const killedAt = performance.now()
+  await Promise.all(threads.map((thread) => thread.send('after', { id: `${thread.id}-after`, delivery: 'new_turn' }).accepted()))
+  expect(performance.now() - killedAt).toBeLessThan(15_000)
+})
+
 test('N1: a zombie, stopped for longer than its lease and continued, writes nothing, stands down and takes part again', { timeout: 60_000 }, async () => {
   const one = await start()
   const two = await start()

@@ -12,9 +12,11 @@ import type { SkeinClient } from '../../src/runtime/client.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein } from '../../src/runtime/skein.js'
 import { pauseFor } from '../chaos/flock.js'
-import { tinyApp } from '../helpers/app.js'
+import { calls, tinyApp } from '../helpers/app.js'
+import { family, write } from '../helpers/family.js'
 import { startNats } from '../helpers/nats-server.js'
 import type { NatsServer, NatsServerOptions } from '../helpers/nats-server.js'
+import { times } from '../helpers/soak.js'
 import { createTcpProxy } from '../helpers/tcp-proxy.js'
 import type { TcpProxy } from '../helpers/tcp-proxy.js'
 
@@ -39,8 +41,14 @@ async function cable(): Promise<TcpProxy> {
 const source = (port: number) => nats({ servers: `127.0.0.1:${port}`, namespace: 'away', partitions: 2, leaseMs: 1_500, sync: 'relaxed' })
 const { app } = tinyApp({ script: ({ messages }) => `heard ${messages.at(-1)?.text}` })
 
-async function host(port: number): Promise<Skein> {
-  const skein = await createSkein({ app, backend: source(port), warn: () => undefined })
+/** A moment for each word, so that there is something to cut off. */
+const swarm = family({
+  lead: ({ step }) => (step === 0 ? calls(...['a', 'b', 'c'].map(write)) : 'all written'),
+  writer: async () => (await pauseFor(100), 'written'),
+})
+
+async function host(port: number, of = app): Promise<Skein> {
+  const skein = await createSkein({ app: of, backend: source(port), warn: () => undefined })
   open.push(skein)
   return skein
 }
@@ -102,6 +110,25 @@ test(`N1, N3: a host that is cut off for ${cutMs} ms: whoever speaks to its thre
   await say('after')
   const said = ['before', 'meanwhile', 'after'].flatMap((text) => [text, `heard ${text}`])
   for (const thread of threads) expect((await thread.messages()).map(({ text }) => text)).toEqual(said)
+})
+
+const deadDirections = (['mute', 'swallow'] as const).flatMap((how) => (['host', 'client'] as const).map((whose) => ({ how, whose })))
+
+test.each(deadDirections.filter((_, n) => n % 3 === 0 || times(0, 1) > 0))('N3: half of the cable of a $whose is dead ($how): who waits for results and for trees at rest has them when it is mended', { timeout: 120_000 }, async ({ how, whose }) => {
+  const toHost = await cable()
+  for (const port of [toHost.port, server.port]) await host(port, swarm)
+  const speaker = await client(proxy.port)
+  const half = whose === 'host' ? toHost : proxy
+  for (let round = 0; round < times(1, 5); round++) {
+    const threads = await Promise.all(Array.from({ length: 6 }, (_, n) => speaker.threads.create({ agent: 'lead', id: `t${round}-${n}` })))
+    const runs = threads.map((thread) => thread.send('go', { id: `m-${thread.id}` }))
+    await Promise.all(runs.map((run) => run.accepted()))
+    const waits = threads.map((thread, n) => Promise.all([runs[n]?.text(), thread.settled({ tree: true })]))
+    half[how]()
+    await pauseFor(2_500) // longer than the lease, shorter than the patience
+    half.mend()
+    for (const [text, { status, rest }] of await Promise.all(waits)) expect([text, status, rest]).toEqual(['all written', 'idle', true])
+  }
 })
 
 test('NS2, N3: a server that is full says so to whoever sends; when there is room again everything goes on', async () => {

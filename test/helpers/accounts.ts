@@ -21,11 +21,13 @@ export interface Books {
   /** What all threads have spent, counted reply by reply. */
   readonly spent: Amounts
   readonly threads: number
+  /** What the root was granted besides what it began with. */
+  readonly granted: Amounts
 }
 
 export async function booksOf(backend: Backend, root: string): Promise<Books> {
   const { heads } = await backend.heads.list({ root })
-  let [spent, held, top] = [nothing, nothing, nothing]
+  let [spent, held, top, granted] = [nothing, nothing, nothing, nothing]
   for (const { thread } of heads) {
     const { state } = await wakeWhole(backend, thread)
     const records = (await backend.journal.read(thread)).flatMap((entry) => [...decode(thread, entry)])
@@ -33,9 +35,10 @@ export async function booksOf(backend: Backend, root: string): Promise<Books> {
     spent = add(spent, own)
     held = add(held, state.purse?.left)
     for (const { amounts, sign } of records.flatMap(underWay)) held = add(held, amounts, sign)
+    for (const record of records) if (thread === root && record.type === 'budget.granted' && record.child === undefined) granted = add(granted, record.amounts)
     if (thread === root) top = add(add(add(own, below(records)), state.purse?.left), state.purse?.reserved)
   }
-  return { total: add(spent, held), ofRoot: top, spent, threads: heads.length }
+  return { total: add(spent, held), ofRoot: top, spent, granted, threads: heads.length }
 }
 
 function spentIn(record: ThreadRecord): Amounts | undefined {
@@ -53,6 +56,8 @@ function underWay(record: ThreadRecord): { readonly amounts: Amounts | undefined
     case 'child.restarted':
     case 'child.booted':
       return [{ amounts: record.grant, sign: 1 }]
+    case 'budget.granted':
+      return record.child !== undefined ? [{ amounts: record.amounts, sign: 1 }] : record.inherited ? [{ amounts: record.amounts, sign: -1 }] : []
     case 'message.received':
       return [{ amounts: record.grant, sign: -1 }]
     case 'report.sent':

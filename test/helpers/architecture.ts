@@ -126,8 +126,8 @@ export const headers: Rule = (sources) =>
         : []
     })
 
-/** `J1  ` and `CL1 `: labels stand in a column of four, so that prose which happens to wrap on one is none. */
-const labelLine = /^ \* (?:([A-Z]\d) {2}|([A-Z]\d\d|[A-Z]{2}\d{1,2}) )\S/
+/** `J1  `, `CL1 ` and `LNK1 `: labels stand in a column of four, so that prose which happens to wrap on one is none. */
+const labelLine = /^ \* (?:([A-Z]\d) {2}|([A-Z]\d\d|[A-Z]{2}\d{1,2}|[A-Z]{3}\d) )\S/
 
 export const labels: Rule = (sources) => {
   const owners = new Map<string, string>()

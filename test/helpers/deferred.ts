@@ -35,7 +35,7 @@ export async function quiet(length = 20): Promise<void> {
   }
 }
 
-const patience = 20_000
+const patience = 150_000
 
 /** Waits, by turns of the event loop and not by time, until `holds`; says what never came. */
 export async function until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {

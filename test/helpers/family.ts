@@ -1,6 +1,6 @@
 /** A lead that may call writers: the smallest app in which a thread has children. */
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
-import type { Definition, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
+import type { AgentDefinition, Definition, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
 import type { Message } from '../../src/core/message.js'
 import type { RequestedCall } from '../../src/models/port.js'
 import { scriptedModel } from '../../src/models/scripted.js'
@@ -8,23 +8,27 @@ import type { Script } from '../../src/models/scripted.js'
 
 export const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
 
-interface Family {
+type Bounds = Pick<AgentDefinition, 'budget' | 'supervision'>
+
+export interface Family {
   readonly lead: Script
   readonly writer: Script
   readonly relation?: Omit<SubagentTool, 'name'>
   readonly tools?: readonly ToolDefinition[]
+  readonly ofLead?: Bounds
+  readonly ofWriter?: Bounds
 }
 
-export function family({ lead, writer, relation = {}, tools = [] }: Family): readonly Definition[] {
+export function family({ lead, writer, relation = {}, tools = [], ofLead = {}, ofWriter = {} }: Family): readonly Definition[] {
   const names = tools.map(({ name }) => name)
   return [
     ...tools,
-    defineModel({ name: 'lead_model', model: scriptedModel(lead) }),
-    defineModel({ name: 'writer_model', model: scriptedModel(writer) }),
+    defineModel({ name: 'lead_model', model: scriptedModel(lead), maxRetries: 0 }),
+    defineModel({ name: 'writer_model', model: scriptedModel(writer), maxRetries: 0 }),
     definePrompt({ name: 'lead_prompt', prompt: 'You lead.', model: 'lead_model', tools: [...names, { name: 'writer', ...relation }] }),
     definePrompt({ name: 'writer_prompt', prompt: 'You write.', model: 'writer_model', tools: names }),
-    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' } }),
-    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_prompt' }, exposeAsTool: true, toolDescription: 'Writes a section' }),
+    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' }, ...ofLead }),
+    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_prompt' }, exposeAsTool: true, toolDescription: 'Writes a section', ...ofWriter }),
   ]
 }
 

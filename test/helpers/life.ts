@@ -14,6 +14,7 @@ import { callId } from '../../src/core/message.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
 import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/record.js'
+import { emptyTree, freezeTree } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 
 /** What may happen to a thread, told without its numbers: those depend on where it stands. */
@@ -211,12 +212,16 @@ function runningCalls(state: ThreadState): readonly number[] {
   return outstanding(state).flatMap((effect) => (effect.kind === 'call' ? [effect.index] : []))
 }
 
+/** What comes with every other answer of a child. */
+const brought = freezeTree({ ...emptyTree, entries: new Map([['chart.png', { kind: 'file', hash: 'c'.repeat(64), size: 1, mode: 0o644, at: 1 }]]) })
+
 function reporting(state: ThreadState, { pick, outcome: how, over }: Extract<Happening, { kind: 'reported' }>): Order | undefined {
   const working = [...state.children].filter(([, { busy }]) => busy > 0)
   const [reference, child] = working[pick % Math.max(1, working.length)] ?? []
   if (reference === undefined || !child) return undefined
   const index = state.slots.items.findIndex((slot) => slot.hold?.why === 'children' && slot.call.child?.reference === reference)
-  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }), ...(!how.ok && { failed: true }) }
+  const brings = how.ok && pick % 2 === 1 ? { attachments: { files: brought, paths: ['/out/chart.png'] } } : {}
+  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...brings, ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }), ...(!how.ok && { failed: true }) }
 }
 
 function deciding(state: ThreadState, { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>): Order | undefined {
@@ -237,7 +242,7 @@ function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'comm
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0
-      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop', ...(stop && { stop: 'max_steps' as const }), ...(state.turn?.session && { side: state.turn.session.side }) }
+      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop' as const, ...(stop && { stop: 'max_steps' as const }), ...(state.turn?.session && { side: state.turn.session.side }) }
       return state.place.work === 'thinking' ? { kind: 'reply', reply } : undefined
     }
     case 'model_failed':

@@ -6,6 +6,8 @@ export interface TcpProxy {
   readonly port: number
   /** From now on what the server answers is lost; what clients send arrives. */
   swallow(): void
+  /** From now on what clients send is lost; what the server says arrives. */
+  mute(): void
   /** Reads no more of what the server says on the connections that are there: it piles up over there. */
   stall(): void
   /** Reads on. */
@@ -18,13 +20,13 @@ export interface TcpProxy {
 
 export async function createTcpProxy(to: number): Promise<TcpProxy> {
   const pairs = new Set<readonly [Socket, Socket]>()
-  let [whole, silent] = [true, false]
+  let [whole, silent, dumb] = [true, false, false]
   const server = createServer((near) => {
     if (!whole) return void near.destroy()
     const far = connect(to, '127.0.0.1')
     const pair = [near, far] as const
     pairs.add(pair)
-    near.on('data', (chunk) => far.write(chunk))
+    near.on('data', (chunk) => void (dumb || far.write(chunk)))
     far.on('data', (chunk) => void (silent || near.write(chunk)))
     for (const socket of pair) {
       socket.on('error', () => undefined)
@@ -53,10 +55,12 @@ export async function createTcpProxy(to: number): Promise<TcpProxy> {
       for (const [, far] of pairs) far.resume()
     },
     swallow: () => void (silent = true),
+    mute: () => void (dumb = true),
     cut,
     mend() {
       whole = true
       silent = false
+      dumb = false
     },
     async close() {
       cut()

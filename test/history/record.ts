@@ -21,10 +21,18 @@ const model = scriptedModel([
   { text: '', calls: [{ tool: 'append', args: { text: 'a' } }, { tool: 'append', args: { text: 'b' } }, { tool: 'cached', args: {} }, { tool: 'cached', args: {} }, { tool: 'charge', args: {} }] },
   { text: '', calls: [{ tool: 'risky', args: { n: 1 } }, { tool: 'risky', args: { n: 2 } }, { tool: 'ask', args: {} }, { tool: 'queue', args: {} }, { tool: 'long', args: {} }] },
   { text: 'All done.' },
+  { text: '', calls: [{ tool: 'helper', args: { message: 'help' } }, { tool: 'subagent_create', args: { agent: 'friend', name: 'Fay', message: 'hello' } }] },
+  { text: '', calls: [{ tool: 'subagent_message', args: { reference: 'friend-1', message: 'still there?' } }, { tool: 'subagent_list', args: {} }] },
+  { text: 'They all helped.' },
 ])
+const helping = scriptedModel(({ messages }) => ({ text: `heard ${messages.length}`, usage: { inputTokens: 3, outputTokens: 2 } }))
 const app = [
   defineModel({ name: 'm', model, maxRetries: 0 }),
-  definePrompt({ name: 'p', prompt: 'You look.', model: 'm', tools: ['look', 'append', 'cached', 'charge', 'risky', 'ask', 'queue', 'long'] }),
+  defineModel({ name: 'h', model: helping, maxRetries: 0 }),
+  definePrompt({ name: 'hp', prompt: 'You help.', model: 'h' }),
+  defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'hp' }, exposeAsTool: true, toolDescription: 'Helps once' }),
+  defineAgent({ name: 'friend', type: 'ai_human', sideA: { prompt: 'hp' }, exposeAsTool: true, toolDescription: 'Stays' }),
+  definePrompt({ name: 'p', prompt: 'You look.', model: 'm', tools: ['look', 'append', 'cached', 'charge', 'risky', 'ask', 'queue', 'long', { name: 'helper' }, { name: 'friend', resumable: { receives_messages: 'side_a' } }] }),
   defineAgent({ name: 'looker', type: 'ai_human', sideA: { prompt: 'p' } }),
   defineTool({
     name: 'look',
@@ -74,6 +82,7 @@ await skein.inbox.approve(first ?? '', { by: 'ann', args: { n: 10 } })
 await skein.inbox.reject(second ?? '', { by: 'ann', comment: 'no' })
 await skein.inbox.answer(third ?? '', 'fine')
 await working
+await thread.send('Ask for help.', { id: 'fifth' }).result()
 await thread.terminate('enough')
 const messages = await thread.messages({ silent: 'show' })
 const { status } = await thread.info()

@@ -143,8 +143,9 @@ describe('IV2: a body that was ended has lost its result', () => {
     gate.resolve()
     await until('it goes on', () => clock.pending > 0)
     clock.advance(100)
-    const { outcome, ...rest } = await returned
+    const { outcome, thrown, ...rest } = await returned
     expect(outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
+    expect(thrown).toMatchObject({ fields: { code: 'TOOL_TIMED_OUT' } })
     expect(rest).toEqual({ reads: { values: [{ key: 'kv/seen', version: 0 }] } })
   })
 

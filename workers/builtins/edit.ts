@@ -26,5 +26,5 @@ export function checkPatch(path: string, patch: string, most: number): void {
 }
 
 export function checkSize(path: string, size: number): void {
-  if (size > editBytes) throw new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; edit takes files of ${editBytes} at most. Change it with a command, such as sed.`)
+  if (size > editBytes) throw new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; edit takes files of ${editBytes} at most. Split it first.`)
 }

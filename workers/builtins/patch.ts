@@ -5,10 +5,13 @@
  *     one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
  * PT2 Line ends are the text's own: lines that stay are not touched, new ones end like their neighbours.
  * PT3 All hunks or none.
+ * PT4 Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the text are.
  */
 import { parsePatch } from 'diff'
 import type { StructuredPatchHunk } from 'diff'
 import { SkeinError, toFailure } from '../../src/core/failure.js'
+import { createLineFinder } from './line-finder.js'
+import type { LineFinder } from './line-finder.js'
 
 /** Gives the new text, or throws TOOL_PATCH_FAILED. `path` is for messages. */
 export function patchText(path: string, text: string, patch: string): string {
@@ -16,10 +19,11 @@ export function patchText(path: string, text: string, patch: string): string {
   const bom = text.startsWith('\uFEFF') ? '\uFEFF' : ''
   const lines = splitLines(text.slice(bom.length))
   const done: Line[] = []
+  const finder = createLineFinder(lines.map((line) => line.text))
   let from = 0
   let drift = 0
   for (const [index, hunk] of hunks.entries()) {
-    const at = placeOf(hunk, { path, lines, from, drift, index })
+    const at = placeOf(hunk, { path, lines, from, drift, index, finder })
     // One by one: a long file has more lines than a call may have arguments.
     for (const line of lines.slice(from, at)) done.push(line)
     for (const line of replaced(hunk, lines, at)) done.push(line)
@@ -85,9 +89,10 @@ interface Search {
   /** How far the hunk before was from where its header said. */
   readonly drift: number
   readonly index: number
+  readonly finder: LineFinder
 }
 
-function placeOf(hunk: Hunk, { path, lines, from, drift, index }: Search): number {
+function placeOf(hunk: Hunk, { path, lines, from, drift, index, finder }: Search): number {
   const name = `hunk ${index + 1}`
   const fits = (at: number): boolean => at >= from && at + hunk.old.length <= lines.length && hunk.old.every((text, offset) => lines[at + offset]?.text === text)
   if (hunk.old.length === 0) {
@@ -95,8 +100,8 @@ function placeOf(hunk: Hunk, { path, lines, from, drift, index }: Search): numbe
     throw refused(path, `${name} inserts at line ${hunk.at + 1}, which is not there; the file has ${lines.length} lines.`)
   }
   if (fits(hunk.at + drift)) return hunk.at + drift
-  const places: number[] = []
-  for (let at = from; at + hunk.old.length <= lines.length && places.length < 2; at++) if (fits(at)) places.push(at)
+  const places = finder.find(hunk.old, from)
+  if (places === 'too much') throw refused(path, `too many of its hunks are not where their headers say, and looking for ${name} takes too long. Correct the line numbers, or send it in parts.`)
   const [place] = places
   if (place === undefined) throw refused(path, `the lines of ${name} (from line ${hunk.at + 1}) are not in the file${mismatch(hunk, lines)}. Read the file and send a patch that matches it exactly.`)
   if (places.length > 1) throw refused(path, `the lines of ${name} are in the file more than once, and not at line ${hunk.at + 1}. Correct the line number or add lines around the change.`)

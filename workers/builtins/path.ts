@@ -27,11 +27,11 @@ export function checkPath(path: string): void {
 }
 
 const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
-  ENOENT: ['TOOL_PATH_INVALID', 'does not exist. See what is there with ls or glob'],
+  ENOENT: ['TOOL_PATH_INVALID', 'does not exist. List the directory above it to see what is there'],
   // Of a directory that should be made where a file is.
   EEXIST: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
   ENOTDIR: ['TOOL_PATH_INVALID', 'leads through something that is not a directory'],
-  EISDIR: ['TOOL_PATH_INVALID', 'is a directory; this needs a file. See what is in it with ls'],
+  EISDIR: ['TOOL_PATH_INVALID', 'is a directory; this needs a file. List it to see what is in it'],
   ELOOP: ['TOOL_PATH_INVALID', 'goes round in a circle of links'],
   ENAMETOOLONG: ['TOOL_PATH_INVALID', 'is too long'],
   EACCES: ['TOOL_PATH_INVALID', 'may not be touched by this process'],

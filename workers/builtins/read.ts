@@ -21,7 +21,7 @@ export function run({ files }: Pick<ToolState, 'files'>, args: ReadArgs): Promis
 }
 
 export function tooLarge(path: string, size: number, most: number): SkeinError {
-  return new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; read gives ${most} at most. Ask for some lines with offset and limit, or search it with grep.`)
+  return new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; read gives ${most} at most. Ask for some lines with offset and limit.`)
 }
 
 function fail(error: Error): never {

@@ -36,7 +36,8 @@ function looks(files: Files, isOurs: (path: string) => boolean): Pick<IFileSyste
     readFile: async (path, options) => Buffer.from(await bytesAt(path)).toString(nodeEncoding(options)),
     readFileBuffer: bytesAt,
     exists: (path) => trusted(async () => isOurs(path) || files.exists(path)),
-    stat: (path) => statOf(path, () => files.stat(path)),
+    // Who moves or copies one file to the place of another must know that they are two: a file is where it is.
+    stat: async (path) => ({ ...(await statOf(path, () => files.stat(path))), identity: await trusted(async () => (isOurs(path) ? path : files.realpath(path))) }),
     lstat: (path) => statOf(path, () => files.lstat(path)),
     readdir: (path) => trusted(async () => [...(await files.readdir(path))]),
     readdirWithFileTypes: (path) => trusted(() => entriesOf(files, path)),

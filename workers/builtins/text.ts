@@ -19,7 +19,7 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 }
 
 export function notText(path: string): SkeinError {
-  return new SkeinError('TOOL_PATH_INVALID', `${path} is not text in UTF-8. Look at it with a command, such as file, od or base64.`)
+  return new SkeinError('TOOL_PATH_INVALID', `${path} is not text in UTF-8, and only text can be read or changed like this.`)
 }
 
 export interface Collector {

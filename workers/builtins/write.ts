@@ -15,5 +15,5 @@ export async function run({ files }: Pick<ToolState, 'files'>, args: WriteArgs):
 
 export function checkContent(path: string, content: string, most: number): void {
   const size = Buffer.byteLength(content)
-  if (size > most) throw new SkeinError('TOOL_CONTENT_TOO_LARGE', `the content for ${path} has ${size} bytes; write takes ${most} at most. Write a first part, and the rest with edit or other files.`)
+  if (size > most) throw new SkeinError('TOOL_CONTENT_TOO_LARGE', `the content for ${path} has ${size} bytes; write takes ${most} at most. Write it in parts, each into a file of its own.`)
 }

@@ -5,7 +5,7 @@ import type { BashArgs } from '../../src/tools/builtin/args.js'
 import type { HostSettings } from '../../src/tools/host-tools.js'
 import { touching } from '../builtins/path.js'
 import { checkNetwork } from './network.js'
-import { runProcess } from './process.js'
+import { runProcess, signalOf } from './process.js'
 import { openRoot, pathInside } from './root.js'
 
 interface Call {
@@ -14,7 +14,8 @@ interface Call {
 }
 
 export async function run(settings: HostSettings, { cmd, args = [], opts }: BashArgs, { signal, idempotencyKey }: Call): Promise<string> {
-  const { rootDir, allowNetwork, timeoutMs, maxOutputBytes } = settings
+  const { rootDir, allowNetwork, maxOutputBytes } = settings
+  const timeoutMs = Math.min(opts?.timeoutMs ?? settings.timeoutMs, settings.timeoutMs)
   const zero = [cmd, ...args].find((word) => word.includes('\0'))
   if (zero !== undefined) throw new SkeinError('TOOL_INPUT_INVALID', `${JSON.stringify(zero.slice(0, 100))} has a zero byte, which no argument can have.`)
   if (!allowNetwork) checkNetwork(cmd, args)
@@ -25,9 +26,14 @@ export async function run(settings: HostSettings, { cmd, args = [], opts }: Bash
     if (!(await stat(real)).isDirectory()) throw new SkeinError('TOOL_PATH_INVALID', `${given} is not a directory; a command cannot run in it.`)
     return real
   })
-  const env = { SKEIN_IDEMPOTENCY_KEY: idempotencyKey }
-  const { exitCode, signal: killed, output } = await runProcess({ cmd, args, cwd, home: root.dir, env, timeoutMs, maxOutputBytes, signal })
+  const env = { ...settings.env, SKEIN_IDEMPOTENCY_KEY: idempotencyKey }
+  const { exitCode, signal: killed, output } = await runProcess({ cmd, args, cwd, home: root.dir, env, fence: settings, timeoutMs, maxOutputBytes, signal })
   if (exitCode === 0) return output
-  const how = exitCode === null ? `was ended by ${killed ?? 'a signal'}` : `exited with ${exitCode}`
-  throw new SkeinError('TOOL_COMMAND_FAILED', `${cmd} ${how}${output === '' ? ' and said nothing' : `:\n${output}`}`, { data: { exitCode } })
+  throw new SkeinError('TOOL_COMMAND_FAILED', `${cmd} ${how(exitCode, killed)}${output === '' ? ' and said nothing' : `:\n${output}`}`, { data: { exitCode } })
+}
+
+function how(exitCode: number | null, killed: string | null): string {
+  if (exitCode === null) return `was ended by ${killed ?? 'a signal'}`
+  const signal = signalOf(exitCode)
+  return `exited with ${exitCode}${signal === undefined ? '' : ` (${signal})`}`
 }

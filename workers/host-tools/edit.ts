@@ -8,12 +8,13 @@ import { decodeText, notText } from '../builtins/text.js'
 import { openInside, openRoot, pathInside, replaceInside } from './root.js'
 import type { Root } from './root.js'
 
-export async function run({ rootDir, maxOutputBytes }: HostSettings, { path, patch }: EditArgs): Promise<string> {
+export async function run(settings: HostSettings, { path, patch }: EditArgs): Promise<string> {
+  const { rootDir, maxOutputBytes } = settings
   checkPatch(path, patch, maxOutputBytes)
   const root = await openRoot(rootDir)
   await touching(path, async () => {
     const real = await pathInside(root, path)
-    await replaceInside(root, real, patchText(path, await textAt(root, real, path), patch))
+    await replaceInside(root, real, { content: patchText(path, await textAt(root, real, path), patch), owner: settings })
   })
   return 'ok'
 }

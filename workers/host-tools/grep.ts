@@ -37,7 +37,7 @@ async function ripgrep({ timeoutMs, maxOutputBytes }: HostSettings, { root, patt
   const passes = [...skipped].map((name) => `--glob=!**/${name}/`)
   const args = [...looks, ...passes, '--regexp', pattern, '--', relative(root.dir, real) || '.']
   try {
-    const { exitCode, output } = await runProcess({ cmd: 'rg', args, cwd: root.dir, home: root.dir, timeoutMs, maxOutputBytes, signal })
+    const { exitCode, output } = await runProcess({ cmd: 'rg', args, cwd: root.dir, home: root.dir, fence: { isolation: 'none', allowNetwork: true }, timeoutMs, maxOutputBytes, signal })
     if (exitCode === 0) return output.replace(/\n$/, '').replaceAll(/^\.\//gm, '')
     if (exitCode === 1) return ''
     throw new SkeinError('TOOL_GREP_FAILED', `the search for ${JSON.stringify(pattern)} failed: ${output}`)

@@ -1,16 +1,23 @@
 /**
  * One real process, without a shell, in a process group of its own.
  *
- * HQ1 When it ends, in time or not, nothing of its group is left running.
+ * HQ1 When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it was
+ *     fenced in (HN2) or can be found (HS1). The same when the thread or the host that started it ends (HK1).
  * HQ2 Its output is cut while it arrives, in the order in which it arrived.
  * HQ3 It sees PATH, HOME, LANG and what it is given, nothing else of the host's environment.
  */
 import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
+import { constants } from 'node:os'
 import { systemClock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { errorCode } from '../builtins/path.js'
 import { createCollector } from '../builtins/text.js'
+import { executableOf, fenceFor } from './fence.js'
+import type { Wanted } from './fence.js'
+import { keep } from './keeper.js'
+import type { Kept } from './keeper.js'
+import { killMarked, markName, newMark } from './stray.js'
 
 export interface Command {
   readonly cmd: string
@@ -18,6 +25,7 @@ export interface Command {
   readonly cwd: string
   readonly home: string
   readonly env?: Readonly<Record<string, string>>
+  readonly fence: Wanted
   readonly timeoutMs: number
   readonly maxOutputBytes: number
   readonly signal: AbortSignal
@@ -34,41 +42,91 @@ export interface Ended {
 const lingerMs = 1000
 
 export async function runProcess(command: Command): Promise<Ended> {
-  const { cmd, args, cwd, home, env, signal, timeoutMs } = command
-  signal.throwIfAborted()
-  const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env
-  const child = spawn(cmd, args, { cwd, env: { PATH, LANG, HOME: home, ...env }, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const { cmd, signal, timeoutMs } = command
+  const started = await start(command)
+  const { child } = started
   const output = createCollector(command.maxOutputBytes)
-  child.stdout.on('data', (chunk: Uint8Array) => output.add(chunk))
-  child.stderr.on('data', (chunk: Uint8Array) => output.add(chunk))
+  child.stdout?.on('data', (chunk: Uint8Array) => output.add(chunk))
+  child.stderr?.on('data', (chunk: Uint8Array) => output.add(chunk))
   let isLate = false
-  const stop = (): void => killGroup(child)
   const stopTimer = systemClock.wakeAt(systemClock.now() + timeoutMs, () => {
     isLate = true
-    stop()
+    started.kill()
   })
-  signal.addEventListener('abort', stop)
+  signal.addEventListener('abort', started.kill)
   try {
-    const { exitCode, signal: killed } = await endOf(child, cmd)
+    const { exitCode, signal: killed } = await endOf(started, cmd)
     signal.throwIfAborted()
     if (isLate) throw new SkeinError('PROCESS_TIMEOUT', `${cmd} did not end within ${timeoutMs} ms and was killed with all it started. It said: ${output.text()}`)
     return { exitCode, signal: killed, output: output.text('send it to a file and read that in parts') }
   } finally {
     stopTimer()
-    signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', started.kill)
   }
 }
 
-function endOf(child: ChildProcess, cmd: string): Promise<Omit<Ended, 'output'>> {
+interface Started {
+  readonly child: ChildProcess
+  /** All that it started, as far as it can be found. */
+  kill(): void
+  /** Its end is known, and the keeper need not care. */
+  release(): void
+}
+
+async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: Command): Promise<Started> {
+  const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env
+  const given = { PATH, LANG, HOME: home, ...env }
+  const [fence, found] = await Promise.all([fenceFor(wanted), executableOf(cmd, { cwd, path: given.PATH })])
+  signal.throwIfAborted()
+  if (!found) throw notStarted(cmd, 'there is no such executable')
+  if (!found.allowed) throw notStarted(cmd, 'it may not be executed')
+  const mark = newMark()
+  const kept = keep(mark)
+  const inEnv = { ...given, ...(mark !== undefined && { [markName]: mark }) }
+  const options = { cwd, env: inEnv, ...(fence.before.length === 0 && { argv0: cmd, ...userOf(wanted) }) }
+  const child = spawned(cmd, [...fence.before, found.file, ...args], { options, kept })
+  const { pid } = child
+  const kill = (): void => {
+    if (pid !== undefined) killGroup(pid)
+    if (mark !== undefined && !fence.pids) killMarked(mark)
+  }
+  return { child, kill, release: kept.ended }
+}
+
+interface Spawning {
+  readonly options: SpawnOptions
+  readonly kept: Kept
+}
+
+/** Some reasons why not are thrown at once, others come as an event. */
+function spawned(cmd: string, [file = '', ...args]: readonly string[], { options, kept }: Spawning): ChildProcess {
+  try {
+    const child = spawn(file, args, { ...options, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    if (child.pid === undefined) kept.ended()
+    else kept.begun(child.pid)
+    return child
+  } catch (thrown) {
+    kept.ended()
+    if (thrown instanceof Error) throw notStarted(cmd, whyNot(thrown), thrown)
+    throw thrown
+  }
+}
+
+function userOf({ uid, gid }: Wanted): Pick<SpawnOptions, 'uid' | 'gid'> {
+  return { ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) }
+}
+
+function endOf({ child, kill, release }: Started, cmd: string): Promise<Omit<Ended, 'output'>> {
   return new Promise((resolve, reject) => {
     let stopWaiting: (() => void) | undefined
     child.once('error', (thrown) => {
-      if (child.pid === undefined) reject(notStarted(cmd, thrown))
+      if (child.pid === undefined) reject(notStarted(cmd, whyNot(thrown), thrown))
       else reject(thrown)
     })
     child.once('exit', () => {
-      killGroup(child)
-      // Whoever left the group may still hold the pipes.
+      kill()
+      release()
+      // Whoever got away may still hold the pipes.
       stopWaiting = systemClock.wakeAt(systemClock.now() + lingerMs, () => {
         child.stdout?.destroy()
         child.stderr?.destroy()
@@ -81,8 +139,7 @@ function endOf(child: ChildProcess, cmd: string): Promise<Omit<Ended, 'output'>>
   })
 }
 
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return
+function killGroup(pid: number): void {
   try {
     process.kill(-pid, 'SIGKILL')
   } catch (thrown) {
@@ -91,7 +148,16 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-function notStarted(cmd: string, thrown: Error): SkeinError {
-  const why = errorCode(thrown) === 'ENOENT' ? 'there is no such executable' : errorCode(thrown) === 'EACCES' ? 'it may not be executed' : thrown.message
-  return new SkeinError('TOOL_COMMAND_FAILED', `${cmd} could not be started: ${why}. cmd is one executable; its arguments belong in args, a script in {cmd: "sh", args: ["-lc", script]}.`, { cause: thrown })
+function whyNot(thrown: Error): string {
+  if (errorCode(thrown) === 'EPERM') return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
+  return errorCode(thrown) === 'ENOENT' ? 'there is no such executable' : errorCode(thrown) === 'EACCES' ? 'it may not be executed' : thrown.message
+}
+
+function notStarted(cmd: string, why: string, cause?: Error): SkeinError {
+  return new SkeinError('TOOL_COMMAND_FAILED', `${cmd} could not be started: ${why}. cmd is one executable; its arguments belong in args, a script in {cmd: "sh", args: ["-lc", script]}.`, { cause })
+}
+
+/** What a shell makes of a child that a signal ended. */
+export function signalOf(exitCode: number): string | undefined {
+  return Object.entries(constants.signals).find(([, number]) => number === exitCode - 128)?.[0]
 }

@@ -7,7 +7,7 @@
  *     read or written before.
  */
 import { constants } from 'node:fs'
-import { lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { lchown, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { systemChance } from '../../src/core/clock.js'
@@ -90,12 +90,24 @@ export async function openInside(root: Root, real: string): Promise<FileHandle> 
   return checked(root, real, await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK))
 }
 
+/** Whom new files and directories belong to; default: the host's user. */
+export interface Owner {
+  readonly uid?: number
+  readonly gid?: number
+}
+
+export interface Replacement {
+  readonly content: string
+  readonly owner?: Owner
+}
+
 /**
  * Puts a file in place at once: whoever looks sees the old content or the new. It is written beside its place first; if a
  * directory above were exchanged meanwhile, the file to be renamed would not be there.
  */
-export async function replaceInside(root: Root, real: string, content: string): Promise<void> {
-  await mkdir(dirname(real), { recursive: true })
+export async function replaceInside(root: Root, real: string, { content, owner = {} }: Replacement): Promise<void> {
+  const made = await mkdir(dirname(real), { recursive: true })
+  if (made !== undefined) await giveFolders(made, dirname(real), owner)
   const mode = await modeOf(real)
   const draft = join(dirname(real), `.skein-${systemChance.id()}`)
   const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode ?? 0o666)
@@ -103,6 +115,7 @@ export async function replaceInside(root: Root, real: string, content: string): 
     await checked(root, draft, handle)
     // Without the mask of the process, which a new file obeys.
     if (mode !== undefined) await handle.chmod(mode)
+    if (isGiven(owner)) await handle.chown(owner.uid ?? -1, owner.gid ?? -1)
     await handle.writeFile(content)
     await handle.close()
     await rename(draft, real)
@@ -111,6 +124,14 @@ export async function replaceInside(root: Root, real: string, content: string): 
     await rm(draft, { force: true })
     throw thrown
   }
+}
+
+const isGiven = ({ uid, gid }: Owner): boolean => uid !== undefined || gid !== undefined
+
+/** Those that were made on the way, from the first on. */
+async function giveFolders(first: string, last: string, owner: Owner): Promise<void> {
+  if (!isGiven(owner)) return
+  for (let at = last; at.length >= first.length; at = dirname(at)) await lchown(at, owner.uid ?? -1, owner.gid ?? -1)
 }
 
 /** Of an existing file. */

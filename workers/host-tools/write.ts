@@ -5,9 +5,10 @@ import { touching } from '../builtins/path.js'
 import { checkContent } from '../builtins/write.js'
 import { openRoot, pathInside, replaceInside } from './root.js'
 
-export async function run({ rootDir, maxOutputBytes }: HostSettings, { path, content }: WriteArgs): Promise<string> {
+export async function run(settings: HostSettings, { path, content }: WriteArgs): Promise<string> {
+  const { rootDir, maxOutputBytes } = settings
   checkContent(path, content, maxOutputBytes)
   const root = await openRoot(rootDir)
-  await touching(path, async () => replaceInside(root, await pathInside(root, path), content))
+  await touching(path, async () => replaceInside(root, await pathInside(root, path), { content, owner: settings }))
   return 'ok'
 }

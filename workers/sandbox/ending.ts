@@ -27,9 +27,11 @@ interface EndingOptions {
   readonly now: () => number
   /** Of the call. */
   readonly signal?: AbortSignal | undefined
+  /** Whether another thread has said so. */
+  readonly told?: (() => boolean) | undefined
 }
 
-export function createEnding({ timeoutMs, now, signal }: EndingOptions): Ending {
+export function createEnding({ timeoutMs, now, signal, told }: EndingOptions): Ending {
   const deadline = now() + timeoutMs
   const over = new AbortController()
   let why: Verdict | undefined
@@ -47,7 +49,8 @@ export function createEnding({ timeoutMs, now, signal }: EndingOptions): Ending 
   }
   function due(): boolean {
     if (why) return true
-    if (signal?.aborted) end(terminatedError(reasonOf(signal.reason)))
+    if (told?.()) end(terminatedError('the run was terminated'))
+    else if (signal?.aborted) end(terminatedError(reasonOf(signal.reason)))
     else if (now() >= deadline) end(timeoutError(timeoutMs))
     return why !== undefined
   }

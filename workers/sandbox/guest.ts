@@ -2,21 +2,22 @@
  * A job inside a machine: links the modules, starts the code, pumps its promises and carries calls to the host's
  * functions and back. Owns the queue of answers that wait to go in.
  *
- * SG1 The engine is entered only from `run`, never by a host function that settles: its answer waits in the queue.
- * SG2 Between slices of `sliceMs` the thread belongs to others: an abort or a `terminate` gets through a flood of promises.
+ * SG1 The engine is entered only from `run`, never by an answer that comes: it waits in the queue.
+ * SG2 Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it from going on.
  * SG3 Code that awaits what nothing can settle is told so at once.
  */
 import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
-import { isObject, textOf, toJson } from '../../src/core/json.js'
+import { textOf } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
-import type { Ending } from './ending.js'
-import type { Job } from './job.js'
+import { refused } from './answer.js'
 import type { Machine } from './machine.js'
+import type { Visit } from './perform.js'
 import { prelude, preludeTools } from './prelude.js'
 import type { PreludeTool } from './prelude.js'
-import type { Said } from './said.js'
 import { linkError, memoryError, missingModule, stackError, verdictOf } from './verdict.js'
 import type { Thrown, Verdict } from './verdict.js'
+import { watchdogMs } from './watchdog.js'
+import type { GuestJob } from './wire.js'
 
 /** Of one value, as JSON. */
 export const mostCharacters = 8 * 2 ** 20
@@ -24,16 +25,12 @@ export const mostCharacters = 8 * 2 ** 20
 const mostUnanswered = 1_000
 const mostUnansweredCharacters = 4 * mostCharacters
 const sliceMs = 10
-/** The interrupt handler is asked first. */
-const watchdogMs = 100
 
 interface GuestOptions {
-  readonly job: Job
+  readonly job: GuestJob
   /** By specifier, in JavaScript. */
   readonly sources: ReadonlyMap<string, string>
-  readonly ending: Ending
-  readonly said: Said
-  readonly now: () => number
+  readonly visit: Visit
   /** A stack in the places of what was written. */
   readonly written: (stack: string) => string
 }
@@ -53,20 +50,26 @@ export class Guest {
   readonly #machine: Machine
   readonly #options: GuestOptions
   readonly #tools = new Map<PreludeTool, QuickJSHandle>()
-  #answers: { readonly id: number; readonly text: string; readonly characters: number }[] = []
+  #answers: { readonly id: number; readonly text: string }[] = []
   #calls = 0
-  #unanswered = 0
+  /** The characters of their args, by id. */
+  readonly #unanswered = new Map<number, number>()
   #unansweredCharacters = 0
   #wake: () => void = () => undefined
 
   constructor(machine: Machine, options: GuestOptions) {
     this.#machine = machine
     this.#options = options
-    options.ending.signal.addEventListener('abort', () => this.#wake())
+    const { visit } = options
+    visit.ending.signal.addEventListener('abort', () => this.#wake())
+    visit.answered = (id, text) => {
+      this.#answers.push({ id, text })
+      this.#wake()
+    }
   }
 
   async run(): Promise<Verdict> {
-    const { ending } = this.#options
+    const { ending } = this.#options.visit
     try {
       const done = this.#enter(() => this.#start())
       for (;;) {
@@ -81,7 +84,7 @@ export class Guest {
   }
 
   #enter<T>(body: () => T): T {
-    const { ending } = this.#options
+    const { ending } = this.#options.visit
     return this.#machine.enter(body, ending.remainingMs() + watchdogMs)
   }
 
@@ -106,7 +109,7 @@ export class Guest {
     for (const name of preludeTools) this.#tools.set(name, context.getProp(tools, name))
     this.#call('define', this.#text(job.globals))
     this.#call('link', context.newNumber(job.imports.length))
-    this.#evaluate('host', hostModule(job.imports.map(([name]) => name)), 'module')
+    this.#evaluate('host', hostModule(job.imports), 'module')
     context.runtime.setModuleLoader(
       (specifier) => this.#load(specifier),
       (_base, specifier) => specifier,
@@ -117,7 +120,7 @@ export class Guest {
   }
 
   #load(specifier: string): string | { readonly error: Error } {
-    const { sources, ending, job } = this.#options
+    const { sources, visit: { ending }, job } = this.#options
     const source = sources.get(specifier)
     if (source === undefined) {
       const known = ['host', ...sources.keys()].filter((name) => name !== 'code')
@@ -131,14 +134,14 @@ export class Guest {
   /** A verdict when there is one. */
   #pump(done: QuickJSHandle): Verdict | undefined {
     const { context } = this.#machine
-    const { ending, now } = this.#options
+    const { ending, now } = this.#options.visit
     if (ending.due()) return ending.why
     const sliceEnd = now() + sliceMs
     const answers = this.#answers
     this.#answers = []
-    for (const { id, text, characters } of answers) {
-      this.#unanswered--
-      this.#unansweredCharacters -= characters
+    for (const { id, text } of answers) {
+      this.#unansweredCharacters -= this.#unanswered.get(id) ?? 0
+      this.#unanswered.delete(id)
       this.#call('answer', context.newNumber(id), this.#text(text))
     }
     while (context.runtime.hasPendingJob()) {
@@ -151,7 +154,7 @@ export class Guest {
     const state = context.getPromiseState(done)
     if (state.type === 'rejected') throw new GuestError(this.#describe(state.error))
     if (state.type === 'fulfilled') return read(context.getString(state.value))
-    if (this.#unanswered > 0) return undefined
+    if (this.#unanswered.size > 0) return undefined
     if (this.#machine.exhausted()) throw new GuestError(undefined)
     return { status: 'error', error: { name: 'Error', message: 'the code awaits a promise that nothing can settle' } }
   }
@@ -185,7 +188,7 @@ export class Guest {
 
   #text(text: string): QuickJSHandle {
     if (this.#machine.fits(2 * Buffer.byteLength(text))) return this.#machine.context.newString(text)
-    const { ending, job } = this.#options
+    const { visit: { ending }, job } = this.#options
     ending.end(memoryError(job.memoryLimitBytes))
     throw new GuestError(undefined)
   }
@@ -195,7 +198,7 @@ export class Guest {
   /** `say`, `keep` and `call` of the prelude. */
   #doors(): readonly QuickJSHandle[] {
     const { context } = this.#machine
-    const { said } = this.#options
+    const { said } = this.#options.visit
     return [
       context.newFunction('say', (level, json) => said.log(context.getString(level), textOf(JSON.parse(context.getString(json))))),
       context.newFunction('keep', (json) => {
@@ -209,47 +212,32 @@ export class Guest {
   /** The JSON of the answer, or the number under which it will come. */
   #answer(index: number, json: string): QuickJSHandle {
     const { context } = this.#machine
-    const body = this.#options.job.imports[index]?.[1]
-    if (!body) return context.undefined
-    if (this.#unanswered === mostUnanswered || this.#unansweredCharacters + json.length > mostUnansweredCharacters) {
-      return this.#text(refused(new RangeError(`${this.#unanswered} calls of host functions are unanswered; await some of them first`)))
-    }
+    const { visit } = this.#options
     try {
-      const returned = body(...(JSON.parse(json) as Json[]))
-      if (!isObject(returned) || typeof returned['then'] !== 'function') return this.#text(answered(returned))
-      const id = this.#calls++
-      const characters = json.length
-      this.#unanswered++
-      this.#unansweredCharacters += characters
-      const land = (text: string): void => {
-        this.#answers.push({ id, text, characters })
-        this.#wake()
+      if (this.#unanswered.size === mostUnanswered || this.#unansweredCharacters + json.length > mostUnansweredCharacters) {
+        return this.#text(refused(new RangeError(`${this.#unanswered.size} calls of host functions are unanswered; await some of them first`)))
       }
-      Promise.resolve(returned).then((value) => land(answered(value)), (thrown) => land(refused(thrown)))
+      const id = this.#calls++
+      const text = visit.ask({ id, index, json })
+      if (text !== null) return this.#text(text)
+      this.#unanswered.set(id, json.length)
+      this.#unansweredCharacters += json.length
       return context.newNumber(id)
     } catch (thrown) {
+      // The end is told already.
       if (thrown instanceof GuestError) return context.undefined
-      return this.#text(refused(thrown))
+      throw thrown
     }
   }
 
   /** Until there is something to do. */
   #pause(): Promise<void> {
-    const { ending } = this.#options
+    const { ending } = this.#options.visit
     return new Promise((resolve) => {
       if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob()) setImmediate(resolve)
       else this.#wake = resolve
     })
   }
-}
-
-function answered(value: unknown): string {
-  return JSON.stringify({ value: toJson(value) })
-}
-
-function refused(thrown: unknown): string {
-  const error = thrown instanceof Error ? { name: thrown.name, message: thrown.message } : { name: 'Error', message: textOf(thrown) }
-  return JSON.stringify({ error: toJson(error) })
 }
 
 /** Of `settle`. */

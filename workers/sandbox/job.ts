@@ -6,6 +6,7 @@
 import { z } from 'zod'
 import { toJson } from '../../src/core/json.js'
 import type { HostFunction } from '../../src/tools/code.js'
+import type { GuestJob } from './wire.js'
 
 /** A heap too small for the engine itself is of no use; the engine is built for less than 2 GB. */
 const leastMemoryBytes = 2 ** 20
@@ -33,16 +34,8 @@ const jobOptions = z.strictObject({
   timeoutMs: z.number().positive().max(longestMs).default(5_000),
 })
 
-export interface Job {
-  readonly language: 'js' | 'ts'
-  /** The code itself is the module `code`. */
-  readonly modules: ReadonlyMap<string, string>
-  readonly execute: { readonly name: string; readonly args: string } | undefined
+export interface Job extends Omit<GuestJob, 'imports'> {
   readonly imports: readonly (readonly [name: string, body: HostFunction])[]
-  /** As JSON. */
-  readonly globals: string
-  readonly memoryLimitBytes: number
-  readonly timeoutMs: number
 }
 
 export function toJob(source: unknown, options: unknown): Job | { readonly bad: string } {

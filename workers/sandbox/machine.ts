@@ -9,16 +9,12 @@
  *     (`[].forEach.call({ length: 2 ** 53 })`).
  * SM3 An engine is never freed or used again; dropping it gives all of its memory back.
  */
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { Script, createContext } from 'node:vm'
-import { isMainThread } from 'node:worker_threads'
 import packaged from '@jitl/quickjs-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core'
 import type { QuickJSContext, QuickJSSyncVariant } from 'quickjs-emscripten-core'
-import { broken } from '../../src/core/failure.js'
 import { wasm } from './wasm.js'
 import type { WasmMemory, WasmModule, WasmReady } from './wasm.js'
+import { watched } from './watchdog.js'
 
 export interface Machine {
   readonly context: QuickJSContext
@@ -36,23 +32,21 @@ const leastPages = 256
 /** What the engine's own data and stack take, below the heap. */
 const engineBytes = 5.5 * 2 ** 20
 
-/** Recursion is ended by the engine where the thread's own stack allows it; past that V8 ends it. */
-const stackBytes = (isMainThread ? 192 : 512) * 1024
+/** Recursion is ended by the engine where the stack allows it; past that V8 ends it. A thread has 4 MB of it. */
+const stackBytes = 192 * 1024
 
 /** How it is wrapped depends on who loads it. */
 const variant: QuickJSSyncVariant = 'default' in packaged ? packaged.default : packaged
 
-let compiled: Promise<WasmModule> | undefined
-
-/** Once per thread. */
-function compile(): Promise<WasmModule> {
-  compiled ??= readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')).then((bytes) => wasm.compile(bytes))
-  return compiled
+interface MachineOptions {
+  readonly memoryLimitBytes: number
+  readonly interrupted: () => boolean
+  /** It has so many more pages. */
+  readonly grown: (pages: number) => void
 }
 
-export async function createMachine(memoryLimitBytes: number, interrupted: () => boolean): Promise<Machine> {
-  const module = await compile()
-  const { memory, refused } = createMemory(Math.ceil((engineBytes + memoryLimitBytes) / pageBytes))
+export async function createMachine(module: WasmModule, { memoryLimitBytes, interrupted, grown }: MachineOptions): Promise<Machine> {
+  const { memory, refused } = createMemory(Math.ceil((engineBytes + memoryLimitBytes) / pageBytes), grown)
   const engine = await instantiate(module, memory)
   // Below what the engine is built for, the rest is taken away from the code.
   const rest = leastPages * pageBytes - engineBytes - memoryLimitBytes
@@ -71,8 +65,9 @@ export async function createMachine(memoryLimitBytes: number, interrupted: () =>
   }
 }
 
-function createMemory(pages: number): { readonly memory: WasmMemory; refused(): boolean } {
+function createMemory(pages: number, grown: (pages: number) => void): { readonly memory: WasmMemory; refused(): boolean } {
   const memory = new wasm.Memory({ initial: leastPages, maximum: Math.max(leastPages, pages) })
+  grown(leastPages)
   const grow = memory.grow.bind(memory)
   let refused = false
   // The engine's allocator asks for more than it needs first: only a last refusal counts.
@@ -80,6 +75,7 @@ function createMemory(pages: number): { readonly memory: WasmMemory; refused(): 
     refused = true
     const before = grow(delta)
     refused = false
+    grown(delta)
     return before
   }
   return { memory, refused: () => refused }
@@ -102,25 +98,4 @@ async function instantiate(module: WasmModule, wasmMemory: WasmMemory) {
   const raw = await load(settings)
   const quickjs = await newQuickJSWASMModuleFromVariant({ ...variant, importModuleLoader: async () => async () => raw })
   return { heap: { take: raw['_malloc'], give: raw['_free'] }, quickjs }
-}
-
-const room = { body: (): void => undefined }
-createContext(room)
-const call = new Script('body()')
-
-/** V8 lets another thread end what runs here; of what Node offers, only `vm` does so and lets the thread live on. */
-function watched<T>(body: () => T, limitMs: number): T {
-  let outcome = (): T => {
-    throw broken('SM2', 'the engine was not entered')
-  }
-  room.body = () => {
-    const value = body()
-    outcome = () => value
-  }
-  try {
-    call.runInContext(room, { timeout: Math.max(1, Math.ceil(limitMs)) })
-  } finally {
-    room.body = () => undefined
-  }
-  return outcome()
 }

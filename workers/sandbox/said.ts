@@ -6,11 +6,9 @@
 import type { CodeResult } from '../../src/tools/code.js'
 import type { Json } from '../../src/core/json.js'
 
-type Log = CodeResult['logs'][number]
+export type Log = CodeResult['logs'][number]
 
 export interface Said {
-  readonly logs: readonly Log[]
-  readonly reports: readonly Json[]
   log(level: string, text: string): void
   /** Gives why the report was refused. */
   report(json: string): string | undefined
@@ -22,27 +20,33 @@ export const mostLogs = 1_000
 export const mostLogCharacters = 262_144
 export const mostReports = 1_000
 const mostReportCharacters = 1_048_576
+const dropped = `[further logs dropped: only ${mostLogs} logs of ${mostLogCharacters} characters in all are kept]`
 
-export function createSaid(): Said {
-  const logs: Log[] = []
-  const reports: Json[] = []
+/** Who keeps it. */
+export interface Keeper {
+  log(log: Log): void
+  report(value: Json): void
+}
+
+export function createSaid(keeper: Keeper): Said {
+  let logs = 0
+  let reports = 0
   let logRoom = mostLogCharacters
   let reportRoom = mostReportCharacters
   let dropping = false
   return {
-    logs,
-    reports,
     log(level, text) {
       if (dropping) return
       logRoom -= text.length
-      dropping = logs.length === mostLogs || logRoom < 0
-      logs.push(dropping ? { level: 'warn', text: `[further logs dropped: only ${mostLogs} logs of ${mostLogCharacters} characters in all are kept]` } : { level: levels.find((known) => known === level) ?? 'log', text })
+      dropping = logs++ === mostLogs || logRoom < 0
+      keeper.log(dropping ? { level: 'warn', text: dropped } : { level: levels.find((known) => known === level) ?? 'log', text })
     },
     report(json) {
-      if (reports.length === mostReports) return `only ${mostReports} reports are taken from one run`
+      if (reports === mostReports) return `only ${mostReports} reports are taken from one run`
       if (json.length > reportRoom) return `only ${mostReportCharacters} characters of reports are taken from one run`
       reportRoom -= json.length
-      reports.push(JSON.parse(json) as Json)
+      reports++
+      keeper.report(JSON.parse(json) as Json)
       return undefined
     },
   }

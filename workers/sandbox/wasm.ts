@@ -2,6 +2,8 @@
  * The part of WebAssembly that the sandbox uses, with types: those of Node 20 have none, and those of the browser would
  * bring a page's globals with them.
  */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 
 export interface WasmMemory {
   grow(delta: number): number
@@ -25,3 +27,11 @@ interface Wasm {
 export type WasmReady = (instance: WasmInstance) => void
 
 export const wasm: Wasm = Reflect.get(globalThis, 'WebAssembly')
+
+let compiled: Promise<WasmModule> | undefined
+
+/** The engine, once for a thread and those that it starts: compiled code can be sent. */
+export function compile(): Promise<WasmModule> {
+  compiled ??= readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')).then((bytes) => wasm.compile(bytes))
+  return compiled
+}

@@ -14,6 +14,7 @@ import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { copyDatabase } from './driver.js'
 import { keyFile } from './owner.js'
+import { forItsUserAlone } from './private-file.js'
 
 export async function backUp(folder: string, dir: string): Promise<void> {
   const target = resolve(dir)
@@ -23,6 +24,7 @@ export async function backUp(folder: string, dir: string): Promise<void> {
     await mkdir(dirname(target), { recursive: true })
     await mkdir(part, { mode: 0o700 })
     await copyBlobs(folder, part)
+    forItsUserAlone(join(part, 'skein.db'))
     await copyDatabase(join(folder, 'skein.db'), join(part, 'skein.db'))
     await copyBlobs(folder, part)
     await copyIfThere(join(folder, keyFile), join(part, keyFile))

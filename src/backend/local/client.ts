@@ -13,14 +13,15 @@ import { oneLease } from '../one-lease.js'
 import type { Backend, Send } from '../port.js'
 import { backUp } from './backup.js'
 import { createBlobs } from './blobs.js'
+import { createKeyCheck } from './key-check.js'
 import { OwnerLink } from './link.js'
+import { refuseEmptied } from './mark.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
 import { createReader } from './reader.js'
-import { noStore, openForOwner, openForReading } from './schema.js'
+import { noStore, openForReading } from './schema.js'
 import type { Durability } from './schema.js'
 import { socketPath } from './socket-path.js'
-import { Writes } from './write.js'
-import { Writer } from './writer.js'
+import { openStore } from './store.js'
 
 /** An owner that is starting or stopping holds the lock without listening, for at most this long. */
 const patience = { tries: 250, pauseMs: 20 }
@@ -28,6 +29,7 @@ const patience = { tries: 250, pauseMs: 20 }
 export async function openClient(dir: string, durability: Durability): Promise<Backend> {
   const file = join(dir, 'skein.db')
   // Opening would create it. Not by reading it: closing a handle of ours would drop SQLite's locks.
+  refuseEmptied(dir)
   if (!existsSync(file)) throw noStore(dir)
   const folder = await realpath(dir)
   const link = new OwnerLink(await socketPath(folder))
@@ -45,6 +47,7 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
+    keyCheck: createKeyCheck(database, live),
     backup: async (to) => (live(), backUp(folder, to)),
     role: 'client',
     hosted: async () => (live(), link.connect()),
@@ -100,16 +103,13 @@ async function putAlone(place: Omit<Around, 'link'>, send: Send, body: string): 
   const ownership = await takeOwnership(place.folder)
   if (!ownership) return false
   try {
-    const database = await openForOwner(join(place.folder, 'skein.db'), place.durability)
-    const writes = new Writes(database)
-    const writer = new Writer(database, { arrived: () => undefined, rolledBack: () => writes.forget() })
+    const { writer, writes, close } = await openStore(place.folder, place.durability, () => undefined)
     try {
       const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
       writer.flush()
       await stored
     } finally {
-      writer.close()
-      database.close()
+      close()
     }
     return true
   } finally {

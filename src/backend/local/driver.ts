@@ -4,10 +4,13 @@
  *
  * DR1 `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
  * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
+ * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not UTF-8, and a
+ *     flipped bit on the disk is enough to make one.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type Libsql from 'libsql'
+import { broken } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 
 export type Value = null | number | string | Uint8Array
@@ -26,6 +29,8 @@ export interface Database {
   exec(sql: string): void
   write(sql: string): Write
   query(sql: string): Query
+  /** One that answers with a row; the answer may be a word of SQLite's own, and is not looked at. */
+  pragma(words: string): void
   close(): void
 }
 
@@ -106,6 +111,7 @@ function overLibsql(database: Libsql.Database): Database {
         all: (...values) => statement.all(values).map((row) => asRow(row) ?? []),
       }
     },
+    pragma: (words) => void database.prepare(`PRAGMA ${words}`).raw().all([]),
     close: () => void database.close(),
   }
 }
@@ -129,12 +135,14 @@ function overBuiltIn(database: BuiltInDatabase): Database {
         all: (...values) => statement.all(...values).map((row) => asRow(row) ?? []),
       }
     },
+    pragma: (words) => void database.prepare(`PRAGMA ${words}`).all(),
     close: () => database.close(),
   }
 }
 
 /** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
 function asRow(row: unknown): Row | undefined {
-  if (Array.isArray(row)) return row
-  return isObject(row) ? Object.values(row) : undefined
+  const values: Row | undefined = Array.isArray(row) ? row : isObject(row) ? Object.values(row) : undefined
+  if (values?.some((value) => typeof value === 'string')) throw broken('DR3', 'a query asked for text; ask for its bytes')
+  return values
 }

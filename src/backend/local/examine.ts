@@ -11,6 +11,7 @@ import { isSkeinError, toFailure } from '../../core/failure.js'
 import { finding } from '../../core/finding.js'
 import type { Finding } from '../../core/finding.js'
 import { OwnerLink } from './link.js'
+import { notedLosses, refuseEmptied } from './mark.js'
 import { folderInUse, takeOwnership } from './owner.js'
 import { openForReading } from './schema.js'
 import { socketPath } from './socket-path.js'
@@ -24,7 +25,7 @@ export async function examineFolder(dir: string): Promise<readonly Finding[]> {
   const there = place === folder
   const writable = await examineWriting(place, there ? '' : `${folder} is not there yet; `)
   if (writable.level === 'fail' || !there) return [writable, await examineSpace(place)]
-  return [writable, await examineOwner(folder), await examineSchema(folder), await examineSpace(folder)]
+  return [writable, await examineOwner(folder), await examineSchema(folder), ...examineLosses(folder), await examineSpace(folder)]
 }
 
 /** The folder, or the one above it that is there. */
@@ -56,8 +57,18 @@ async function examineOwner(folder: string): Promise<Finding> {
   }
 }
 
+/** What was lost and told to the host that found it (LW1). */
+function examineLosses(folder: string): readonly Finding[] {
+  return notedLosses(folder).map((loss) => finding('losses', 'fail', loss, `restore ${folder} from a back-up; to go on with what is there, remove ${join(folder, 'skein.lost')}`))
+}
+
 async function examineSchema(folder: string): Promise<Finding> {
   const file = join(folder, 'skein.db')
+  try {
+    refuseEmptied(folder)
+  } catch (thrown) {
+    return finding('store', 'fail', toFailure(thrown, 'STORE_FAILED').message)
+  }
   if (!existsSync(file)) return finding('store', 'ok', 'there is nothing in it yet; the first host makes it')
   try {
     ;(await openForReading(file)).close()

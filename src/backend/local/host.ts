@@ -18,18 +18,19 @@ import type { Topics } from '../topics.js'
 import { backUp } from './backup.js'
 import { sweepParts } from './blob-files.js'
 import { createBlobs } from './blobs.js'
-import type { Database } from './driver.js'
+import { createKeyCheck } from './key-check.js'
 import { OwnerLink } from './link.js'
 import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './owner.js'
 import type { Ownership } from './owner.js'
 import { createReader } from './reader.js'
-import { openForOwner } from './schema.js'
 import type { Durability } from './schema.js'
 import { OwnerServer } from './server.js'
 import { socketPath } from './socket-path.js'
+import { openStore } from './store.js'
+import type { Store } from './store.js'
 import { createTrees } from './sweep.js'
-import { Writes } from './write.js'
-import { Writer } from './writer.js'
+import type { Writes } from './write.js'
+import type { Writer } from './writer.js'
 
 /** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
 const patience = { tries: 50, pauseMs: 20 }
@@ -43,14 +44,17 @@ export async function openHost(dir: string, durability: Durability, self: Self):
     return taken
   })
   if (!ownership) throw await folderInUse(folder)
-  let database: Database | undefined
+  const watchers = new Set<(thread: string) => void>()
+  let store: Store | undefined
   try {
-    database = await openForOwner(join(folder, 'skein.db'), durability)
+    store = await openStore(folder, durability, (threads) => {
+      for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
+    })
     // What it leaves behind takes room, nothing else: no reason to refuse the folder.
     await sweepParts(folder, systemClock.now()).catch((error: unknown) => process.emitWarning(`${folder}: ${String(error)}`))
-    return await host({ folder, path, ownership, database, self })
+    return await host({ folder, path, ownership, store, watchers, self })
   } catch (error) {
-    database?.close()
+    store?.close()
     await ownership.release()
     throw error
   }
@@ -68,20 +72,14 @@ interface Held {
   readonly folder: string
   readonly path: string
   readonly ownership: Ownership
-  readonly database: Database
+  readonly store: Store
+  readonly watchers: Set<(thread: string) => void>
   readonly self: Self
 }
 
-async function host({ folder, path, ownership, database, self }: Held): Promise<Backend> {
+async function host({ folder, path, ownership, store, watchers, self }: Held): Promise<Backend> {
+  const { database, writes, writer } = store
   const topics = createTopics()
-  const watchers = new Set<(thread: string) => void>()
-  const writes = new Writes(database)
-  const writer = new Writer(database, {
-    arrived: (threads) => {
-      for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
-    },
-    rolledBack: () => writes.forget(),
-  })
   let open = true
   const live = (): void => {
     if (!open) throw storeClosed('local')
@@ -99,6 +97,7 @@ async function host({ folder, path, ownership, database, self }: Held): Promise<
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
+    keyCheck: createKeyCheck(database, live, writer),
     backup: async (dir) => (live(), backUp(folder, dir)),
     role: 'host',
     hosted: async () => (live(), true),
@@ -121,7 +120,7 @@ async function host({ folder, path, ownership, database, self }: Held): Promise<
     leases,
     close: () => {
       open = false
-      closing ??= shutDown({ ownership, database, server, writer, release })
+      closing ??= shutDown({ ownership, store, server, release })
       return closing
     },
   }
@@ -167,19 +166,20 @@ function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signa
 
 async function shutDown(parts: {
   readonly ownership: Ownership
-  readonly database: Database
+  readonly store: Store
   readonly server: OwnerServer
-  readonly writer: Writer
   readonly release: () => void
 }): Promise<void> {
-  parts.writer.flush()
+  parts.store.writer.flush()
   parts.release()
   try {
     await parts.server.close()
-    parts.writer.close()
   } finally {
-    parts.database.close()
-    await parts.ownership.release()
+    try {
+      parts.store.close()
+    } finally {
+      await parts.ownership.release()
+    }
   }
 }
 

@@ -5,6 +5,7 @@
  *
  * OW1 At most one holder per folder at any time, over processes and inside one.
  * OW2 Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
+ * OW3 Every file of a store is for its user alone (0600, folders 0700), whatever the folder around it allows.
  */
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -12,6 +13,7 @@ import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
 import { systemClock } from '../../core/clock.js'
 import { openDatabase } from './driver.js'
+import { forItsUserAlone } from './private-file.js'
 
 export interface Ownership {
   release(): Promise<void>
@@ -30,6 +32,7 @@ export async function prepareFolder(dir: string): Promise<string> {
 
 /** Undefined while someone else owns the folder. */
 export async function takeOwnership(folder: string): Promise<Ownership | undefined> {
+  forItsUserAlone(join(folder, 'owner.db'))
   const database = await openDatabase(join(folder, 'owner.db'))
   try {
     database.exec('BEGIN EXCLUSIVE')

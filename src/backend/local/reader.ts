@@ -3,16 +3,16 @@
  * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
  *
  * RD1 A read sees all that was acknowledged before it began.
- * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value.
+ * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it is marked and
+ *     keeps nobody from the others.
  */
-import type { HeadFilter, Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredHead } from '../port.js'
-import { cursorNumber, listedAtOnce } from '../checks.js'
+import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../port.js'
 import type { BlobRows } from './blobs.js'
-import type { Database, Query, Value } from './driver.js'
+import type { Database, Row } from './driver.js'
+import { createHeads } from './heads.js'
 import { createJournalReader } from './read-journal.js'
-import { blobKey, bytes, corrupt, integer, json, more, optionalInteger, optionalText, pendings, reading, text, texts } from './rows.js'
+import { blobKey, bytes, corrupt, damageIn, integer, json, raw, reading, text } from './rows.js'
 import { there } from './schema.js'
-import type { Row } from './driver.js'
 
 export interface Reader {
   readonly journal: Journal
@@ -23,34 +23,30 @@ export interface Reader {
 }
 
 export function createReader(database: Database, live: () => void): Reader {
-  const mail = database.query('SELECT number, id, body FROM mail WHERE thread = ? AND number > ? ORDER BY number')
-  const waiting = database.query('SELECT DISTINCT thread FROM mail')
-  const snapshot = database.query(`SELECT body FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`)
-  const blob = database.query('SELECT body FROM blobs WHERE hash = ?')
+  const mail = database.query(`SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`)
+  const waiting = database.query(`SELECT DISTINCT ${raw('thread')} FROM mail`)
+  const snapshot = database.query(`SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`)
+  const blob = database.query(`SELECT ${raw('body')} FROM blobs WHERE hash = ?`)
   const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
   const journal = createJournalReader(database)
   return {
     journal: {
-      read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range))),
-      readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range))),
+      read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range), thread)),
+      readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range), root)),
     },
     heads: createHeads(database, live),
     mailbox: {
       read: async (thread, after) => {
         live()
-        return reading(() =>
-          mail.all(thread, after).map((row) => ({ number: integer(row[0]), id: text(row[1]), body: json(row[2]) })),
-        )
+        return reading(() => mail.all(thread, after).map(mailOf), thread)
       },
-      waiting: async () => (live(), reading(() => waiting.all().map((row) => text(row[0])))),
+      waiting: async () => (live(), reading(() => waiting.all().flatMap((row) => addressee(row)))),
     },
     snapshots: {
       get: async (thread) => {
         live()
-        const row = reading(() => snapshot.one(thread))
-        if (!row) return undefined
-        if (!(row[0] instanceof Uint8Array)) throw corrupt(`the snapshot of ${thread} is not bytes`)
-        return row[0]
+        const row = reading(() => snapshot.one(thread), thread)
+        return row && bytes(row[0])
       },
     },
     blobs: {
@@ -63,78 +59,24 @@ export function createReader(database: Database, live: () => void): Reader {
   }
 }
 
-const headColumns = 'tid, id, seq, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more'
-
-function createHeads(database: Database, live: () => void): Heads {
-  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
-  const restless = database.query(`SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`)
-  const rootOf = database.query('SELECT root FROM threads WHERE id = ?')
-  /** One statement per combination of filters: at most 64. */
-  const lists = new Map<string, Query>()
-
-  function list(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
-    const limit = filter.limit ?? listedAtOnce
-    // Children share their parent's root, which has an index; a parent that is gone costs a scan.
-    const root = filter.root ?? (filter.parent === undefined ? undefined : optionalText(rootOf.one(filter.parent)?.[0]))
-    const { where, values } = conditions({ ...filter, ...(root !== undefined && { root }) })
-    let query = lists.get(where)
-    if (!query) {
-      query = database.query(`SELECT ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`)
-      lists.set(where, query)
-    }
-    const rows = query.all(cursorNumber(filter.cursor), ...values, limit + 1)
-    const heads = rows.slice(0, limit).map(headOf)
-    const last = rows[limit - 1]
-    return rows.length > limit && last ? { heads, next: String(integer(last[0])) } : { heads }
-  }
-
-  return {
-    get: async (thread) => {
-      live()
-      const row = reading(() => one.one(thread))
-      return row && headOf(row)
-    },
-    list: async (filter) => (live(), reading(() => list(filter))),
-    restless: async () => (live(), reading(() => restless.all().map(headOf))),
+/** RD2: the sender of one that cannot be read is told so, if its id can be. */
+function mailOf(row: Row): StoredMail {
+  const number = integer(row[0])
+  let id = `damaged-${number}`
+  try {
+    id = text(row[1])
+    return { number, id, body: json(row[2]) }
+  } catch (thrown) {
+    return { number, id, body: null, damaged: damageIn(thrown) }
   }
 }
 
-function conditions(filter: HeadFilter): { where: string; values: Value[] } {
-  let where = ''
-  const values: Value[] = []
-  for (const column of ['root', 'parent', 'status', 'agent'] as const) {
-    const wanted = filter[column]
-    if (wanted === undefined) continue
-    where += ` AND ${column} = ?`
-    values.push(wanted)
-  }
-  if (filter.pending) where += ' AND pending IS NOT NULL'
-  if (filter.tag !== undefined) {
-    where += ' AND EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?)'
-    values.push(filter.tag)
-  }
-  return { where, values }
-}
-
-function headOf(row: Row): StoredHead {
-  const wakeAt = optionalInteger(row[6])
-  const parent = optionalText(row[8])
-  const pending = optionalText(row[13])
-  const also = optionalText(row[14])
-  return {
-    thread: text(row[1]),
-    seq: integer(row[2]),
-    status: text(row[3]),
-    updatedAt: integer(row[4]),
-    rest: integer(row[5]) === 1,
-    ...(wakeAt !== undefined && { wakeAt }),
-    agent: text(row[7]),
-    ...(parent !== undefined && { parent }),
-    root: text(row[9]),
-    path: texts(row[10]),
-    tags: texts(row[11]),
-    createdAt: integer(row[12]),
-    ...(pending !== undefined && { pending: pendings(pending) }),
-    ...(also !== undefined && more(also)),
+/** Mail whose addressee cannot be read waits for nobody. */
+function addressee(row: Row): string[] {
+  try {
+    return [text(row[0])]
+  } catch (thrown) {
+    process.emitWarning(corrupt(`some mail is for nobody that can be read (${damageIn(thrown)})`))
+    return []
   }
 }

@@ -9,24 +9,24 @@
 import { blobsNamedIn } from '../checks.js'
 import type { Removal } from '../trees.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, text } from './rows.js'
+import { blobKey, integer, whole, raw, text } from './rows.js'
 import { there } from './schema.js'
 
 /** Rows that one slice takes away. */
-const slice = { threads: 50, entries: 400, blobs: 200 }
+const slice = { threads: 50, entries: 400, blobs: 200, pages: 500 }
 /** Names that are known to be in the table. */
 const knownNames = 50_000
 
 function prepare(database: Database) {
   return {
-    top: database.query(`SELECT seq, epoch FROM threads WHERE id = ? AND ${there}`),
+    top: database.query(`SELECT ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
     hide: database.write('INSERT INTO removed SELECT root, max(tid) FROM threads WHERE root = ? GROUP BY root'),
     // From the mail to its threads: there is little mail, and there may be many threads.
     dropMail: database.write('DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?)'),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
-    unswept: database.query("SELECT value FROM meta WHERE name = 'unswept'"),
-    next: database.query('SELECT root, upto FROM removed LIMIT 1'),
-    threads: database.query(`SELECT tid, id FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`),
+    unswept: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'unswept'`),
+    next: database.query(`SELECT ${raw('root')}, ${whole('upto')} FROM removed LIMIT 1`),
+    threads: database.query(`SELECT tid, ${raw('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
     gone: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${there})`),
     floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
@@ -37,8 +37,9 @@ function prepare(database: Database) {
     name: database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)'),
     named: database.query('SELECT 1 FROM blob_refs WHERE hash = ? LIMIT 1'),
     mailed: database.query('SELECT 1 FROM mail WHERE instr(body, ?) > 0 LIMIT 1'),
-    blobs: database.query(`SELECT hash, touched FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`),
+    blobs: database.query(`SELECT ${raw('hash')}, ${whole('touched')} FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`),
     dropBlob: database.write('DELETE FROM blobs WHERE hash = ?'),
+    free: database.query('PRAGMA freelist_count'),
   }
 }
 
@@ -46,14 +47,19 @@ export class Removals {
   private readonly statements: ReturnType<typeof prepare>
   private readonly names = new Set<string>()
 
+  private readonly database: Database
+  private readonly shrinks: boolean
+
   constructor(database: Database) {
+    this.database = database
     this.statements = prepare(database)
+    this.shrinks = database.query('PRAGMA auto_vacuum').one()?.[0] === 2
   }
 
   remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
     const { top, hide, dropMail, mark } = this.statements
     const row = top.one(root)
-    const found = { seq: Number(row?.[0] ?? 0), epoch: Number(row?.[1] ?? 0) }
+    const found = { seq: integer(row?.[0] ?? 0), epoch: integer(row?.[1] ?? 0) }
     if (!row || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
     dropMail.run(root)
     hide.run(root)
@@ -132,6 +138,13 @@ export class Removals {
       else young = true
     }
     return { end, young }
+  }
+
+  /** Gives a slice of the room that nobody needs back to the disk; false when there is none. */
+  shrink(): boolean {
+    if (!this.shrinks || integer(this.statements.free.one()?.[0]) === 0) return false
+    this.database.exec(`PRAGMA incremental_vacuum(${slice.pages})`)
+    return true
   }
 
   /** After a transaction that failed. */

@@ -8,13 +8,17 @@
  * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal
  *     by counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
  *     gets no number that one of a removed tree has.
+ * TB4 What is deleted is overwritten: no byte of it stays in the file, and none in the log once that is emptied (Q5).
  */
 import { dirname } from 'node:path'
 import { SkeinError } from '../../core/failure.js'
 import { blobsNamedIn } from '../checks.js'
 import { openDatabase } from './driver.js'
+import { refuseEmptied } from './mark.js'
+import { forItsUserAlone } from './private-file.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, text } from './rows.js'
+import { blobKey, integer, whole, raw, text } from './rows.js'
+import { emptyLog } from './writer.js'
 
 export type Durability = 'process' | 'power'
 
@@ -74,10 +78,17 @@ const checkpointPages = 4000
 
 /** For the owner of the folder, who alone writes. */
 export async function openForOwner(path: string, durability: Durability): Promise<Database> {
+  refuseEmptied(dirname(path))
+  forItsUserAlone(path)
   return openChecked(path, (database, version) => {
+    // Room that nobody needs can go back to the disk; only a file without tables can still choose that.
+    if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
     // These answer with a row, so exec will not do.
-    database.query('PRAGMA journal_mode = WAL').one()
-    database.query(`PRAGMA wal_autocheckpoint = ${checkpointPages}`).one()
+    database.pragma('journal_mode = WAL')
+    database.pragma('secure_delete = ON')
+    // A killed owner may have left traces in the log (TB4).
+    emptyLog(database)
+    database.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
     if (version === schemaVersion) return
     const lacking = additions.slice(version).join('')
@@ -89,7 +100,7 @@ export async function openForOwner(path: string, durability: Durability): Promis
 
 /** What the journals of an older version name (J10). */
 function refer(database: Database): void {
-  const page = database.query('SELECT position, tid, body FROM journal WHERE position > ? ORDER BY position LIMIT 200')
+  const page = database.query(`SELECT position, ${whole('tid')}, ${raw('body')} FROM journal WHERE position > ? ORDER BY position LIMIT 200`)
   const rootOf = database.query('SELECT r.tid FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?')
   const add = database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)')
   for (let after = 0, more = true; more; ) {
@@ -126,12 +137,13 @@ function olderStore(dir: string, version: number): SkeinError {
 }
 
 async function openChecked(path: string, prepare: (database: Database, version: number) => void): Promise<Database> {
+  refuseEmptied(dirname(path))
   const database = await openDatabase(path)
   try {
-    database.query('PRAGMA busy_timeout = 5000').one()
+    database.pragma('busy_timeout = 5000')
     prepare(database, versionOf(database, path))
     // Reading through mapped memory halves a cold read of a thread whose rows lie between others'.
-    database.query('PRAGMA mmap_size = 268435456').one()
+    database.pragma('mmap_size = 268435456')
     return database
   } catch (error) {
     database.close()

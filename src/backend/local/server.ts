@@ -10,6 +10,7 @@
 import { chmod, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import type { Server, Socket } from 'node:net'
+import { isMainThread } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
@@ -43,7 +44,7 @@ export class OwnerServer {
     const made = new OwnerServer(served)
     await rm(path, { force: true })
     await listening(made.server, path)
-    await chmod(path, 0o600)
+    await chmod(path, 0o600) // where the umask could not be set
     made.server.unref()
     return made
   }
@@ -137,9 +138,12 @@ function confirm(socket: Socket, topic: string): void {
 function listening(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
+    // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect (OW3).
+    const mask = isMainThread ? process.umask(0o177) : undefined
     server.listen(path, () => {
       server.off('error', reject)
       resolve()
     })
+    if (mask !== undefined) process.umask(mask)
   })
 }

@@ -5,6 +5,7 @@
  * SW1 A slice is one short transaction or one folder of blobs.
  * SW2 A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
  * SW3 One slice at a time, however many ask.
+ * SW4 What a sweep collected is in no byte of the folder when it has come to its end (TB4), and the room goes back to the disk.
  */
 import { systemClock } from '../../core/clock.js'
 import type { Trees } from '../trees.js'
@@ -44,10 +45,19 @@ export function createTrees(swept: Swept, live: () => void): Trees {
 function createSweep({ folder, writer, writes }: Swept): Trees['sweep'] {
   const { removals } = writes
   let pass: Pass | undefined
+  /** Something was deleted since the log was emptied. */
+  let traces = false
+  const finish = async (): Promise<{ more: boolean }> => {
+    if (await writer.add(() => removals.shrink())) return { more: (traces = true) }
+    if (traces) writer.scrub()
+    traces = false
+    return { more: false }
+  }
   return async ({ olderThanMs }) => {
-    if (await writer.add(() => removals.collect(writes.lastPosition()))) return { more: true }
+    if (await writer.add(() => removals.collect(writes.lastPosition()))) return { more: (traces = true) }
     pass ??= removals.unswept ? { rows: '', folder: 0, young: false } : undefined
-    if (!pass) return { more: false }
+    if (!pass) return finish()
+    traces = true
     const current = pass
     const before = systemClock.now() - olderThanMs
     if (current.rows !== undefined) {
@@ -61,7 +71,7 @@ function createSweep({ folder, writer, writes }: Swept): Trees['sweep'] {
     } else {
       pass = undefined
       await writer.add(() => removals.mark(current.young))
-      return { more: false }
+      return finish()
     }
     return { more: true }
   }

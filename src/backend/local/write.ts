@@ -10,8 +10,10 @@
 import type { Commit, CommitResult, Head, Send } from '../port.js'
 import type { Removal } from '../trees.js'
 import type { Database, Value } from './driver.js'
+import { noteOf } from './mark.js'
+import type { Heights } from './mark.js'
 import { Removals } from './removals.js'
-import { blobKey, integer } from './rows.js'
+import { blobKey, integer, whole } from './rows.js'
 import { there } from './schema.js'
 
 interface Known {
@@ -27,7 +29,7 @@ const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
 
 function prepare(database: Database) {
   return {
-    find: database.query(`SELECT tid, seq, epoch FROM threads WHERE id = ? AND ${there}`),
+    find: database.query(`SELECT tid, ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
     create: database.write(
       `INSERT INTO threads (tid, id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
@@ -41,15 +43,27 @@ function prepare(database: Database) {
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
     finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
     post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
-    keep: database.write('INSERT INTO snapshots VALUES (?, ?) ON CONFLICT (thread) DO UPDATE SET body = excluded.body'),
+    // Of a thread that is there: one that comes after its tree was removed would stay for ever.
+    keep: database.write(
+      `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${there})
+       ON CONFLICT (thread) DO UPDATE SET body = excluded.body`,
+    ),
     // Bytes that are there already cost nothing: SQLite leaves pages alone that would not change.
     store: database.write(
       `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
        ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
     ),
-    raise: database.write("UPDATE meta SET value = value + 1 WHERE name = 'epoch'"),
-    epoch: database.query("SELECT value FROM meta WHERE name = 'epoch'"),
-    end: database.query("SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT value FROM meta WHERE name = 'position'))"),
+    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no epochs.
+    raise: database.write(
+      `UPDATE meta SET value = max(value, (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})) + 1
+       WHERE name = 'epoch'`,
+    ),
+    epoch: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'epoch'`),
+    end: database.query(`SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE name = 'position'))`),
+    lastMail: database.query(`SELECT ${whole('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
+    raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
+    countMail: database.write("INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mail')"),
+    raiseMail: database.write("UPDATE sqlite_sequence SET seq = max(seq, CAST(? AS INTEGER)) WHERE name = 'mail'"),
     lastThread: database.query('SELECT max(coalesce((SELECT max(tid) FROM threads), 0), coalesce((SELECT max(upto) FROM removed), 0))'),
   }
 }
@@ -59,11 +73,36 @@ export class Writes {
   private readonly known = new Map<string, Known>()
   private position: number | undefined
   private thread: number | undefined
+  private mails: number
+  /** What this transaction will have acknowledged, as the mark says it. */
+  private noted = ''
   readonly removals: Removals
 
   constructor(database: Database) {
     this.statements = prepare(database)
     this.removals = new Removals(database)
+    this.mails = integer(this.statements.lastMail.one()?.[0] ?? 0)
+  }
+
+  /** What was acknowledged last. */
+  get heights(): Heights {
+    return { position: this.lastPosition(), mail: this.mails }
+  }
+
+  /** After a loss: no number is given twice (TB3). */
+  raise({ position, mail }: Heights): void {
+    this.statements.raisePosition.run(position)
+    this.statements.countMail.run()
+    this.statements.raiseMail.run(mail)
+    this.position = undefined
+    this.mails = Math.max(this.mails, mail)
+  }
+
+  /** What has been noted since it was last taken. */
+  takeNotes(): string {
+    const { noted } = this
+    this.noted = ''
+    return noted
   }
 
   commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
@@ -71,13 +110,14 @@ export class Writes {
     const tid = this.compareAndAdvance(commit)
     if (tid === undefined) {
       const found = find.one(commit.thread)
-      return { ok: false, seq: Number(found?.[1] ?? 0), epoch: Number(found?.[2] ?? 0) }
+      return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
     }
     const { entry } = commit
     let position = this.lastPosition()
     if (entry) {
       append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
       this.position = position
+      this.noted += noteOf('commit', position, commit.thread)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
     for (const number of commit.done) finish.run(number, commit.thread)
@@ -87,7 +127,7 @@ export class Writes {
 
   /** Counted here, where the only writer is. */
   lastPosition(): number {
-    return (this.position ??= Number(this.statements.end.one()?.[0] ?? 0))
+    return (this.position ??= integer(this.statements.end.one()?.[0] ?? 0))
   }
 
   /** Likewise (TB3). */
@@ -108,7 +148,11 @@ export class Writes {
   }
 
   putMail(send: Send, body: string, arrived: Set<string>): void {
-    if (this.statements.post.run(send.to, send.id, body).changes === 1) arrived.add(send.to)
+    const { changes, rowid } = this.statements.post.run(send.to, send.id, body)
+    if (changes !== 1) return
+    this.mails = rowid
+    this.noted += noteOf('mail', rowid, send.to)
+    arrived.add(send.to)
   }
 
   putSnapshot(thread: string, snapshot: Uint8Array): void {
@@ -128,6 +172,7 @@ export class Writes {
 
   /** W2 */
   forget(): void {
+    this.noted = ''
     this.known.clear()
     this.removals.forget()
     this.position = undefined

@@ -4,7 +4,7 @@
  *
  * QN1 A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its time is over.
  */
-import { createInbox, errors } from '@nats-io/transport-node'
+import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
 import { JetStreamApiError } from '@nats-io/jetstream'
 import { z } from 'zod'
@@ -30,12 +30,14 @@ const noResponders = 503
 
 export class Answers {
   readonly #nc: NatsConnection
-  readonly #inbox = createInbox()
+  readonly #inbox: string
   readonly #open = new Map<string, Asked>()
   #asked = 0
 
-  constructor(nc: NatsConnection) {
+  /** `inbox`: a subject that nobody else listens to. */
+  constructor(nc: NatsConnection, inbox: string) {
     this.#nc = nc
+    this.#inbox = inbox
     nc.subscribe(`${this.#inbox}.*`, { callback: (failed, message) => (failed ? this.#failAll(failed) : this.#hear(message)) })
   }
 

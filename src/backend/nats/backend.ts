@@ -12,9 +12,11 @@ import type { Backend, Role } from '../port.js'
 import { claimApp } from './app.js'
 import { NatsBlobs } from './blobs.js'
 import { Commits } from './commits.js'
+import { Directory } from './directory.js'
 import { durabilityDoubt } from './durability.js'
 import { createGround } from './ground.js'
 import type { Ground } from './ground.js'
+import { createKeyCheck } from './key-check.js'
 import { NatsLeases } from './leases.js'
 import { Link } from './link.js'
 import { NatsMailbox } from './mailbox.js'
@@ -70,15 +72,11 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
   const trees = new NatsTrees(ground, { commits, mailbox })
   leases.join({ mailbox, commits })
   if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, self, died: () => leases.loseAll() })
-  const waiting = async (partition?: number, root?: string): Promise<readonly string[]> => {
-    live()
-    if (root !== undefined) await commits.sent(root)
-    return mailbox.waiting(partition)
-  }
+  const directory = new Directory(ground)
   let closing: Promise<void> | undefined
-  let asking: Promise<boolean> | undefined
   const close = async (): Promise<void> => {
     end()
+    directory.close()
     await commits.settled()
     await mailbox.settled()
     await leases.releaseAll()
@@ -88,13 +86,9 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
   }
   return {
     name: 'nats',
+    keyCheck: createKeyCheck(ground),
     role,
-    hosted: async () => {
-      live()
-      // Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do not keep.
-      asking ??= roster.isHosted(leaseMs).finally(() => (asking = undefined))
-      return asking
-    },
+    hosted: async () => (live(), roster.isHosted(leaseMs)),
     hosts: async () => (live(), roster.list()),
     commit: async (commit) => {
       live()
@@ -102,8 +96,8 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
       return commits.commit(commit)
     },
     journal: createJournal(ground),
-    heads: createHeads(ground),
-    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: (partition, root) => waiting(partition, root), watch: (arrived) => mailbox.watch(arrived) },
+    heads: createHeads(ground, directory),
+    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: async (partition, root) => (live(), root === undefined || (await commits.sent(root)), mailbox.waiting(partition)), watch: (arrived) => mailbox.watch(arrived) },
     snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
     signals: createSignals(link, names, live),
     blobs: { put: (bytes) => blobs.put(bytes), get: (hash) => blobs.get(hash), has: (hash) => blobs.has(hash) },

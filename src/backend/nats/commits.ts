@@ -37,6 +37,8 @@ interface Known {
 interface Unmarked {
   readonly head: Head
   readonly last: number
+  /** Of the lease under which that is said: it may be a later one than the message's. */
+  readonly epoch: number
 }
 
 /** Whether a lease that this process had is over. */
@@ -58,6 +60,7 @@ export class Commits {
   readonly #chains = new Chains()
   readonly #unmarked = new Map<string, Unmarked>()
   #marking: (() => void) | undefined
+  /** The last one that was written here, for commits that write none. */
   #position = 0
 
   constructor(ground: Ground, mailbox: NatsMailbox, { over, finishRemoval }: { readonly over: Over; readonly finishRemoval: (root: string) => Promise<void> }) {
@@ -80,14 +83,12 @@ export class Commits {
     const remembered = this.#known.get(thread)
     const known = remembered?.seq === expected || (!remembered && expected === 0 && entry) ? remembered : await this.#look(thread)
     if ((known?.seq ?? 0) !== expected || epoch < (known?.epoch ?? 0)) return this.#refused(thread)
-    if (head) {
-      const written = await this.#append(commit, head, known)
-      if (written === undefined) return this.#refused(thread)
-      this.#position = written
-    }
-    if (sends.length > 0) await this.#send(commit, head && { head, last: this.#position })
+    const position = head ? await this.#append(commit, head, known) : this.#position
+    if (position === undefined) return this.#refused(thread)
+    this.#position = Math.max(this.#position, position)
+    if (sends.length > 0) await this.#send(commit, head && { head, last: position, epoch })
     const finished = await this.#mailbox.finish(thread, done)
-    return { ok: true, position: this.#position, ...finished }
+    return { ok: true, position, ...finished }
   }
 
   /** The message's sequence; undefined when the thread is elsewhere. */
@@ -190,10 +191,17 @@ export class Commits {
     await Promise.allSettled(all.map(([thread, unmarked]) => this.#chains.run(thread, () => this.#mark(thread, unmarked))))
   }
 
-  async #mark(thread: string, { head, last }: Unmarked): Promise<void> {
-    const known = this.#known.get(thread)
-    if (this.#unmarked.get(thread)?.last !== last || known?.last !== last) return
-    await this.#append({ thread, expected: known.seq, epoch: known.epoch, sends: [] }, head, known)
+  /** Tried again until it is said, or somebody else's business. */
+  async #mark(thread: string, unmarked: Unmarked): Promise<void> {
+    const { head, last, epoch } = unmarked
+    if (this.#unmarked.get(thread) !== unmarked) return
+    this.#unmarked.delete(thread)
+    try {
+      const known = this.#known.get(thread) ?? (await this.#look(thread))
+      if (known?.last === last) await this.#append({ thread, expected: known.seq, epoch, sends: [] }, head, known)
+    } catch {
+      if (this.#open && !this.#over(this.#partition(thread), epoch)) this.#markSoon(thread, unmarked)
+    }
   }
 
   /** Which thread this is, in case another one had or will have the same id; undefined when there is none. */
@@ -249,7 +257,7 @@ export class Commits {
     const note = noteOf(message)
     const { sends, head = note.head } = tailOf(note, await payloadOf(message))
     this.#remember(note.thread, knownFrom(message))
-    await this.#chains.run(note.thread, () => this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq }))
+    await this.#chains.run(note.thread, () => this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq, epoch }))
   }
 
   /** Resolves when the mail of all commits of a tree that can be read now is out. */

@@ -5,8 +5,9 @@
  * NL1 Every request has a deadline; a request under way when the connection breaks fails at once.
  * NL2 `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with silence.
  * NL3 A server below 2.10 or without JetStream is refused before anything is asked of it.
+ * NL4 What is sent to this process alone comes below its namespace, so that no other app that shares the account may hear it.
  */
-import { connect, errors } from '@nats-io/transport-node'
+import { connect, createInbox, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
 import { JetStreamApiError, jetstreamManager } from '@nats-io/jetstream'
 import type { JetStreamManager } from '@nats-io/jetstream'
@@ -19,6 +20,7 @@ import { after, pause } from './beat.js'
 
 export interface LinkOptions {
   readonly connection: NodeConnectionOptions
+  readonly namespace: string
   /** The servers without what is secret in their URLs. */
   readonly place: string
   /** How long something is tried again. */
@@ -40,6 +42,7 @@ export class Link {
   readonly jsm: JetStreamManager
   readonly place: string
   readonly #answers: Answers
+  readonly #inboxes: string
   readonly #patienceMs: number
   readonly #reach: (server: 'lost' | 'back') => void
   readonly #cuts = new Set<(why: Error) => void>()
@@ -48,9 +51,10 @@ export class Link {
   #connected = true
   #open = true
 
-  private constructor(nc: NatsConnection, jsm: JetStreamManager, { place, patienceMs, reach = () => undefined }: LinkOptions) {
+  private constructor(nc: NatsConnection, jsm: JetStreamManager, { namespace, place, patienceMs, reach = () => undefined }: LinkOptions) {
     this.nc = nc
-    this.#answers = new Answers(nc)
+    this.#inboxes = inboxesOf(namespace)
+    this.#answers = new Answers(nc, this.inbox())
     this.jsm = jsm
     this.place = place
     this.#patienceMs = patienceMs
@@ -59,17 +63,22 @@ export class Link {
   }
 
   static async open(options: LinkOptions): Promise<Link> {
-    const { place, connection } = options
+    const { place, connection, namespace } = options
     let nc: NatsConnection | undefined
     try {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
-      nc = await connect({ ...connection, noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreAuthErrorAbort: true, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
+      nc = await connect({ ...connection, inboxPrefix: inboxesOf(namespace), noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreAuthErrorAbort: true, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
       checkVersion(nc, place)
       return new Link(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
       await nc?.close()
       throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
     }
+  }
+
+  /** NL4: a subject that nobody has used before. */
+  inbox(): string {
+    return createInbox(this.#inboxes)
   }
 
   /** Messages may have been missed: told after every reconnect. Returns what stops it. */
@@ -153,6 +162,10 @@ export class Link {
   }
 }
 
+function inboxesOf(namespace: string): string {
+  return `${namespace}.inbox`
+}
+
 /** A cluster has no leader while it chooses one, which takes some seconds; any other answer is final. */
 async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStreamManager> {
   for (const until = steadyClock.now() + patienceMs; ; ) {
@@ -201,11 +214,12 @@ function checkVersion({ info }: NatsConnection, place: string): void {
 
 function cannotOpen(place: string, thrown: unknown): SkeinError {
   const { message } = toFailure(thrown, 'STORE_FAILED')
-  const refused = isRefused(thrown)
+  const refused = isRefused(thrown) || isForbidden(thrown)
   return new SkeinError('STORE_FAILED', `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`, { retry: !refused, cause: thrown })
 }
 
 function openingHint(thrown: unknown, refused: boolean): string {
+  if (isForbidden(thrown)) return 'its user may not use this namespace: give it the permissions of docs/nats.md'
   if (refused) return 'it refuses the credentials of nats({ credentials }): check them, and the users of the server'
   if (thrown instanceof Error && thrown.name === 'JetStreamNotEnabled') return 'JetStream is off there; start the server with `nats-server -c nats.conf`'
   if (isUntrusted(thrown)) return 'its certificate is not trusted here: name its authority with nats({ tls: { caFile } }), and the server as the certificate does'

@@ -87,7 +87,7 @@ export class NatsMailbox implements Mailbox {
     for (let from = 1; ; ) {
       const message = await reads.get(names.streams.mail, { seq: from, next_by_subj: subject })
       if (!message) break
-      letters.add(message.seq, mailsIn(await payloadOf(message)))
+      letters.add(message.seq, mailsIn(message, await payloadOf(message)))
       from = message.seq + 1
     }
     if (this.#ground.role === 'host') this.#looked.set(thread, letters)
@@ -145,7 +145,7 @@ export class NatsMailbox implements Mailbox {
         return await this.#ground.payloadOf(message)
       } catch (thrown) {
         // Without its text nobody can tell what it asks for: whoever opens it refuses it, and its sender hears of that.
-        if (isSkeinError(thrown) && thrown.code === 'BLOB_MISSING') return Buffer.from(JSON.stringify([{ id: `lost-${message.seq}`, body: null }]))
+        if (isSkeinError(thrown) && thrown.code === 'BLOB_MISSING') return new Uint8Array()
         await pause(againMs)
       }
     }
@@ -156,7 +156,7 @@ export class NatsMailbox implements Mailbox {
     const thread = idIn(message.subject)
     const letters = boxes.get(thread) ?? new Letters()
     boxes.set(thread, letters)
-    if (letters.add(message.seq, mailsIn(payload))) for (const watcher of [...this.#watchers]) tell(() => watcher(thread))
+    if (letters.add(message.seq, mailsIn(message, payload))) for (const watcher of [...this.#watchers]) tell(() => watcher(thread))
   }
 
   /** Mail of threads that are removed. */
@@ -217,6 +217,11 @@ function isNotFound(thrown: unknown): boolean {
   return thrown instanceof Error && /no message found|message not found/.test(thrown.message)
 }
 
-function mailsIn(payload: Uint8Array): Mail[] {
-  return mailSchema.parse(JSON.parse(Buffer.from(payload).toString()))
+/** What is no mail, or lost its text, is one that nobody understands: whoever opens it refuses it, and goes on with the next. */
+function mailsIn({ seq }: Message, payload: Uint8Array): Mail[] {
+  try {
+    return mailSchema.parse(JSON.parse(Buffer.from(payload).toString()))
+  } catch {
+    return [{ id: `lost-${seq}`, body: null }]
+  }
 }

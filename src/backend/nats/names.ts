@@ -18,6 +18,8 @@ export interface Names {
   logOfPartition(partition: number): string
   logOfTree(root: string): string
   readonly logs: string
+  /** What a thread's commits and barriers are found by. */
+  readonly everyLog: string
   /** Not a thread's: see barrier.ts. */
   barrier(partition: number): string
   mail(partition: number, thread: string): string
@@ -33,6 +35,7 @@ export interface Names {
   readonly settings: string
   /** The app that the namespace serves. */
   readonly app: string
+  readonly keyCheck: string
   /** A list of blobs that may be named by nobody any more. */
   doomed(list: string): string
   readonly doomedLists: string
@@ -58,6 +61,7 @@ export function createNames(namespace: string): Names {
     logOfPartition: (partition) => at('log', partition, '>'),
     logOfTree: (root) => at('log', '*', token(root), '*'),
     logs: at('log', '*', '*', '*'),
+    everyLog: at('log', '>'),
     barrier: (partition) => at('log', partition),
     mail: (partition, thread) => at('mail', partition, token(thread)),
     mailOfPartition: (partition) => at('mail', partition, '*'),
@@ -70,6 +74,7 @@ export function createNames(namespace: string): Names {
     chunks: (upload) => at('chunk', upload, '*'),
     settings: at('meta', 'settings'),
     app: at('meta', 'app'),
+    keyCheck: at('meta', 'key'),
     doomed: (list) => at('meta', 'doomed', list),
     doomedLists: at('meta', 'doomed', '*'),
     owner: (partition) => at('meta', 'owner', partition),

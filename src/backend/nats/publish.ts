@@ -4,7 +4,7 @@
  * NP1 A write whose answer was lost is read back before it is judged: it counts once, and is never reported as refused when
  *     it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that succeeded.)
  * NP2 A write that expects a sequence changes nothing when the subject is elsewhere.
- * NP3 What may not be written any more is not tried again; what was written before that counts.
+ * NP3 What may not be written any more is not tried, nor tried again; what was written before that counts.
  */
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
@@ -24,7 +24,7 @@ export interface Publication {
   readonly until?: number
   /** Patience with one try. */
   readonly timeoutMs?: number
-  /** Whether it may not be written any more: asked before every further try (NP3). */
+  /** Whether it may not be written any more: asked before every try (NP3). */
   readonly over?: () => boolean
 }
 
@@ -40,7 +40,7 @@ export async function publish(link: Link, reads: Reads, publication: Publication
   const attempt = async (): Promise<number | undefined> => {
     tries++
     const written = tries > 1 && expected !== undefined ? await ours(reads, publication, id) : undefined
-    if (written !== undefined || (tries > 1 && over?.())) return written
+    if (written !== undefined || over?.()) return written
     try {
       const { seq } = await link.request({ subject, payload, headers: head, ...(timeoutMs !== undefined && { timeoutMs }) })
       return seq

@@ -8,7 +8,7 @@
  * NR4 The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and `rest` asks the
  *     leader for what a scan has not given.
  */
-import { createInbox, nanos } from '@nats-io/transport-node'
+import { headers as noHeaders, nanos } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
@@ -134,7 +134,7 @@ export class Reads {
     const { nc } = this.#link
     return new Promise((resolve, reject) => {
       const found: Message[] = []
-      const inbox = createInbox()
+      const inbox = this.#link.inbox()
       const cancelLate = after(2 * partMs, () => end(new Cut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
         cancelLate()
@@ -172,7 +172,7 @@ function configOf({ filter, upTo, from = 1, last, headersOnly }: Scan, given: nu
 export function toMessage(message: Msg): (Message & { readonly delivered: number; readonly pending: number }) | undefined {
   // $JS.ACK.[domain.account.]stream.consumer.deliveries.streamSeq.consumerSeq.time.pending[.token]
   const tokens = message.reply?.split('.') ?? []
-  if (tokens[0] !== '$JS' || tokens[1] !== 'ACK' || !message.headers) return undefined
+  if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined
   const at = tokens.length > 9 ? 4 : 2
-  return { subject: message.subject, seq: Number(tokens[at + 3]), delivered: Number(tokens[at + 4]), pending: Number(tokens[at + 6]), at: Number(tokens[at + 5]) / 1e6, headers: message.headers, data: message.data }
+  return { subject: message.subject, seq: Number(tokens[at + 3]), delivered: Number(tokens[at + 4]), pending: Number(tokens[at + 6]), at: Number(tokens[at + 5]) / 1e6, headers: message.headers ?? noHeaders(), data: message.data }
 }

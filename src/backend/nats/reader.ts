@@ -8,10 +8,11 @@
 import { cursorNumber, listedAtOnce, matches } from '../checks.js'
 import type { Head, HeadFilter, Heads, Journal, StoredEntry, StoredHead } from '../port.js'
 import { lastBarrier } from './barrier.js'
+import type { Directory } from './directory.js'
 import type { Ground } from './ground.js'
-import { partitionOf } from './names.js'
+import { idIn, partitionOf } from './names.js'
 import type { Message, Scan } from './read.js'
-import { entryOf, headOf, noteOf, tailOf } from './wire.js'
+import { entryOf, headOf, noteOf, readable, tailOf } from './wire.js'
 import type { Note } from './wire.js'
 
 interface Found {
@@ -77,24 +78,19 @@ export function createJournal(ground: Ground): Journal {
   }
 }
 
-export function createHeads(ground: Ground): Heads {
-  const { reads, names, partitions, payloadOf, live } = ground
+/** Heads as messages hold them. */
+function createHeadReader({ reads, names, payloadOf }: Ground) {
   const stream = names.streams.log
 
-  async function stored(note: Note, message: Message): Promise<StoredHead | undefined> {
+  async function stored(note: Note, message: Pick<Message, 'seq' | 'subject'>): Promise<StoredHead | undefined> {
     const head = note.head ?? (await longHead(note, message))
-    return head && headOf(note, head)
+    return head && headOf(note, head, message)
   }
 
   /** A head that was too long for a header (NF2 in wire.ts); a scan left its payload out. */
-  async function longHead(note: Note, { seq }: Message): Promise<Head | undefined> {
+  async function longHead(note: Note, { seq }: Pick<Message, 'seq'>): Promise<Head | undefined> {
     const message = await reads.get(stream, { seq })
     return message && tailOf(note, await payloadOf(message)).head
-  }
-
-  async function get(thread: string): Promise<StoredHead | undefined> {
-    const message = await reads.last(stream, names.logOf(partitionOf(thread, partitions), thread))
-    return message && stored(noteOf(message), message)
   }
 
   /** NQ2 */
@@ -103,11 +99,11 @@ export function createHeads(ground: Ground): Heads {
     const found = new Map<string, Found>()
     const long = new Map<string, { readonly note: Note; readonly message: Message }>()
     await reads.scan({ stream, filter, last: true, headersOnly: true, ...upTo }, (message) => {
-      const note = noteOf(message)
-      found.delete(note.thread)
-      long.delete(note.thread)
-      if (!note.head) long.set(note.thread, { note, message })
-      else if (wanted(note.head)) found.set(note.thread, { born: note.born || message.seq, head: headOf(note, note.head) })
+      const { note, head } = readable(message)
+      const thread = idIn(message.subject)
+      for (const seen of [found, long]) seen.delete(thread)
+      if (head && wanted(head)) found.set(thread, { born: note?.born || message.seq, head })
+      else if (!head && note) long.set(thread, { note, message })
     })
     for (const { note, message } of long.values()) {
       const head = await stored(note, message)
@@ -116,16 +112,45 @@ export function createHeads(ground: Ground): Heads {
     return [...found.values()].sort((one, other) => one.born - other.born)
   }
 
+  return { stored, scan }
+}
+
+export function createHeads(ground: Ground, directory: Directory): Heads {
+  const { reads, names, partitions, live } = ground
+  const { stored, scan } = createHeadReader(ground)
+
+  async function get(thread: string): Promise<StoredHead | undefined> {
+    const message = await reads.last(names.streams.log, names.logOf(partitionOf(thread, partitions), thread))
+    if (!message) return undefined
+    const { note, head } = readable(message)
+    return head ?? (note && stored(note, message))
+  }
+
+  /** NQ2 */
+  async function listed(wanted: (head: Head) => boolean): Promise<Found[]> {
+    // A replica that is behind could not tell that it is (NR4).
+    const rows = reads.replicated ? undefined : await directory.rows()
+    if (!rows) return scan(names.logs, wanted)
+    const found: Found[] = []
+    for (const row of rows) {
+      const { note, seq } = row
+      const head = row.head ?? (note && (await stored(note, row)))
+      if (head && wanted(head)) found.push({ born: note?.born || seq, head })
+    }
+    return found.sort((one, other) => one.born - other.born)
+  }
+
   return {
     get: async (thread) => (live(), get(thread)),
     async list(filter: HeadFilter, partition) {
       live()
       const after = cursorNumber(filter.cursor)
       const limit = filter.limit ?? listedAtOnce
-      // Children share their parent's root; a parent that is gone costs a scan of all.
+      // Children share their parent's root; a parent that is gone costs a look at all.
       const root = filter.root ?? (filter.parent === undefined ? undefined : (await get(filter.parent))?.root)
-      const where = root !== undefined ? names.logOfTree(root) : partition !== undefined ? names.logOfPartition(partition) : names.logs
-      const all = await scan(where, (head) => matches(head, filter))
+      const where = root !== undefined ? names.logOfTree(root) : partition !== undefined ? names.logOfPartition(partition) : undefined
+      const wanted = (head: Head): boolean => matches(head, filter)
+      const all = where === undefined ? await listed(wanted) : await scan(where, wanted)
       const rest = all.filter(({ born }) => born > after)
       const page = rest.slice(0, limit)
       const last = page.at(-1)

@@ -18,12 +18,17 @@ type Means = Pick<Ground, 'link' | 'names' | 'reads'>
 /** Part of a lease; an entry is renewed three times in one. */
 const renewedWithin = 0.45
 
+const sameMomentMs = 200
+
 /** What the server says with every answer, and its client does not type. */
 export const stamped = z.object({ ts: z.iso.datetime() })
 
 export class Roster {
   readonly #ground: Means
   #known: ReadonlyMap<string, HostProfile> = new Map()
+  #asking: Promise<boolean> | undefined
+  /** When a host was last seen to be there. */
+  #seenAt = -Infinity
 
   constructor(ground: Means) {
     this.#ground = ground
@@ -46,8 +51,20 @@ export class Roster {
     return this.#known
   }
 
-  /** RR2 */
+  /**
+   * Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do not keep. And not
+   * again in the same moment: where hosts are away, many wait for one.
+   */
   async isHosted(leaseMs: number): Promise<boolean> {
+    if (steadyClock.now() - this.#seenAt < sameMomentMs && !this.#asking) return true
+    this.#asking ??= this.#lookForHost(leaseMs).finally(() => (this.#asking = undefined))
+    const there = await this.#asking
+    if (there) this.#seenAt = steadyClock.now()
+    return there
+  }
+
+  /** RR2 */
+  async #lookForHost(leaseMs: number): Promise<boolean> {
     const { link, names } = this.#ground
     for (const until = steadyClock.now() + leaseMs; ; ) {
       const info = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))

@@ -4,15 +4,15 @@
  *
  * NG1 A listener here hears what is published here at once and once, whether the server is there or not.
  * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later), and for
- *     a value that is too long for a message, listeners are told that they missed something.
+ *     a value that is too long for a message, listeners are told that they missed something; and every few seconds, since what is
+ *     lost on the way from its publisher leaves no trace here. So nobody waits for ever for one signal.
  * NG3 Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
  */
-import { createInbox } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../core/json.js'
 import type { Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
-import { after } from './beat.js'
+import { after, every } from './beat.js'
 import type { Link } from './link.js'
 import type { Names } from './names.js'
 
@@ -22,6 +22,8 @@ interface Listening {
 }
 
 const clusterDelayMs = 500
+/** How late the loss of a signal that nobody noticed may be healed. */
+const lookAgainMs = 5_000
 /** After this long someone heard it. */
 const heardAfterMs = 2_000
 const noResponders = 503
@@ -71,11 +73,13 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
       // A wrapper of its own, so that the same function may listen twice.
       const told = missed && ((): void => missed())
       if (told) missing.set(told, topic)
+      const stopLooking = told && every(lookAgainMs, () => tell(told))
       let stopped = false
       return () => {
         if (stopped) return
         stopped = true
         late?.()
+        stopLooking?.()
         if (told) missing.delete(told)
         stop()
         unlisten(topic)
@@ -88,7 +92,7 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
 
 /** NG3: gives the address that the server answers to when nobody listens. */
 function createDoubts(link: Link): (unheard: () => void) => string {
-  const inbox = createInbox()
+  const inbox = link.inbox()
   const waiting = new Map<string, () => void>()
   let [last, listening] = [0, false]
   return (unheard) => {

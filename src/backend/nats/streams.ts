@@ -137,14 +137,15 @@ function checkWanted({ namespace }: Names, wanted: Wanted, settings: Settings): 
   }
 }
 
+/** Looks first: where an operator has made the streams, this user need not be allowed to. */
 async function ensure(link: Link, config: Partial<StreamConfig> & { name: string }): Promise<void> {
-  const made = await link.persist(`making the stream ${config.name}`, () =>
+  const made = (await infoOf(link, config.name)) ?? (await link.persist(`making the stream ${config.name}`, () =>
     link.jsm.streams.add(config).catch((thrown: unknown) => {
-      // It is there with other options, which an operator may have changed.
+      // Another host has made it meanwhile.
       if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
       throw thrown
     }),
-  )
+  ))
   check(config, made.config)
 }
 

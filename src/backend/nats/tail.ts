@@ -6,7 +6,7 @@
  * NT2 It never gives up by itself: a server that is away is waited for until `stop`.
  * NT3 What was there is given, or gone: a message that is removed before it is delivered is not waited for.
  */
-import { createInbox, nanos, nuid } from '@nats-io/transport-node'
+import { nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import { steadyClock } from '../../core/clock.js'
@@ -19,6 +19,10 @@ export interface Tailing {
   readonly stream: string
   readonly filter: string
   readonly each: (message: Message) => void
+  /** Of what is there only the last message of each subject. */
+  readonly last?: true
+  /** Leave the payloads out. */
+  readonly headersOnly?: true
 }
 
 const heartbeatMs = 2_000
@@ -63,6 +67,11 @@ export class Tail {
     }
   }
 
+  /** Of the last message that was given. */
+  get last(): number {
+    return this.#last
+  }
+
   stop(): void {
     this.#stopped = true
     for (const stop of this.#stops) stop()
@@ -71,9 +80,9 @@ export class Tail {
   }
 
   async #start(): Promise<void> {
-    const { stream, filter } = this.#tailing
+    const { stream, filter, last, headersOnly } = this.#tailing
     const { jsm } = this.#link
-    const inbox = createInbox()
+    const inbox = this.#link.inbox()
     const name = nuid.next()
     this.#delivered = 0
     this.#heardAt = steadyClock.now()
@@ -91,8 +100,8 @@ export class Tail {
         idle_heartbeat: nanos(heartbeatMs),
         inactive_threshold: nanos(unusedMs),
         filter_subject: filter,
-        deliver_policy: DeliverPolicy.StartSequence,
-        opt_start_seq: this.#last + 1,
+        ...(last && this.#last === 0 ? { deliver_policy: DeliverPolicy.LastPerSubject } : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
+        ...(headersOnly && { headers_only: true }),
       }),
     )
     if (info.num_pending === 0 && this.#delivered === 0) this.#caughtUp()

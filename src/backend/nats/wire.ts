@@ -6,9 +6,12 @@
  * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not notice.
  */
 import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
-import { mailText } from '../checks.js'
+import { damagedHead, mailText } from '../checks.js'
+import { toStoredHead } from '../head-schema.js'
 import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../port.js'
+import { idIn, rootIn } from './names.js'
 import type { Message } from './read.js'
 
 /** Mail as text: what is sent is what was said at the time of the call. */
@@ -59,7 +62,7 @@ const noteSchema: z.ZodType<Note> = z.object({
   entry: z.object({ first: z.number(), count: z.number(), hash: z.string(), bytes: z.number() }).exactOptional(),
   sends: z.number(),
   removed: z.literal(true).exactOptional(),
-  // Written by the very `pack` below, as records are by theirs: its form is trusted (decision 0002).
+  // Looked at where heads are read (J11).
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
 })
 
@@ -98,8 +101,13 @@ function tailText(sends: readonly Sealed[], head: Head | undefined): string {
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
 }
 
-export function noteOf({ headers }: Message): Note {
-  return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
+export function noteOf({ headers, subject, seq }: Message): Note {
+  try {
+    return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
+  } catch (cause) {
+    const thread = idIn(subject)
+    throw new SkeinError('JOURNAL_CORRUPT', `thread ${thread}: what message ${seq} of its stream says cannot be read. Restore the stream from a back-up.`, { cause, data: { thread } })
+  }
 }
 
 /** Undefined for a commit without records. */
@@ -116,6 +124,21 @@ export function tailOf(note: Note, payload: Uint8Array): Tail {
   return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...(head && { head }) }
 }
 
-export function headOf(note: Note, head: Head): StoredHead {
-  return { ...head, thread: note.thread, seq: note.seq }
+export function headOf({ thread, seq }: Note, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {
+  return toStoredHead(head, { thread, seq, root: rootIn(subject) })
+}
+
+/** J11: of a commit whose header cannot be read. */
+function unreadable({ subject }: Message, thrown: unknown): StoredHead {
+  return damagedHead({ thread: idIn(subject), root: rootIn(subject), damaged: thrown instanceof Error ? thrown.message : String(thrown) })
+}
+
+/** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */
+export function readable(message: Message): { readonly note?: Note; readonly head?: StoredHead } {
+  try {
+    const note = noteOf(message)
+    return { note, ...(note.head && { head: headOf(note, note.head, message) }) }
+  } catch (thrown) {
+    return { head: unreadable(message, thrown) }
+  }
 }

@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { harmless } from '../format.js'
+import { visible } from '../visible.js'
 import type { Around, Perform } from '../perform.js'
 import { withClient } from '../store.js'
 import { inFiles, pathOf } from './entry.js'
@@ -30,7 +30,7 @@ async function cat({ out }: Around, client: SkeinClient, { id, path: given }: As
       return
     }
     const content = Buffer.from(await files.readFile(path))
-    if (out.mode === 'live') out.print(harmless(content.toString('utf8')))
+    if (out.mode === 'live') out.print(visible(content.toString('utf8')))
     else out.json({ thread: id, path, size: content.length, ...(isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') }) })
   })
   return exitCode.ok

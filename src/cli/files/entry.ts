@@ -17,10 +17,17 @@ export async function entryAt(files: Files, path: string): Promise<Entry> {
 /** What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are not followed. */
 export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<Entry> {
   for (const name of await files.readdir(path)) {
+    if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await noSuchName(path, name)
     const entry = await entryAt(files, posix.join(path, name))
     yield entry
     if (deep && entry.kind === 'dir') yield* entriesIn(files, entry.path, deep)
   }
+}
+
+/** A store that an earlier Skein wrote may have it; followed, it would lead round in a circle or out of the files. */
+async function noSuchName(path: string, name: string): Promise<Error> {
+  const { SkeinError } = await import('../../index.js')
+  return new SkeinError('JOURNAL_CORRUPT', `${JSON.stringify(path)} has an entry ${JSON.stringify(name)}, which is no name of a file; remove ${JSON.stringify(path)}, or restore the store from a back-up`)
 }
 
 /** A path as it was given, made absolute. One that climbs above the root is refused, never bent into something else. */

@@ -41,11 +41,8 @@ const cwd = z.string().optional().describe('Directory to run in.')
 
 export const bashArgs = z.object({
   ...command,
-  opts: z.object({ cwd, timeoutMs: z.number().int().min(1).max(longestTimeoutMs).optional() }).optional(),
+  opts: z.object({ cwd, timeoutMs: z.number().int().min(1).max(longestTimeoutMs).optional().describe('How long it may take.') }).optional(),
 })
-
-/** How long a command may take on a real machine is said by whoever makes the tools, not by a model. */
-export const hostBashArgs = z.object({ ...command, opts: z.object({ cwd }).optional() })
 
 export type ReadArgs = z.output<typeof readArgs>
 export type WriteArgs = z.output<typeof writeArgs>

@@ -24,3 +24,12 @@ export const lineChars = 2000
 
 /** Of lines that `grep` and paths that `glob` give. */
 export const mostMatches = 10_000
+
+/** Of a body on the thread's files that has no time of its own. */
+export const bodyTimeoutMs = 60_000
+
+/** How long a command may go on past its time before it is ended from outside: most end by themselves. */
+export const commandLateMs = 250
+
+/** How long any built-in may take, whatever a model asks for, where the app does not say (`limits.maxToolMs`). */
+export const builtinTimeoutMs = 600_000

@@ -5,7 +5,7 @@
  */
 import { isObject } from '../../core/json.js'
 
-type Item = { readonly [key: string]: unknown }
+export type Item = { readonly [key: string]: unknown }
 
 /** Types of items that carry bytes or point to some. */
 const binary: ReadonlySet<unknown> = new Set(['image', 'audio', 'video', 'file', 'media', 'image-data', 'file-data', 'image_url', 'image-url', 'file-url', 'file-id'])
@@ -13,6 +13,10 @@ const known: ReadonlySet<unknown> = new Set([...binary, 'text', 'resource', 'res
 
 function isContent(value: unknown): value is readonly Item[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => isObject(item) && known.has(item['type']))
+}
+
+export function contentOf(value: unknown): readonly Item[] | undefined {
+  return isContent(value) ? value : undefined
 }
 
 /** Bytes of a base64 text. */
@@ -40,17 +44,29 @@ function itemText(item: Item): string {
   return bytesText(item) ?? linkText(item) ?? JSON.stringify(item)
 }
 
+interface Held {
+  /** Base64, or the bytes themselves. */
+  readonly data: string | Uint8Array
+  readonly mediaType: string | undefined
+}
+
+/** The bytes of an item, wherever its kind has them. */
+export function heldBytes(item: Item): Held | undefined {
+  const resource = isObject(item['resource']) ? item['resource'] : item
+  const { uri, blob } = resource
+  if (typeof blob === 'string' && typeof uri === 'string') return { data: blob, mediaType: mediaTypeOf(resource) }
+  const source = isObject(item['source']) ? item['source'] : item
+  const data = binary.has(item['type']) ? source['data'] : undefined
+  return typeof data === 'string' || data instanceof Uint8Array ? { data, mediaType: mediaTypeOf(source) } : heldByUrl(item)
+}
+
 /** XC1, if the item holds bytes. */
 function bytesText(item: Item): string | undefined {
   const { type, uri } = item
-  const source = isObject(item['source']) ? item['source'] : item
-  const data = binary.has(type) ? source['data'] : undefined
-  const held = typeof data === 'string' ? { data, mediaType: mediaTypeOf(source) } : heldByUrl(item)
-  const blob = item['blob']
-  const found = typeof blob === 'string' && typeof uri === 'string' ? { data: blob, mediaType: mediaTypeOf(item) } : held
+  const found = heldBytes(item)
   if (!found) return undefined
   const words = [typeof uri === 'string' ? `resource ${uri}` : String(type), ...(found.mediaType === undefined ? [] : [found.mediaType])]
-  return `[${words.join(' ')}, ${sizeOf(found.data)} bytes, not shown]`
+  return `[${words.join(' ')}, ${typeof found.data === 'string' ? sizeOf(found.data) : found.data.byteLength} bytes, not shown]`
 }
 
 function mediaTypeOf(item: Item): string | undefined {

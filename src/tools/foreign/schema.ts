@@ -4,21 +4,18 @@
  *
  * XS1 The model reads the JSON Schema of the tool as it was written; it does not go through zod.
  * XS2 The args schema only checks: the body gets what the model sent, and the tool's own schema parses it once.
- * XS3 What cannot be checked at once (an asynchronous rule, a keyword that zod does not know) is left to the tool.
+ * XS3 What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take long) is left
+ *     to the tool.
  */
 import { z } from 'zod'
 import { isObject, toJson } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
+import { createChecker, excessOfSchema } from './json-schema.js'
+import type { Issue } from './json-schema.js'
+import { jsonSchemaOf } from '../../core/schema.js'
 import { jsonSchemaOfZod3 } from './zod3.js'
 
 type JsonSchema = { readonly [key: string]: Json }
-
-export interface Issue {
-  readonly path: readonly PropertyKey[]
-  readonly message: string
-  /** The type that was expected, where that is what is wrong. */
-  readonly expected?: string
-}
 
 export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: readonly Issue[] }
 
@@ -32,7 +29,7 @@ export interface ForeignSchema {
 /** Undefined: this is no schema. Throws where it is one that no model can be told. */
 export function readSchema(found: unknown): ForeignSchema | undefined {
   if (found === undefined || found === null) return fromJsonSchema({ type: 'object', properties: {} })
-  if (isZod4(found)) return fromZod(found, z.toJSONSchema(found, { io: 'input' }))
+  if (isZod4(found)) return fromZod(found, jsonSchemaOf(found))
   if (isZod3(found)) return fromZod(found, jsonSchemaOfZod3(found))
   if (isWrapped(found)) return fromWrapped(found)
   if (isStandard(found)) return fromStandard(found)
@@ -178,31 +175,9 @@ function asJsonSchema(value: object): JsonSchema {
 }
 
 export function fromJsonSchema(found: object): ForeignSchema {
+  const excess = excessOfSchema(found)
+  if (excess !== undefined) throw new TypeError(excess)
   const parameters = asJsonSchema(found)
-  const checked = fromZod(checkerOf(parameters), parameters)
   // JSON Schema describes; it changes nothing.
-  return { ...checked, parse: async (value) => ({ ok: true, value }) }
-}
-
-function checkerOf(schema: JsonSchema): z.ZodType {
-  const target = 'definitions' in schema && !('$defs' in schema) ? 'draft-7' : 'draft-2020-12'
-  try {
-    return z.fromJSONSchema(asJsonSchema(relaxed(schema)), { registry: z.registry(), defaultTarget: target })
-  } catch {
-    return schema['type'] === 'object' ? z.looseObject({}) : z.unknown() // XS3
-  }
-}
-
-/** Places of a schema that hold data, not schemas. */
-const data: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
-
-/** XS3: `format` is a remark, and zod reads patterns without the `u` that JSON Schema means: both could refuse what is right. */
-function relaxed(schema: object): object {
-  const kept = Object.entries(schema).flatMap(([key, value]): [string, unknown][] => {
-    if (key === 'format' && typeof value === 'string') return []
-    if (key === 'pattern' && typeof value === 'string' && /\\[pu]\{/i.test(value)) return []
-    if (data.has(key) || typeof value !== 'object' || value === null) return [[key, value]]
-    return [[key, Array.isArray(value) ? value.map((item: unknown) => (isObject(item) ? relaxed(item) : item)) : relaxed(value)]]
-  })
-  return Object.fromEntries(kept)
+  return { parameters, check: createChecker(parameters), parse: async (value) => ({ ok: true, value }) }
 }

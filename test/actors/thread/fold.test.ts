@@ -205,6 +205,11 @@ describe('the journal', () => {
     expect(() => fold(state, record)).toThrow(/FO4.*record 2 follows 0/)
   })
 
+  it('FO5: a record of an unknown type is refused, not skipped', () => {
+    const record: ThreadRecord = JSON.parse('{"type":"thread.enlarged","seq":1,"at":0}')
+    expect(() => fold(createState('t'), record)).toThrow(/FO5.*"thread.enlarged"/)
+  })
+
   it('CM1, RE3: an accepted command is remembered for a day, with its run', () => {
     const tale = createdThread()
     tale.say('go', 'steer', 'm')

@@ -50,7 +50,7 @@ describe('what may be called', () => {
     ['a name twice', ['sum_up', { name: 'sum_up' }], 'prompt "lead" names "sum_up" twice among its tools'],
     ['a property that is none', [{ name: 'sum_up', initUserMessageProperty: 'txt' }], 'prompt "lead" has the initUserMessageProperty "txt" of "sum_up", which takes: text'],
     ['a property where there are none', [{ name: 'short', initAttachmentsProperty: 'files' }], 'prompt "lead" has the initAttachmentsProperty "files" of "short", which takes: message, attachments'],
-  ])('D1: %s', (_, tools, says) => {
+  ])('D1: %s among the tools of a prompt', (_, tools, says) => {
     expect(mistakesOf(...tools)).toEqual([says])
   })
 

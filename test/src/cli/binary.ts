@@ -32,6 +32,8 @@ export interface Ended {
 interface Settings {
   readonly input?: string
   readonly env?: Readonly<Record<string, string>>
+  /** A person sits there, and types `input`. Only in this process. */
+  readonly terminal?: boolean
 }
 
 interface Seed extends CreateThread {
@@ -79,14 +81,15 @@ function runHere(args: readonly string[], settings: Settings): Promise<Ended> {
 }
 
 /** Without input its stdin is /dev/null. */
-function begin(args: readonly string[], { input, env = {} }: Settings): Here {
+function begin(args: readonly string[], { input, env = {}, terminal = false }: Settings): Here {
   const waiting = new Set<() => void>()
   const [stdout, stderr] = [collected(waiting), collected(waiting)]
   let heard: (signal: StopSignal) => void = () => undefined
   const ended = program(args, {
     stdin: Readable.from(input === undefined ? [] : [Buffer.from(input)]),
-    piped: () => input !== undefined,
-    stdout: stdout.stream,
+    piped: () => input !== undefined && !terminal,
+    interactive: () => terminal,
+    stdout: terminal ? Object.assign(stdout.stream, { isTTY: true, columns: 100, rows: 40 }) : stdout.stream,
     stderr: stderr.stream,
     env,
     onSignal: (told) => (heard = told),

@@ -12,7 +12,7 @@ type Asked = Extract<SkeinEvent, { type: 'model.replied' }>['calls'][number]
 const event = (fact: Facts, at = 0): SkeinEvent => ({ ...fact, seq: 1, thread: 't1', path: ['t1'], at, cursor: '1.1' })
 const value = (text: string): Outcome => ({ ok: true, value: text })
 const asked = (calls: readonly Asked[]): SkeinEvent =>
-  event({ type: 'model.replied', step: 1, model: 'm', text: '', calls, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'tools', callIds: calls.map((_, index) => `call_1_${index}`) })
+  event({ type: 'model.replied', step: 1, model: 'm', text: '', calls, usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'tool_calls', callIds: calls.map((_, index) => `call_1_${index}`) })
 
 /** What happens to one call, in this order, and how it must end. */
 interface Life {

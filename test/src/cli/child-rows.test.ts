@@ -35,6 +35,45 @@ it('CR2: whoever waits for a person stands before those that work, with all abov
     held ||= event.type === 'model.replied' && event.calls.some(({ hold }) => hold !== undefined)
     if (begun === 6 && held) break
   }
-  expect(rows.lines('◐')).toEqual(['◐ boss-1 waits for 2 children', '‖   asker-1 publish waits for approval', '◐   slow-1 thinking', '◐ slow-1 thinking', '◐ slow-2 thinking'])
+  const timeless = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
+  expect(timeless).toEqual(['▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 5 done · 1 waits for someone · 4 at work · …', '◐ boss-1 “c” … waits for 2 children', '  ‖ asker-1 “e” publish waits for approval', '  ◐ slow-1 “d” … thinking', '◐ slow-1 “a” … thinking', '◐ slow-2 “b” … thinking'])
+  await skein.close()
+})
+
+it('CR1: of a big swarm those that matter are shown: equal waits as one line, then the slowest, and how many more', async () => {
+  const crowd = 40
+  const big = scriptedModel(() => ({ calls: [...ask('slow', ...Array.from({ length: crowd }, (_, index) => `topic ${index}`)), ...ask('asker', 'x', 'y', 'z')] }))
+  const definitions = [
+    ...app.filter(({ name }) => name !== 'top'),
+    defineModel({ name: 'top', model: big }),
+    definePrompt({ name: 'top', model: 'top', prompt: 'You are top.', tools: [{ name: 'slow' }, { name: 'asker' }] }),
+    defineAgent({ name: 'top', type: 'ai_human', sideA: { prompt: 'top' } }),
+  ]
+  const skein = await createSkein({ app: definitions, backend: memory(), closeGraceMs: 0, limits: { maxParallelChildren: 20 } })
+  const thread = await skein.threads.create({ agent: 'top', id: 't1' })
+  await thread.send('go').accepted()
+  const rows = createChildRows((_, text) => text, 't1')
+  let begun = 0
+  for await (const event of skein.events({ root: 't1' })) {
+    rows.take(event)
+    if (event.type === 'turn.started' && ++begun === 21) break
+  }
+  const lines = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
+  expect(lines[0]).toBe('▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 43 done · 20 at work · 23 in line (20 at once) · …')
+  expect(lines.slice(1)).toEqual([...Array.from({ length: 8 }, (_, index) => `◐ slow-${index + 1} “topic ${index}” … thinking`), '  … and 12 more at work'])
+  await skein.close()
+})
+
+it('CR1: equal waits are one line', async () => {
+  const skein = await createSkein({ app: [...app.filter(({ name }) => name !== 'top'), defineModel({ name: 'top', model: scriptedModel(() => ({ calls: ask('asker', ...'abcdefghijkl') })) }), definePrompt({ name: 'top', model: 'top', prompt: 'x', tools: [{ name: 'asker' }] }), defineAgent({ name: 'top', type: 'ai_human', sideA: { prompt: 'top' } })], backend: memory(), closeGraceMs: 0 })
+  const thread = await skein.threads.create({ agent: 'top', id: 't1' })
+  await thread.send('go').accepted()
+  const rows = createChildRows((_, text) => text, 't1')
+  let held = 0
+  for await (const event of skein.events({ root: 't1' })) {
+    rows.take(event)
+    if (event.type === 'model.replied' && event.calls.some(({ hold }) => hold !== undefined) && ++held === 12) break
+  }
+  expect(rows.lines('◐').slice(1)).toEqual(['‖ 12 × publish waits for approval'])
   await skein.close()
 })

@@ -90,12 +90,12 @@ describe('a turn with children', () => {
   })
 
   // `script` of util-linux is what gives a process a terminal without a native module.
-  it.skipIf(!existsSync('/usr/bin/script'))('C1: on a terminal children are below the turn, a line each, as many as there is room for', async () => {
+  it.skipIf(!existsSync('/usr/bin/script'))('C1: on a terminal children are below the turn: one line for all, then those that there is room for', async () => {
     const { env } = place()
     const command = `stty rows 8 cols 30; '${process.execPath}' '${binary}' run '${app}' --agent crowd --thread t1 go`
     const { code, stdout } = await launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', NO_COLOR: '1' } }).ended
     expect(code).toBe(0)
-    expect(stdout).toMatch(/[◐◓◑◒] guest-1 arrive {}\r\n(?:[◐◓◑◒] guest-\d arrive {}\r\n){4}… and 7 more\r\n/)
+    expect(stdout).toMatch(/▱{12} 0 of 12 done[^\r]*\r\n(?:[◐◓◑◒] guest-\d+ “\d+”[^\r]*\r\n){4}… and \d+ more\r\n/)
     const done = stdout.split('\r\n').flatMap((line) => /✓ guest-\d+ .*/.exec(line) ?? [])
     expect(done).toHaveLength(12)
     // The time is seen, and what does not fit is cut, not wrapped.
@@ -103,6 +103,20 @@ describe('a turn with children', () => {
     for (const line of done) expect(line.length).toBeLessThan(30)
     expect(stdout).toMatch(/all came\r\n✓ completed/)
   })
+})
+
+it('C1: ps counts children with their roots, and shows them below with --children', async () => {
+  const { skein, store } = place()
+  const host = await createSkein({ app, backend: local(store) })
+  await (await host.threads.create({ agent: 'editor', id: 't1' })).send('go').accepted()
+  await (await host.threads.create({ agent: 'writer', id: 't2' })).send('go').result()
+  for await (const items of host.inbox.watch({ root: 't1' })) if (items.length === 2) break
+  await (await host.threads.get('t1')).settled({ tree: true })
+  const { stdout } = await skein(['ps'])
+  expect(stdout).toMatch(/^THREAD +STATUS +AGENT +UPDATED +TAGS +CHILDREN\nt1 +waiting +editor .* 2\nt2 +idle +writer [^\n]*\n$/)
+  expect((await skein(['ps', '--children'])).stdout).toMatch(/\nt1 +waiting .*\n {2}publisher-2 c_\S+ +awaiting_approval .*\n {2}publisher-3 c_\S+ +awaiting_approval .*\nt2 /)
+  expect((await skein(['ps', '--status', 'awaiting_approval'])).stdout.match(/\nc_/g)).toHaveLength(2)
+  await host.close()
 })
 
 describe('skein tree', () => {

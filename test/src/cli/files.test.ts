@@ -2,12 +2,14 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { local } from '../../../src/backend/local/local.js'
+import { pack } from '../../../src/runtime/journal.js'
 import { app, binary, launch, objects, place } from './binary.js'
 
 const binaryBytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 27, 91, 51, 49, 109])
 
 describe('files of a thread', () => {
-  const { folder, env, skein, spawned, host } = place(afterAll)
+  const { folder, store, env, skein, spawned, host } = place(afterAll)
 
   beforeAll(async () => {
     const here = await host()
@@ -43,6 +45,26 @@ describe('files of a thread', () => {
     expect(objects((await skein(['files', 'ls', 't1', '/src/deep', '--json'])).stdout)).toEqual([
       { thread: 't1', path: '/src/deep', entries: [{ path: '/src/deep/run.sh', kind: 'file', size: 10, mode: expect.any(Number), at: expect.any(Number) }] },
     ])
+  })
+
+  it('PE1: names that no file has, in a store that an earlier Skein wrote, are told; nothing is written', async () => {
+    const here = await host()
+    await here.threads.create({ agent: 'echo', id: 'odd' })
+    await here.close()
+    const backend = await local(store).open('host')
+    const lease = await backend.leases.acquire(0)
+    const [last, head] = [(await backend.journal.read('odd')).at(-1), await backend.heads.get('odd')]
+    if (!lease || !last || !head) throw new Error('the thread is not there')
+    const seq = last.first + last.count
+    const entry = pack([{ type: 'thread.changed', seq, at: 1, changes: { files: [{ op: 'dir', path: '/a/./..' }] } }], last.hash)
+    expect(await backend.commit({ thread: 'odd', expected: seq - 1, epoch: lease.epoch, entry, head, sends: [], done: [] })).toMatchObject({ ok: true })
+    await lease.release()
+    await backend.close()
+    for (const args of [['pull', 'odd', '/', fresh('odd')], ['ls', 'odd', '-R']]) {
+      const { code, stderr } = await skein(['files', ...args])
+      expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('".", which is no name of a file')])
+    }
+    expect(readdirSync(join(folder, 'odd'))).toEqual([])
   })
 
   it('C1: dots within the root are fine', async () => {

@@ -1,4 +1,6 @@
 /** `skein host`, on a folder and on NATS, and the other commands as clients of it; `skein doctor`. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 import { startNats } from '../../helpers/nats-server.js'
 import { app, objects, place } from './binary.js'
@@ -23,6 +25,7 @@ it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and w
   await host.says(`serving skein 7.0.0 from namespace cli on ${server.url} as `)
   await host.says('64 of 64 partitions')
   expect(await skein(['run', app, '--thread', 't1', 'two'], { env })).toMatchObject({ code: 0, stdout: 'you said: two\n', stderr: expect.stringContaining(`another host serves namespace cli on ${server.url}; the turn runs there`) })
+  await host.says('✓ t1 (echo) completed')
   expect(objects((await skein(['hosts', '--json'], { env })).stdout)).toEqual([{ partitions: 64, hosts: [expect.objectContaining({ app: 'skein', appVersion: '7.0.0', awake: expect.any(Number) })] }])
   await server.kill()
   await host.says('the server is lost')
@@ -31,6 +34,22 @@ it('C1, N1: host joins a namespace on NATS; run and hosts are its clients, and w
   host.signal('SIGTERM')
   expect(await host.ended).toMatchObject({ code: 143, stdout: expect.stringMatching(/stopped\n$/), stderr: '' })
   await server.remove()
+})
+
+it('C1, DG1: with SKEIN_DEBUG=1 host prints where a tool threw', async () => {
+  const throwing = fileURLToPath(new URL('../runtime/fixtures/throwing-app.ts', import.meta.url))
+  const line = readFileSync(throwing, 'utf8').split('\n').findIndex((text) => text.includes('// thrown here')) + 1
+  const { skein, start } = place()
+  const host = start(['host', throwing, '--env', 'TOKEN=carrier-token-12345'], { env: { SKEIN_DEBUG: '1' } })
+  await host.says('serving')
+  for (const tool of ['ships', 'ships_here']) {
+    expect(await skein(['run', throwing, '--agent', 'shipper', '--thread', tool, tool])).toMatchObject({ code: 0, stdout: `${tool}: done\n` })
+  }
+  host.child.kill('SIGINT')
+  const { stderr } = await host.ended
+  for (const tool of ['ships', 'ships_here']) {
+    expect(stderr).toMatch(new RegExp(`skein: ${tool} threw in thread ${tool}: RangeError: parcel refused for \\[redacted\\]\n +at ship \\(.*throwing-app\\.ts:${line}:`))
+  }
 })
 
 it('C1: doctor gives a line for each finding, or an object, and exits 1 when something fails', async () => {

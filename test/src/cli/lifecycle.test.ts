@@ -39,3 +39,15 @@ it('C1, F8: pause and resume take --tree', async () => {
   expect(await skein(['resume', 't1', '--tree'])).toMatchObject({ code: 0, stdout: 'resumed\n' })
   await here.close()
 })
+
+it('C1, L2: grant raises the budget of a thread; what is wrong exits 4', async () => {
+  const { host, skein } = place()
+  const here = await host()
+  const thread = await here.threads.create({ agent: 'echo', id: 't1', budget: { tokens: 10, costUsd: 1 } })
+  expect(await skein(['grant', 't1', '--tokens', '500', '--cost', '0.5', '--by', 'ann'])).toMatchObject({ code: 0, stdout: 'granted\n' })
+  expect((await thread.usage()).budget?.left).toEqual({ tokens: 510, costUsd: 1.5 })
+  expect(await skein(['grant', 't1'])).toMatchObject({ code: 4, stderr: expect.stringContaining('name how much more') })
+  expect(await skein(['grant', 't1', '--tokens', 'many'])).toMatchObject({ code: 4, stderr: expect.stringContaining('a number, 0 or more') })
+  expect(await skein(['grant', 't1', '--steps', '5'])).toMatchObject({ code: 4, stderr: expect.stringContaining('does not limit steps') })
+  await here.close()
+})

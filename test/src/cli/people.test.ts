@@ -39,7 +39,7 @@ describe('without a host', () => {
     expect(await spawned(['run', app, '--thread', 't1'], { env: count })).toMatchObject({ code: 3 })
 
     const typed = (line = '') => launch('sh', ['-c', `skein() { '${process.execPath}' '${binary}' "$@"; }; ${line} < /dev/null`], { env: { ...env, ...count } }).ended
-    expect(await typed(`${approve} --by ann`)).toMatchObject({ code: 0, stdout: '', stderr: keptNote })
+    expect(await typed(`${approve} --by ann`)).toMatchObject({ code: 0, stdout: '', stderr: expect.stringMatching(new RegExp(`^t1/call_1_0: refund\\n {2}args [^]*${keptNote}$`)) })
     const done = await typed(goOn?.replace('then go on with: ', ''))
     expect(done).toMatchObject({ code: 0, stdout: '{"refunded":7} & found\n' })
     expect(done.stderr).toMatch(/→ refund approved by ann\n✓ refund [\d.]+ m?s\n✓ completed/)
@@ -94,7 +94,7 @@ describe('without a host', () => {
 
   it('C1: a decision that was kept and is refused by the host is told by the run that opens the store', async () => {
     const { skein } = await seeded()
-    expect(await skein(['approve', 't1/call_1_0', '--args', '{"amount":"three"}'])).toMatchObject({ code: 0, stderr: keptNote })
+    expect(await skein(['approve', 't1/call_1_0', '--args', '{"amount":"three"}'])).toMatchObject({ code: 0, stderr: expect.stringMatching(new RegExp(` {2}runs with {\\n {4}"amount": "three"\\n {2}}\\n${keptNote}$`)) })
     const { code, stderr } = await skein(['run', app, '--thread', 't1'])
     expect(code).toBe(3)
     expect(stderr).toMatch(/^skein: thread t1 refused a command that was kept for it: .*amount/m)
@@ -150,7 +150,7 @@ describe('with a host in another process', () => {
     const run = await waiting('clerk', 'less')
     const bad = await skein(['approve', 'less/call_1_0', '--args', '{"amount":"three"}'])
     expect(bad).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('amount') })
-    expect(objects((await skein(['approve', 'less/call_1_0', '--args', '{"amount":3}', '--json'])).stdout)).toEqual([{ id: 'less/call_1_0', thread: 'less', state: 'accepted' }])
+    expect(objects((await skein(['approve', 'less/call_1_0', '--args', '{"amount":3}', '--json'])).stdout)).toEqual([{ id: 'less/call_1_0', thread: 'less', state: 'accepted', tool: 'refund', args: { amount: 3 } }])
     expect(await run.text()).toContain('{"refunded":3}')
     expect((await skein(['tail', 'less', '--no-follow'])).stdout).toContain('→ refund approved with other args {"amount":3}\n')
   })
@@ -173,6 +173,12 @@ describe('with a host in another process', () => {
     expect(await skein(['answer', 'picky/call_1_0', 'tea'])).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('does not fit') })
     expect(await skein(['answer', 'picky/call_1_0', '{"choice":"tea"}', '--by', 'ann'])).toMatchObject({ code: 0 })
     expect(await run.text()).toBe('{"choice":"tea"}')
+  })
+
+  it('C1, A3: a question is declined with deny, and the model reads who and why', async () => {
+    const run = await waiting('asker', 'shy')
+    expect(await skein(['deny', 'shy/call_1_0', '--by', 'ann', '--comment', 'too private'])).toMatchObject({ code: 0, stdout: 'denied\n' })
+    expect(await run.text()).toContain('ask has no answer: it was declined by ann: too private; go on without it')
   })
 
   it('C1, A2, WA1: with --wait a turn that waits again exits 3 and says for what, after all that it has done', async () => {
@@ -212,7 +218,7 @@ describe('what calls say', () => {
     const { skein } = place()
     const { code, stdout, stderr } = await skein(['run', app, '--agent', 'crawler', 'go'])
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"pages":3}\n' })
-    expect(stderr).toMatch(/→ crawl {"pages":3}\n· crawl: page 1\[31m {"of":3}\n· crawl: page 2.*\n· crawl: page 3.*\n✓ crawl [\d.]+ m?s\n✓ completed/)
+    expect(stderr).toMatch(/→ crawl {"pages":3}\n· crawl: page 1\\u001b\[31m {"of":3}\n· crawl: page 2.*\n· crawl: page 3.*\n✓ crawl [\d.]+ m?s\n✓ completed/)
     const events = objects((await skein(['run', app, '--json', '--agent', 'crawler', 'go'])).stdout)
     expect(events.filter(({ type }) => type === 'tool.preliminary').map(({ event }) => event)).toEqual([{ page: 1 }, { page: 2 }, { page: 3 }])
     expect(events.filter(({ type }) => type === 'tool.progress')).toHaveLength(3)
@@ -228,9 +234,9 @@ describe('what calls say', () => {
     expect(crawled.stdout).toMatch(/[◐◓◑◒] crawl {"pages":3} · percent 100\r\n/)
     expect(crawled.stdout).toMatch(/[◐◓◑◒] crawl {"pages":3} · page 3\r\n/)
     expect(crawled.stdout).toMatch(/✓ crawl [\d.]+ m?s {"pages":3}\r\n/)
-    expect(crawled.stdout).toMatch(/· crawl: page 1\[31m {"of":3}\r\n/)
+    expect(crawled.stdout).toMatch(/· crawl: page 1\\u001b\[31m {"of":3}\r\n/)
     const chatty = (await onTerminal('chatty')).stdout
-    expect([1, 20, 21].map((page) => chatty.includes(`· crawl: page ${page}[31m`))).toEqual([true, true, false])
+    expect([1, 20, 21].map((page) => chatty.includes(`· crawl: page ${page}\\u001b[31m`))).toEqual([true, true, false])
     expect(chatty).toMatch(/· crawl: … and 5 more lines\r\n.*✓ crawl /s)
     const waits = await onTerminal('pair')
     expect(waits.code).toBe(3)

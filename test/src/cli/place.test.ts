@@ -44,6 +44,14 @@ it('C1: hosts are a row each, whatever they say of themselves', () => {
   const { app: _, appVersion: __, ...nameless } = host
   expect(rowsOf([host, { ...nameless, name: '\u001B[2J', skein: '' }], 64).slice(1)).toEqual([
     ['pear/12', '2026-02-03 04:05:06', 'shop 1.4.0', '0.1.0 (records 2)', '2 of 64', '12 awake, 3 at work', '26 %'],
-    ['[2J', '2026-02-03 04:05:06', '-', '? (records 2)', '2 of 64', '12 awake, 3 at work', '26 %'],
+    [String.raw`\u001b[2J`, '2026-02-03 04:05:06', '-', '? (records 2)', '2 of 64', '12 awake, 3 at work', '26 %'],
   ])
+})
+
+it('C1: the key file goes with the place, and with the commands that are offered for it', async () => {
+  expect((await placeOf({}, { SKEIN_KEY_FILE: '/run/key' })).key).toEqual({})
+  for (const place of [await placeOf({ store: 'a', keyFile: '/run/key' }, {}), await placeOf({ nats: url, keyFile: '/run/key' }, {})]) {
+    expect(place.key).toEqual({ keyFile: '/run/key' })
+    expect(typed(place, 'skein', 'ps')).toMatch(/^skein ps --(store a|nats \S+) --key-file \/run\/key$/)
+  }
 })

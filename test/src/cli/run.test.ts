@@ -27,7 +27,7 @@ describe('a turn', () => {
   it('C1: without a terminal there are no escape codes, not even those of the model', async () => {
     const { spawned } = place()
     const { stdout, stderr } = await spawned(['run', app, '--agent', 'rude', 'go'], { env: { FORCE_COLOR: '1' } })
-    expect(stdout).toBe('[31mred[0m bell\n')
+    expect(stdout).toBe(String.raw`\u001b[31mred\u001b[0m \u0007bell` + '\n')
     expect(stdout + stderr).not.toContain(escapeChar)
   })
 
@@ -39,6 +39,21 @@ describe('a turn', () => {
     const again = await skein(['run', app, '--thread', 't1'])
     expect(again.code).toBe(1)
     expect(again.stderr).toContain('✗ failed (MODEL_REJECTED')
+  })
+
+  it('C1: a structured answer is printed as one line of JSON, and is in run.ended; without one the turn has failed', async () => {
+    const { skein } = place()
+    expect(await skein(['run', app, '--agent', 'formal', 'go'])).toMatchObject({ code: 0, stdout: '{"total":3,"names":["a","b"]}\n' })
+    const { code, stdout } = await skein(['run', app, '--agent', 'vague', 'go', '--json'])
+    expect(code).toBe(1)
+    expect(objects(stdout).at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'failed', failure: { code: 'OUTPUT_MISSING' } })
+  })
+
+  it('C1: a reply that was cut is no success, and its end says so', async () => {
+    const { skein } = place()
+    const { code, stdout, stderr } = await skein(['run', app, '--agent', 'chatty', 'go'])
+    expect({ code, stdout }).toEqual({ code: 1, stdout: 'half of the\n' })
+    expect(stderr).toContain('✗ reply_cut (the reply was cut at its limit of output tokens)')
   })
 
   it('C1: continues a thread, or says that nothing is outstanding', async () => {
@@ -166,7 +181,7 @@ it('CI1: every command is there as it was built', async () => {
   const { skein } = place()
   const { stdout } = await skein(['--help'])
   const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
-  expect(names).toHaveLength(22)
+  expect(names).toHaveLength(25)
   const folder = new URL('.', pathToFileURL(binary)).href
   const script = `for (const name of ${JSON.stringify(names)}) console.log(typeof (await import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
   expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe('function\n'.repeat(names.length))

@@ -7,7 +7,7 @@ import { canonical, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 
 describe('json', () => {
-  it('V1: equal values have equal text, whatever the order of their keys', () => {
+  it('JV1: equal values have equal text, whatever the order of their keys', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_, field: unknown) =>
@@ -19,7 +19,7 @@ describe('json', () => {
     expect(canonical({ b: 1, a: [1, { d: null, c: 'x' }] })).toBe('{"a":[1,{"c":"x","d":null}],"b":1}')
   })
 
-  it('V2: anything becomes JSON that survives the journal, without a throw', () => {
+  it('JV2: anything becomes JSON that survives the journal, without a throw', () => {
     fc.assert(
       fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true, withSparseArray: true, withNullPrototype: true, withBoxedValues: true }), (value) => {
         const json = toJson(value)
@@ -29,11 +29,11 @@ describe('json', () => {
     )
   })
 
-  it('V2: what has no fields of its own says what it is', () => {
+  it('JV2: what has no fields of its own says what it is', () => {
     expect(toJson({ found: /a+\/b/gi, later: Promise.resolve(1) })).toEqual({ found: String.raw`/a+\/b/gi`, later: '[promise]' })
   })
 
-  it('V2: depth is no reason to throw', () => {
+  it('JV2: depth is no reason to throw', () => {
     let deep: unknown = 'bottom'
     for (let level = 0; level < 20_000; level++) deep = [deep]
     expect(() => JSON.stringify(toJson(deep))).not.toThrow()
@@ -41,7 +41,7 @@ describe('json', () => {
 })
 
 describe('failure', () => {
-  it('E1, E2: a failure goes out and comes back with code, data and cause', () => {
+  it('FE1, FE2: a failure goes out and comes back with code, data and cause', () => {
     const thrown = new SkeinError('TOOL_THREW', 'outer', { retry: true, data: { n: 1 }, cause: new SkeinError('TOOL_TIMED_OUT', 'inner') })
     const travelled = JSON.parse(JSON.stringify(toFailure(thrown, 'INVARIANT'))) as Failure
     const back = fromFailure(travelled)
@@ -50,7 +50,7 @@ describe('failure', () => {
     expect(back.cause).toMatchObject({ code: 'TOOL_TIMED_OUT', message: 'inner' })
   })
 
-  it('E1: whatever is thrown becomes a failure with the code that it means here', () => {
+  it('FE1: whatever is thrown becomes a failure with the code that it means here', () => {
     expect(toFailure(new TypeError('bad'), 'TOOL_THREW')).toEqual({ code: 'TOOL_THREW', message: 'TypeError: bad', retry: false })
     expect(toFailure('bare text', 'TOOL_THREW').message).toBe('bare text')
     expect(toFailure(undefined, 'TOOL_THREW').message).toContain('undefined')
@@ -59,7 +59,7 @@ describe('failure', () => {
     expect(toFailure([1], 'TOOL_THREW').message).toBe('thrown value: [1]')
   })
 
-  it('V2: what a value says of itself is taken, and its refusal is told', () => {
+  it('JV2: what a value says of itself is taken, and its refusal is told', () => {
     const refuses = {
       toJSON() {
         throw new Error('never')
@@ -68,7 +68,7 @@ describe('failure', () => {
     expect(toJson({ at: new URL('http://localhost/x'), refuses })).toEqual({ at: 'http://localhost/x', refuses: '[not readable: Error: never]' })
   })
 
-  it('E1: also a thing that has no text of its own', () => {
+  it('FE1: also a thing that has no text of its own', () => {
     expect(toFailure(Object.create(null), 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW', retry: false })
     const angry = {
       toString() {
@@ -78,7 +78,7 @@ describe('failure', () => {
     expect(toFailure(angry, 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW' })
   })
 
-  it('E3: a failure holds data that can be written, whatever was attached', () => {
+  it('FE3: a failure holds data that can be written, whatever was attached', () => {
     const live: Record<string, unknown> = { at: new Date(0), big: 1n, call: () => 1 }
     live['self'] = live
     const told = toFailure(new SkeinError('TOOL_THREW', 'x', { data: live }), 'TOOL_THREW')

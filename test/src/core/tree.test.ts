@@ -149,7 +149,7 @@ describe('sums and plain data', () => {
         for (const one of list) {
           tree = applyChanges(tree, [one], 1)
           const rows = freezeTree(tree).filter((row) => row[2] === 'file')
-          expect(usageOf(tree)).toEqual({ bytes: rows.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), 0), files: rows.length })
+          expect(usageOf(tree)).toEqual({ names: freezeTree(tree).length - 1, bytes: rows.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), 0), files: rows.length })
         }
       }),
     )

@@ -106,7 +106,7 @@ describe('F5: a tree as a source', () => {
     await copy.files.writeFile('/other', 'x')
     expect(await copy.files.readdir('/wide')).toHaveLength(400)
     expect(await copy.files.stat('/wide')).toMatchObject({ mode: 0o700, at: 5 })
-    expect(await copy.files.usage()).toEqual({ bytes: 801, files: 401, quotaBytes: 1000 })
+    expect(await copy.files.usage()).toEqual({ bytes: 801, files: 401, names: 402, quotaBytes: 1000 })
   })
 
   it('tokens, usage and contents', async () => {
@@ -114,7 +114,7 @@ describe('F5: a tree as a source', () => {
     const blobs = createStore()
     const source = createTreeSource({ tree, at: 5, quotaBytes: 100, blobs })
     expect(await source.deep('/a')).toBe(observe(tree, '/a', 'deep'))
-    expect(await source.usage()).toEqual({ bytes: 2, files: 1, quotaBytes: 100 })
+    expect(await source.usage()).toEqual({ bytes: 2, files: 1, names: 2, quotaBytes: 100 })
     const { hash, size } = await source.store((async function* () {
       yield Uint8Array.of(1, 2)
       yield Uint8Array.of(3)

@@ -330,7 +330,7 @@ describe('F5: quota', () => {
       await expect(files.writeFile('/c', '12')).rejects.toMatchObject({ code: 'EDQUOT' })
       return files.usage()
     }, small)
-    expect(value).toEqual({ bytes: 10, files: 3, quotaBytes: 10 })
+    expect(value).toEqual({ bytes: 10, files: 3, names: 3, quotaBytes: 10 })
   })
 })
 

@@ -108,9 +108,10 @@ describe('options', () => {
   })
 
   test.each([
-    ['openai.responses', { openai: { parallelToolCalls: false, reasoningEffort: 'low' } }],
+    ['openai.responses', { openai: { store: false, parallelToolCalls: false, reasoningEffort: 'low' } }],
     ['anthropic.messages', { anthropic: { disableParallelToolUse: true, effort: 'low' } }],
     ['vertex.anthropic.messages', { anthropic: { disableParallelToolUse: true, effort: 'low' } }],
+    ['google.generative-ai', { google: { thinkingConfig: { thinkingLevel: 'low' } } }],
     ['local.chat', { local: { parallel_tool_calls: false, reasoningEffort: 'low' } }],
   ])('AQ2: %s reads settings under its own key', async (provider, expected) => {
     const options = await sent({ tools: [tool], parallelToolCalls: false, reasoning: 'low' }, { provider })
@@ -143,6 +144,7 @@ describe('stream', () => {
     await expect(fromAiSdk(sdk).call(modelRequest(), options)).resolves.toEqual({
       text: 'Hello',
       reasoning: 'hm',
+      kept: { origin: 'fake.chat/m1', parts: [{ type: 'reasoning', length: 2 }, { type: 'text', length: 5 }, { type: 'call', index: 0 }, { type: 'call', index: 1 }] },
       calls: [{ tool: 'a', args: '{}' }, { tool: 'b', args: '{"k":1}' }],
       usage: { inputTokens: 5, outputTokens: 2, costUsd: 0 },
       finish: 'tool_calls',

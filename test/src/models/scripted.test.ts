@@ -134,6 +134,13 @@ describe('requests', () => {
     expect(Object.values(Object.getOwnPropertyDescriptors(model.requests[0])).some((field) => Array.isArray(field.value) && field.value.length > 0)).toBe(false)
   })
 
+  test('each has all that was asked for', async () => {
+    const model = scriptedModel(() => 'ok')
+    const asked = { toolChoice: 'required', parallelToolCalls: false, reasoning: 'high', temperature: 0.5, maxOutputTokens: 9, providerOptions: { x: { y: 1 } } } as const
+    await model.call(modelRequest(asked), watched().options)
+    expect(model.requests).toMatchObject([asked])
+  })
+
   test('record: false keeps none', async () => {
     const model = scriptedModel(() => 'ok', { record: false, name: 'quiet' })
     await model.call(modelRequest(), watched().options)

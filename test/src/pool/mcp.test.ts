@@ -4,10 +4,13 @@ import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { z } from 'zod'
 import { createApp } from '../../../src/agent/app.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
 import { SkeinError, isSkeinError } from '../../../src/core/failure.js'
 import { isObject } from '../../../src/core/json.js'
+import type { Json } from '../../../src/core/json.js'
+import { checkArgs } from '../../../src/tools/args.js'
 import { connectMcp } from '../../../src/pool/mcp.js'
 import type { ConnectedMcp } from '../../../src/pool/mcp.js'
 import { fromMcp } from '../../../src/tools/foreign.js'
@@ -48,15 +51,28 @@ describe('a server that does what others do not', () => {
   })
 
   it('D9: all pages of its tools are listed; those that only run as tasks are left out; an app takes them', () => {
-    expect(connected.tools.map(({ name }) => name)).toEqual(['files_read_all', 'broken', 'mute', 'status', 'chart', 'lies', 'mixed', 'pid', 'die', 'write', 'env', 'refused', 'wait'])
+    expect(connected.tools.map(({ name }) => name)).toEqual(['files_read_all', 'broken', 'mute', 'status', 'chart', 'lies', 'mixed', 'pid', 'die', 'put', 'env', 'refused', 'wait'])
     expect(createApp(connected.tools, 'the test').parameters.get('pid')).toEqual({ type: 'object', properties: {} })
+  })
+
+  // Only root may become someone else, and only on Linux can it be seen like this.
+  it.runIf(process.platform === 'linux' && process.getuid?.() === 0)('D9: it runs as the user that it is given', async () => {
+    const other = await connectMcp([fixture('plain', undefined, { uid: 12_345, gid: 23_456 })])
+    try {
+      const status = readFileSync(`/proc/${await pidOf(other)}/status`, 'utf8')
+      expect(status).toMatch(/^Uid:\s+12345\s+12345/m)
+      expect(status).toMatch(/^Gid:\s+23456\s+23456/m)
+      expect(status).toMatch(/^Groups:\s*$/m)
+    } finally {
+      await other.close()
+    }
   })
 
   it('MC3: hints loosen what a foreign tool is taken for', () => {
     expect(named(connected, 'broken')).toMatchObject({ sideEffect: true, commutes: true, where: 'host', description: 'does broken' })
     expect(named(connected, 'broken')).not.toHaveProperty('idempotent')
     expect(named(connected, 'pid')).toMatchObject({ sideEffect: false })
-    expect(named(connected, 'write')).toMatchObject({ sideEffect: true, commutes: true, idempotent: true })
+    expect(named(connected, 'put')).toMatchObject({ sideEffect: true, commutes: true, idempotent: true })
   })
 
   it('MC2, MR1: a name that cannot be one here is changed, the call goes to the tool all the same; texts are joined', async () => {
@@ -190,11 +206,11 @@ describe('what a caller says of a server', () => {
   })
 
   it('D9: prefix, a choice of tools, and words over the hints', async () => {
-    const connected = await connectMcp([fixture('plain', { prefix: '9 ', tools: ['pid', 'write'], timeoutMs: 7, byName: { pid: { sideEffect: true, commutes: false } } })])
+    const connected = await connectMcp([fixture('plain', { prefix: '9 ', tools: ['pid', 'put'], timeoutMs: 7, byName: { pid: { sideEffect: true, commutes: false } } })])
     await connected.close()
     expect(connected.tools).toMatchObject([
       { name: 't_9_pid', sideEffect: true, commutes: false, timeoutMs: 7, where: 'host' },
-      { name: 't_9_write', sideEffect: true, commutes: true, idempotent: true, timeoutMs: 7 },
+      { name: 't_9_put', sideEffect: true, commutes: true, idempotent: true, timeoutMs: 7 },
     ])
   })
 
@@ -208,5 +224,32 @@ describe('what a caller says of a server', () => {
     const attempt = connectMcp(definitions)
     await expect(attempt).rejects.toMatchObject({ code })
     await expect(attempt).rejects.toThrow(message)
+  })
+})
+
+describe('a hostile server', () => {
+  it('MC4, D9: it does not take the place of a built-in tool; a prefix, a choice or the app’s own word helps', async () => {
+    const attempt = connectMcp([fixture('hostile')])
+    await expect(attempt).rejects.toMatchObject({ code: 'DUPLICATE_NAME' })
+    await expect(attempt).rejects.toThrow(/"fixture" has tools with the names of built-in tools: "read", "bash".*prefix.*replaces: \["read"\]/)
+    for (const options of [{ prefix: 'x_' }, { tools: ['evil'] }, { replaces: ['read', 'bash'] }]) await (await connectMcp([fixture('hostile', options)])).close()
+  })
+
+  it('MC5, MN4: patterns that never end and alternatives without number cost no more than others', async () => {
+    const connected = await connectMcp([fixture('hostile', { prefix: 'x_' })])
+    const hanging = { text: `${'a'.repeat(50)}!` }
+    const checked = checkArgs('evil', named(connected, 'x_evil')?.args ?? z.never(), hanging)
+    expect(checked).toMatchObject({ ok: false, failure: { code: 'TOOL_INPUT_INVALID', message: expect.stringContaining('must match pattern') } })
+    expect(checkArgs('evil', named(connected, 'x_evil')?.args ?? z.never(), { text: 'aaa' }).ok).toBe(true)
+    let deep: Json = { n: 'x' }
+    for (let level = 0; level < 100; level++) deep = { next: deep }
+    expect(checkArgs('many', named(connected, 'x_many')?.args ?? z.never(), { tree: deep }).ok).toBe(false)
+    for (const n of [1, { a: [] }]) expect(checkArgs('round', named(connected, 'x_round')?.args ?? z.never(), { n }).ok).toBe(true)
+    expect(await runBody(named(connected, 'x_evil'), { text: 'aaa' })).toMatchObject({ outcome: { ok: false, failure: { code: 'TOOL_FAILED' } } })
+    await connected.close()
+  })
+
+  it('MC5: a schema that is too large is refused with the names of its tool and server', async () => {
+    await expect(connectMcp([fixture('huge')])).rejects.toThrow(/the tool "huge" of the MCP server "fixture" cannot be used: its schema .*Choose others/)
   })
 })

@@ -1,44 +1,20 @@
 /** Budgets of trees: reserved before a child starts, returned when it ends. */
 import { expect, it } from 'vitest'
-import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
-import type { Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
 import type { Budget } from '../../../src/core/budget.js'
 import type { Message } from '../../../src/core/message.js'
-import { scriptedModel } from '../../../src/models/scripted.js'
-import type { Script } from '../../../src/models/scripted.js'
 import { looseTool } from '../../helpers/app.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
+import { family, last } from '../../helpers/family.js'
+import type { Family } from '../../helpers/family.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
-const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
 const ask = (...messages: readonly string[]) => messages.map((message) => ({ tool: 'writer', args: { message } }))
 const tokens = (inputTokens: number) => ({ inputTokens, outputTokens: 0, costUsd: 0 })
 
-interface Team {
-  readonly lead: Script
-  readonly writer: Script
-  readonly relation?: Omit<SubagentTool, 'name'>
-  readonly ofLead?: Budget
-  readonly ofWriter?: Budget
-  readonly tools?: readonly ToolDefinition[]
-}
-
-function team({ lead, writer, relation = {}, ofLead, ofWriter, tools = [] }: Team): readonly Definition[] {
-  return [
-    ...tools,
-    defineModel({ name: 'lead_m', model: scriptedModel(lead), maxRetries: 0 }),
-    defineModel({ name: 'writer_m', model: scriptedModel(writer), maxRetries: 0 }),
-    definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'writer', ...relation }] }),
-    definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m', tools: tools.map(({ name }) => name) }),
-    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, ...(ofLead && { budget: ofLead }) }),
-    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true, ...(ofWriter && { budget: ofWriter }) }),
-  ]
-}
-
 onEveryStore('a budget', (world) => {
   it('L1, L2: holds for the life of a thread and all below it; what is spent ends the turn with what there is', async () => {
-    const app = team({
+    const app = family({
       lead: ({ messages }) => (last(messages).startsWith('go') ? { calls: ask('a'), usage: tokens(10) } : { text: 'done', usage: tokens(10) }),
       writer: () => ({ text: 'wrote', usage: tokens(25) }),
     })
@@ -58,14 +34,14 @@ onEveryStore('a budget', (world) => {
   it('L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the rest comes back', async () => {
     const gate = deferred()
     const script = { lead: ({ step }: { step: number }) => (step === 0 ? { calls: ask('a', 'b') } : 'done'), writer: async () => (await gate.promise, { text: 'wrote', usage: tokens(7) }) }
-    const cases: readonly [Partial<Team>, number][] = [[{ relation: { budget: { tokens: 30 } }, ofWriter: { tokens: 40 } }, 60], [{ ofWriter: { tokens: 40 } }, 80], [{}, 25 + 18]]
+    const cases: readonly [Partial<Family>, number][] = [[{ relation: { budget: { tokens: 30 } }, ofWriter: { budget: { tokens: 40 } } }, 60], [{ ofWriter: { budget: { tokens: 40 } } }, 80], [{}, 25 + 18]]
     for (const [index, [given]] of cases.entries()) {
-      const skein = await world.open(team({ ...script, ...given, ofLead: { tokens: 100 } }), { limits: { maxParallelChildren: 4 } })
+      const skein = await world.open(family({ ...script, ...given, ofLead: { budget: { tokens: 100 } } }), { limits: { maxParallelChildren: 4 } })
       await (await skein.threads.create({ agent: 'lead', id: `lead${index}` })).send('go', { id: 'm' }).accepted()
       await until('two writers', async () => (await skein.threads.list({ parent: `lead${index}`, status: 'thinking' })).threads.length === 2)
       await world.close(skein)
     }
-    const skein = await world.open(team({ ...script, ofLead: { tokens: 100 } }))
+    const skein = await world.open(family({ ...script, ofLead: { budget: { tokens: 100 } } }))
     const reserved = await Promise.all(cases.map(async (_, index) => (await (await skein.threads.get(`lead${index}`)).usage()).budget))
     expect(reserved).toEqual(cases.map(([, amount]) => ({ left: { tokens: 100 - amount }, reserved: { tokens: amount } })))
     gate.resolve()
@@ -78,7 +54,7 @@ onEveryStore('a budget', (world) => {
 
   it('L2: with nothing left a child waits while siblings are at work, and is called with what they return', async () => {
     const gates = new Map(['a', 'b', 'c'].map((name) => [name, deferred()] as const))
-    const app = team({
+    const app = family({
       relation: { budget: { tokens: 40 } },
       lead: ({ step, messages }) => (step === 0 ? { calls: ask('a', 'b', 'c') } : results(messages).join()),
       writer: async ({ messages }) => (await gates.get(last(messages))?.promise, { text: last(messages), usage: tokens(10) }),
@@ -101,7 +77,7 @@ onEveryStore('a budget', (world) => {
 
   it('L2: 0 means zero; calls are budgeted too, and a budget of one kind limits no other', async () => {
     const look = looseTool('look', () => 'seen')
-    const app = team({
+    const app = family({
       tools: [look],
       lead: ({ step }) => (step === 0 ? { calls: ask('a'), usage: tokens(1_000_000) } : 'done'),
       writer: ({ step, messages }) => (step === 0 ? { text: 'I look', calls: [{ tool: 'look', args: {} }, { tool: 'look', args: {} }, { tool: 'look', args: {} }] } : results(messages).join(' & ')),
@@ -123,7 +99,7 @@ onEveryStore('a budget', (world) => {
 
   it('L2: a child that nobody waits for keeps its reservation after the turn, and returns it with its report', async () => {
     const gate = deferred()
-    const app = team({
+    const app = family({
       relation: { blocking: false, budget: { tokens: 50 } },
       lead: ({ messages }) => (last(messages) === 'go' ? { calls: ask('a') } : 'noted'),
       writer: async () => (await gate.promise, { text: 'wrote', usage: tokens(20) }),
@@ -139,7 +115,7 @@ onEveryStore('a budget', (world) => {
 
   it('L2, BG2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after each answer', async () => {
     const resumable = { receives_messages: 'side_a' as const }
-    const app = team({
+    const app = family({
       relation: { resumable, budget: { tokens: 50 } },
       lead: ({ messages }) => {
         const say = last(messages)
@@ -171,8 +147,8 @@ onEveryStore('a budget', (world) => {
   })
 
   it('O2: what a child that stays did for others comes up too, when it rests', async () => {
-    const app = team({
-      relation: { resumable: { receives_messages: 'side_a' } },
+    const app = family({
+      relation: { resumable: { receives_messages: 'side_a', parentCommunication: 'explicit' } },
       lead: ({ step }) => (step === 0 ? { calls: [{ tool: 'subagent_create', args: { agent: 'writer', name: 'W', message: 'one' } }] } : 'ok'),
       writer: () => ({ text: 'wrote', usage: tokens(5) }),
     })

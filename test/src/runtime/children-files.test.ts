@@ -160,3 +160,68 @@ onEveryStore('a copy of the files whose child did not finish', (world) => {
     expect(await run.text()).toBe('Error CHILD_FAILED: it did not finish: cancelled (no)')
   })
 })
+
+onEveryStore('links among what is attached', (world) => {
+  const tie = looseTool('tie', async ({ files }) => {
+    await files.writeFile('/kept/real.txt', 'real')
+    await files.symlink('/kept/real.txt', '/link.txt')
+    await files.writeFile('/box/own.txt', 'own')
+    await files.symlink('../kept', '/box/dir')
+    await files.mkdir('/bad')
+    await files.symlink('/nowhere', '/broken')
+    await files.symlink('/nowhere', '/bad/broken')
+    return 'tied'
+  })
+  const attach = (...attachments: readonly string[]) => ({ tool: 'writer', args: { message: 'read', attachments } })
+  const peek = looseTool('peek', async ({ files }) => (await files.find('/attachments/**')).join(' '))
+
+  it('S8, AH3: the child reads what a link shows, also within a folder, in the order in which it was named; what shows nothing is refused before anything is sent', async () => {
+    const app = family({
+      tools: [tie, peek],
+      lead: ({ messages, step }) => [calls('tie'), calls(attach('/link.txt', '/box'), attach('/broken'), attach('/bad'))][step] ?? results(messages).slice(1).join('\n'),
+      writer: ({ messages, step }) => (step === 0 ? calls('peek') : `${messages[0]?.text} | ${last(messages)}`),
+    })
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const [first, second, third] = (await lead.send('go').text()).split('\nError ')
+    expect(first).toBe('read\n\n[attached: /attachments/link.txt, /attachments/box] | /attachments/box /attachments/box/dir /attachments/box/dir/real.txt /attachments/box/own.txt /attachments/link.txt')
+    expect(second).toMatch(/^TOOL_INPUT_INVALID: "\/broken": it is a link to \/nowhere, and nothing is there; nothing was sent to writer-2/)
+    expect(third).toMatch(/^TOOL_INPUT_INVALID: "\/bad\/broken": it is a link/)
+    const [child] = await lead.children()
+    expect(await (await skein.threads.get(child?.thread ?? '')).files.readFile('/attachments/link.txt', 'utf8')).toBe('real')
+    expect((await skein.threads.list({ parent: 'lead' })).threads).toHaveLength(1)
+  })
+
+  it('S8, AH3: a folder that goes back has files for its links, and says what it could not bring', async () => {
+    const give = looseTool('give', async ({ files }) => {
+      await files.writeFile('/kept/real.txt', 'real')
+      await files.mkdir('/box')
+      await files.symlink('/kept/real.txt', '/box/link.txt')
+      await files.symlink('/nowhere', '/box/broken')
+      return { status: 'success', result: 'given', attachments: ['/box'] }
+    })
+    const app = family({ tools: [give], lead: ({ messages, step }) => (step === 0 ? calls(write('go')) : results(messages).join()), writer: ({ step }) => (step === 0 ? calls('give') : 'here') })
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    expect(await lead.send('go').text()).toBe('here\n\n[attached: /attachments/box]\n\n[not attached: "/box/broken": it is a link to /nowhere, and nothing is there]')
+    expect(await lead.files.readFile('/attachments/box/link.txt', 'utf8')).toBe('real')
+  })
+
+  it('S6, S8: what goes with a child that waits for its values is looked at and kept when it is asked for', async () => {
+    const needy = looseTool('needy', async ({ files }) => files.readFile('/attachments/note.txt', 'utf8'), { variables: [{ name: 'TOKEN', scoped: true }] })
+    const wipe = looseTool('wipe', async ({ files }) => files.writeFile('/note.txt', 'changed since'))
+    const app = family({
+      tools: [needy, wipe],
+      lead: ({ messages, step }) => (last(messages).startsWith('[writer') ? last(messages) : ([calls(attach('/none')), calls(attach('/note.txt'), 'wipe')][step] ?? results(messages)[0] ?? '')),
+      writer: ({ step, messages }) => (step === 0 ? calls('needy') : last(messages)),
+    })
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', files: { '/note.txt': 'as it was' } })
+    expect(await lead.send('go').text()).toMatch(/TOOL_INPUT_INVALID: there is no file "\/none"; nothing was sent/)
+    const items = await skein.inbox.list({ root: 'lead' })
+    expect(items).toHaveLength(1)
+    await skein.variables.provide('lead', items[0]?.request ?? '', { TOKEN: 'a-long-secret' })
+    await lead.settled({ tree: true })
+    expect((await lead.messages()).at(-1)?.text).toBe('[writer-1] as it was')
+  })
+})

@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
+import type { Skein } from '../../../src/runtime/skein.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { results } from '../../helpers/asking.js'
 import { family, last, write } from '../../helpers/family.js'
@@ -31,6 +32,22 @@ onEveryStore('a child that answers a call', (world) => {
     expect(threads.map(({ status, root, path }) => [status, root, path.length])).toEqual([['done', 'lead', 2], ['done', 'lead', 2], ['done', 'lead', 2]])
     const child = await skein.threads.get(threads[0]?.thread ?? '')
     await expect(child.send('more').result()).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
+  })
+
+  it('F1, TH2: a thread is there for others before its first body runs', async () => {
+    const seen: string[] = []
+    const look = looseTool('look', async ({ threadId }) => {
+      const { agent, status } = await (await skein.threads.get(threadId)).info()
+      seen.push(`${agent} ${status}`)
+      return 'looked'
+    })
+    const asks = ({ step }: { readonly step: number }) => (step === 0 ? calls('look') : 'done')
+    const skein: Skein = await world.open(family({ tools: [look], lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'done'), writer: asks }))
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    await thread.send('go').text()
+    expect(results(await thread.messages())).toEqual(['done', 'done'])
+    expect(seen).toHaveLength(2)
+    for (const each of seen) expect(each).toMatch(/^writer/)
   })
 
   it('KI2: past the limit children wait in line; none fails', async () => {
@@ -243,9 +260,9 @@ onEveryStore('attachments', (world) => {
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead', files: { '/a.txt': 'first', '/sub/a.txt': 'second', '/dir/x/y.txt': 'deep' } })
     await thread.send('go').text()
     const texts = results(await thread.messages())
-    expect(texts[0]?.split('\n')[0]).toBe('[attached: /attachments/a-2.txt, /attachments/a.txt, /attachments/dir] /attachments/a-2.txt=second /attachments/a.txt=first /attachments/dir /attachments/dir/x /attachments/dir/x/y.txt=deep')
+    expect(texts[0]?.split('\n')[0]).toBe('[attached: /attachments/a.txt, /attachments/a-2.txt, /attachments/dir] /attachments/a-2.txt=second /attachments/a.txt=first /attachments/dir /attachments/dir/x /attachments/dir/x/y.txt=deep')
     expect(texts[2]).toMatch(/^\[attached: \/attachments\/a-3.txt, \/attachments\/late.txt\].*late.txt=just now/)
-    expect(texts[3]).toMatch(/TOOL_INPUT_INVALID: there is no file "\/missing.txt" to attach; nothing was sent/)
+    expect(texts[3]).toMatch(/TOOL_INPUT_INVALID: there is no file "\/missing.txt"; nothing was sent/)
   })
 
   it('64 MB go by name: nothing is copied', async () => {

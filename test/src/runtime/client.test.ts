@@ -23,6 +23,16 @@ onEveryStore('a client', (world) => {
     await client.close()
   })
 
+  it('F1, D6: a thread is created with an agent by its name, or by the definition itself', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const agent = app.find((each) => each.kind === 'agent')
+    if (!agent) throw new Error('the app has no agent')
+    expect(await (await skein.threads.create({ agent })).send('go').text()).toBe('done')
+    const wrong = Reflect.apply(skein.threads.create, skein.threads, [{ agent: { kind: 'prompt', name: 'helper' } }])
+    await expect(wrong).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('must be an agent, or its name') })
+  })
+
   it('PO2, P1: without a host the command is kept and that is said; the next host carries it out', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app)
@@ -52,7 +62,7 @@ onEveryStore('a client', (world) => {
       await backend.mailbox.put({ to: thread.id, id: `junk${index}`, body })
     }
     await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
-    await expect(thread.send(5 as never).result()).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    expect(() => thread.send(5 as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }))
     expect(await thread.send('go').text()).toBe('done')
     expect((await thread.info()).seq).toBe(5)
     await backend.close()

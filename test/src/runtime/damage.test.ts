@@ -1,9 +1,11 @@
 /** A journal that is damaged or from the future parks its thread, and only it. */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { openDatabase } from '../../../src/backend/local/driver.js'
 import type { BackendSource, StoredEntry } from '../../../src/backend/port.js'
+import { recordVersion } from '../../../src/core/record.js'
+import { connectSkein } from '../../../src/runtime/client.js'
 import { tinyApp } from '../../helpers/app.js'
 import { until } from '../../helpers/deferred.js'
 import { tapped } from '../../helpers/tap.js'
@@ -27,7 +29,7 @@ async function dreamed({ store }: World, thread: string): Promise<number> {
   const head = await backend.heads.get(thread)
   if (!lease || !last || !head) throw new Error('the thread is not there')
   const seq = last.first + last.count
-  const body = JSON.stringify({ v: 3, r: [{ type: 'thread.dreamed', seq, at: 0 }] })
+  const body = JSON.stringify({ v: recordVersion + 1, r: [{ type: 'thread.dreamed', seq, at: 0 }] })
   const hash = createHash('sha256').update(last.hash + body).digest('base64url').slice(0, 22)
   const { thread: _, seq: expected, ...rest } = head
   const result = await backend.commit({ thread, expected, epoch: lease.epoch, entry: { first: seq, count: 1, body, hash }, head: rest, sends: [], done: [] })
@@ -71,7 +73,7 @@ onEveryStore('a damaged journal', (world) => {
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
     const thread = await skein.threads.get(bad)
     await expect(thread.messages()).rejects.toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringContaining('upgrade Skein') })
-    await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: 3 } } })
+    await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: recordVersion + 1 } } })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 })
@@ -101,18 +103,106 @@ onEveryStore('a mailbox that cannot be read', (world) => {
   })
 })
 
-describe('a file that someone wrote to', () => {
-  onEveryStore('by hand', (world) => {
-    it('P2: a row changed with SQL is found on load', async () => {
-      const [bad, good] = await twoThreads(world)
-      const { dir } = world.store
-      if (dir === undefined) return // memory has no file
-      const database = await openDatabase(join(dir, 'skein.db'))
-      database.exec(`UPDATE journal SET body = replace(body, 'fine', 'fake') WHERE tid = (SELECT tid FROM threads WHERE id = '${bad}')`)
-      database.close()
-      const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
-      await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'JOURNAL_CORRUPT' } })
-      expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
-    })
+onEveryStore('a file that someone wrote to', (world) => {
+  /** Runs SQL on the closed store; memory has no file. */
+  async function written(sql: string): Promise<void> {
+    const database = await openDatabase(join(world.store.dir ?? '', 'skein.db'))
+    database.exec(sql)
+    database.close()
+  }
+
+  it('P2: a row changed with SQL is found on load', async () => {
+    if (world.store.dir === undefined) return
+    const [bad, good] = await twoThreads(world)
+    await written(`UPDATE journal SET body = replace(body, 'fine', 'fake') WHERE tid = (SELECT tid FROM threads WHERE id = '${bad}')`)
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'JOURNAL_CORRUPT' } })
+    expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
+  })
+
+  it.each([
+    ['path', `'["a'`], ['path', '17'], ['tags', `CAST(x'5b22fffe225d' AS TEXT)`], ['tags', `'{}'`], ['agent', `x'00'`], ['status', `CAST(x'80' AS TEXT)`],
+    ['updated', `'soon'`], ['rest', `CAST(x'ff' AS TEXT)`], ['pending', `'[{}]'`], ['pending', `x'ff'`], ['more', `'[]'`], ['created', '1e300'], ['parent', `CAST(x'c0' AS TEXT)`],
+  ])('J11, HB1: a head with a damaged %s (%s) is told and left out of no list, and is made again from the journal', async (column, value) => {
+    if (world.store.dir === undefined) return
+    const [bad, good] = await twoThreads(world)
+    await written(`UPDATE threads SET ${column} = ${value} WHERE id = '${bad}'`)
+    const client = await connectSkein({ backend: world.store.source, clock: world.clock })
+    const { threads } = await client.threads.list()
+    expect(threads.find(({ thread }) => thread === good)).toMatchObject({ status: 'idle' })
+    expect(threads.find(({ thread }) => thread === bad)).toMatchObject({ status: 'damaged', damaged: expect.any(String) })
+    expect((await client.threads.list({ tag: 'x' })).threads).toEqual([])
+    expect(await client.inbox.list()).toEqual([])
+    expect(await (await client.threads.get(bad)).messages()).toHaveLength(4)
+    await client.close()
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    expect(await (await skein.threads.get(bad)).send('hello?').text()).toBe('still fine')
+    const mended = (await skein.threads.list()).threads
+    expect(mended.map(({ thread, status, damaged }) => [thread, status, damaged])).toEqual([[bad, 'idle', undefined], [good, 'idle', undefined]])
+  })
+
+  it.each([
+    ['is no UTF-8', `CAST(x'7bfffe7d' AS TEXT)`], ['is no JSON', `substr(body, 1, length(body) - 3)`], ['is a number', '7'], ['is empty', `''`], ['is another text', `replace(body, '"', char(39))`],
+  ])('P2, RD2: a record whose text %s is told by everything that reads, with the thread and what to do', async (_what, value) => {
+    if (world.store.dir === undefined) return
+    const [bad, good] = await twoThreads(world)
+    await written(`UPDATE journal SET body = ${value} WHERE position = (SELECT max(position) FROM journal JOIN threads USING (tid) WHERE id = '${bad}')`)
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    const client = await connectSkein({ backend: world.store.source, clock: world.clock })
+    const told = { code: 'JOURNAL_CORRUPT', message: expect.stringMatching(new RegExp(`thread ${bad} .*Restore`)), data: { thread: bad } }
+    for (const { threads } of [skein, client]) {
+      const thread = await threads.get(bad)
+      for (const read of [() => thread.files.readdir('/'), () => thread.kv.list(), () => thread.kv.get('x'), () => thread.schedules(), () => thread.usage(), () => thread.messages()]) {
+        await expect(read()).rejects.toMatchObject(told)
+      }
+      expect(await (await threads.get(good)).kv.list()).toEqual([])
+    }
+    await client.close()
+  })
+
+  it('SN1: a damaged snapshot is no damage: everything is read from the journal', async () => {
+    if (world.store.dir === undefined) return
+    const app = tinyApp({ script: () => 'still fine' }).app
+    const first = await world.open(app, { snapshotEvery: 3 })
+    const { id } = await first.threads.create({ agent: 'helper', files: { '/a': 'text' } })
+    await (await first.threads.get(id)).kv.set('x', 7)
+    for (const text of ['one', 'two']) await (await first.threads.get(id)).send(text).result()
+    await world.close(first)
+    await written(`UPDATE snapshots SET body = zeroblob(20) || body`)
+    const skein = await world.open(app)
+    const thread = await skein.threads.get(id)
+    expect([await thread.files.readFile('/a', 'utf8'), await thread.kv.get('x'), await thread.schedules(), (await thread.messages()).length]).toEqual(['text', 7, [], 4])
+    expect(await thread.send('three').text()).toBe('still fine')
+  })
+
+  it('J2: an epoch that is damaged into a later one bars nobody for ever', async () => {
+    if (world.store.dir === undefined) return
+    const [bad] = await twoThreads(world)
+    await written(`UPDATE threads SET epoch = epoch + 64 WHERE id = '${bad}'`)
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    expect(await (await skein.threads.get(bad)).send('hello?').text()).toBe('still fine')
+  })
+
+  it('RD2: mail that cannot be read is refused, with a warning, and what came after it is carried out', async () => {
+    if (world.store.dir === undefined) return
+    const [id] = await twoThreads(world)
+    const backend = await world.store.source.open('host')
+    for (const mail of ['first', 'second']) await backend.mailbox.put({ to: id, id: mail, body: { command: { kind: 'send', text: mail } } })
+    await backend.close()
+    await written(`UPDATE mail SET body = CAST(x'7bff' AS TEXT) WHERE id = 'first'`)
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    expect(await (await skein.threads.get(id)).send('hello?').text()).toBe('still fine')
+    expect(world.warnings.some((warning) => /mail \d+ to thread .* is damaged/.test(warning))).toBe(true)
+  })
+
+  it('PG2: records that were acknowledged and are gone park their thread, and the sender is told at once', async () => {
+    if (world.store.dir === undefined) return
+    const [bad, good] = await twoThreads(world)
+    await written(`DELETE FROM journal WHERE position = (SELECT max(position) FROM journal JOIN threads USING (tid) WHERE id = '${bad}')`)
+    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+    const told = { code: 'JOURNAL_CORRUPT', message: expect.stringMatching(/ends at record \d+, and \d+ were acknowledged.*back-up/), data: { thread: bad } }
+    await expect((await skein.threads.get(bad)).messages()).rejects.toMatchObject(told)
+    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: told })
+    expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 })

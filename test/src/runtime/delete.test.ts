@@ -1,4 +1,6 @@
 /** Trees that are deleted, by hand and by retention rules. */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { connectSkein } from '../../../src/runtime/client.js'
 import type { Skein } from '../../../src/runtime/skein.js'
@@ -102,6 +104,29 @@ onEveryStore('delete', (world) => {
     skein = await world.open(createFamilyApp())
     await until('the end', async () => (world.clock.advance(0), (await all(skein)).length === 0))
     expect(await all(skein)).toEqual([])
+  })
+})
+
+onEveryStore('what is left of it on a disk', (world) => {
+  it('F8: no message and no key of a deleted tree is in any byte of the folder', async () => {
+    const { dir, source } = world.store
+    if (dir === undefined) return // memory has no file
+    const { app } = tinyApp({ script: ({ messages }) => `so: ${messages.at(-1)?.text}`, tools: [looseTool('pay', () => 'x', { variables: [{ name: 'PIN' }] })] })
+    const skein = await world.open(app)
+    for (const id of ['gone', 'kept']) {
+      const thread = await skein.threads.create({ agent: 'helper', id, env: { PIN: `sesame-of-${id}` } })
+      await thread.send(`a word of ${id}`).result()
+    }
+    const reader = await source.open('client')
+    const wrapped = (await reader.journal.read('gone')).flatMap(({ body }) => /"keys":\["([^"]+)"/.exec(body)?.[1] ?? [])
+    await reader.close()
+    expect(wrapped.length).toBeGreaterThan(0)
+    const holders = async (text: string): Promise<string> =>
+      promisify(execFile)('grep', ['-rlaF', '--', text, dir]).then(({ stdout }) => stdout, () => '')
+    for (const text of [...wrapped, 'a word of gone']) expect(await holders(text)).not.toBe('')
+    await skein.threads.delete('gone')
+    for (const text of [...wrapped, 'a word of gone']) await until('the end of it', async () => (await holders(text)) === '')
+    expect(await holders('a word of kept')).not.toBe('')
   })
 })
 

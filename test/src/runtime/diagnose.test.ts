@@ -3,10 +3,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { definePrompt } from '../../../src/agent/define.js'
 import { local } from '../../../src/backend/local/local.js'
 import type { BackendSource } from '../../../src/backend/port.js'
 import { diagnose, nodeFinding } from '../../../src/runtime/diagnose.js'
 import type { DiagnoseOptions } from '../../../src/runtime/diagnose.js'
+import { hostTools } from '../../../src/tools/host-tools.js'
 import { looseTool, tinyApp } from '../../helpers/app.js'
 
 /** A store that keeps no key, like NATS. */
@@ -32,6 +34,12 @@ it('a key is needed where the store keeps none and the app declares secrets; a w
   expect(await found({ backend: keyless, app, key: 'short' })).toMatchObject({ key: { level: 'fail', says: expect.stringContaining('only 5 characters') } })
 })
 
+it('C1: an app without agents fails: no thread could be created', async () => {
+  const [model, prompt] = [tinyApp({ script: [] }).app.find(({ kind }) => kind === 'model'), definePrompt({ name: 'p', prompt: '', model: 'scripted', exposeAsTool: true })]
+  const results = await found({ app: [...(model ? [model] : []), prompt] })
+  expect(results).toMatchObject({ app: { level: 'fail', says: 'it has no agents, so no thread can be created', advice: expect.stringContaining('defineAgent') }, workers: { level: 'ok' } })
+})
+
 it('DI1: an app with mistakes fails with all of them, and the rest is looked at all the same', async () => {
   const results = await found({ backend: local('/proc'), app: [...tinyApp({ script: [] }).app, ...tinyApp({ script: [] }).app], key })
   expect(results).toMatchObject({ node: { level: 'ok' }, folder: { level: 'fail' }, key: { level: 'ok' }, app: { level: 'fail', says: expect.stringContaining('two definitions') } })
@@ -43,15 +51,27 @@ it('a store that cannot even be named fails', async () => {
   expect(await found({ backend: nats({ credentials: { credsFile: '/nowhere' } }), app: tinyApp({ script: [] }).app })).toMatchObject({ store: { level: 'fail', says: expect.stringContaining('/nowhere') } })
 })
 
-it('an app that cannot be loaded in a worker thread fails there; one that can has run a tool', async () => {
+it('an app that cannot be loaded in a worker fails there; one that can has run a tool', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'skein-diagnose-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const module = (name: string, more: string): string => {
     const path = join(folder, name)
-    writeFileSync(path, `${more}\nexport const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw new Error('never') } } }\n`)
+    writeFileSync(path, `${more}\nexport const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw new Error('never') } } }
+      export const prompt = { kind: 'prompt', name: 'p', prompt: '', model: 'm' }
+      export const agent = { kind: 'agent', name: 'a', type: 'ai_human', sideA: { prompt: 'p' } }\n`)
     return path
   }
-  const shy = module('shy.mjs', `import { isMainThread } from 'node:worker_threads'\nif (!isMainThread) throw new Error('only in the main thread')`)
-  expect(await found({ app: shy })).toMatchObject({ app: { level: 'ok' }, workers: { level: 'fail', says: expect.stringContaining('only in the main thread'), advice: expect.any(String) } })
+  const shy = module('shy.mjs', `if (process.pid !== ${process.pid}) throw new Error('only in the host')`)
+  expect(await found({ app: shy })).toMatchObject({ app: { level: 'ok' }, workers: { level: 'fail', says: expect.stringContaining('only in the host'), advice: expect.any(String) } })
   expect(await found({ app: module('fine.mjs', '') })).toMatchObject({ app: { level: 'ok' }, workers: { level: 'ok', says: expect.stringContaining('loaded the app') } })
+})
+
+it('commands that run as the user of the host are told, with what they can read', async () => {
+  const { app } = tinyApp({ script: [] })
+  const own = process.getuid?.() ?? 0
+  const shared = hostTools({ rootDir: '/srv' })
+  expect(await found({ backend: keyless, app: [...app, ...shared], env: { SKEIN_KEY: key } })).toMatchObject({ commands: { level: 'warn', says: expect.stringMatching(/bash in \/srv .*SKEIN_KEY in the environment/), advice: expect.stringMatching(/uid.*SKEIN_KEY_FILE/) } })
+  expect(await found({ backend: keyless, app: [...app, ...hostTools({ rootDir: '/srv', uid: own + 1, gid: 1 })], key })).toMatchObject({ commands: { level: 'ok' } })
+  expect(await found({ backend: keyless, app, key })).not.toHaveProperty('commands')
+  expect(await found({ backend: keyless, app, env: { SKEIN_KEY: key, SKEIN_KEY_FILE: 'x' } })).toMatchObject({ key: { level: 'fail', says: expect.stringContaining('both') } })
 })

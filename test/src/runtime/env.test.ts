@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import type { Agent, Definition, Prompt, ToolDefinition, ToolState, Variable } from '../../../src/agent/define.js'
+import type { BackendSource } from '../../../src/backend/port.js'
 import type { Message } from '../../../src/core/message.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Script } from '../../../src/models/scripted.js'
@@ -79,6 +80,41 @@ onEveryStore('values of a thread', (world) => {
     expect(JSON.parse(await thread.send('go').text())).toEqual({ OWN: 'own', AGENT: 'agent', PROMPT: 'prompt', TOOL: 'tool', SKEIN: 'skein', NOBODY: '' })
   })
 
+  it('F2, EN2: what is scoped on a thread flows to those below it that scope it too, unless they have their own; not to it from above', async () => {
+    const tool = tells('tells', [text('TOKEN', { scoped: true })])
+    const open = looseTool('open', () => '', {})
+    const create = (who: string) => calls({ tool: 'subagent_create', args: { agent: who, name: who, message: 'create' } })
+    const making = (below: string): Script => ({ messages }) => (last(messages) === 'create' ? create(below) : last(messages) === 'look' ? calls('tells') : last(messages))
+    const app = [
+      tool,
+      open,
+      ...agent('lead', making('middle'), { tools: [open], below: ['middle'] }),
+      ...agent('middle', making('between'), { tools: [tool], below: ['between'] }),
+      // Declares nothing itself: it passes on what came from where it is scoped.
+      ...agent('between', making('leaf'), { tools: [open], below: ['leaf'] }),
+      ...agent('leaf', ({ messages }) => (last(messages) === 'look' ? calls('tells') : last(messages)), { tools: [tool] }),
+    ]
+    const skein = await world.open(app)
+    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', env: { TOKEN: 'of the lead' } })
+    await lead.send('create').text()
+    await lead.settled({ tree: true })
+    const named = async (name: string) => skein.threads.get((await skein.threads.list({ root: 'lead', agent: name })).threads.at(-1)?.thread ?? '')
+    const token = async (name: string) => (JSON.parse(await (await named(name)).send('look').text()) as { TOKEN: string }).TOKEN
+    expect([await token('middle'), await token('leaf')]).toEqual(['', ''])
+    await (await named('middle')).env.set({ TOKEN: 'of the middle' })
+    await lead.settled({ tree: true })
+    expect([await token('middle'), await token('leaf')]).toEqual(['of the middle', 'of the middle'])
+    // Those that come later have it from the beginning.
+    await (await named('middle')).send('create').text()
+    await lead.settled({ tree: true })
+    expect(await token('leaf')).toBe('of the middle')
+    await (await named('leaf')).env.set({ TOKEN: 'of the leaf' })
+    await lead.env.set({ TOKEN: 'of the lead, later' })
+    await (await named('middle')).env.set({ TOKEN: 'of the middle, later' })
+    await lead.settled({ tree: true })
+    expect([await token('middle'), await token('leaf')]).toEqual(['of the middle, later', 'of the leaf'])
+  })
+
   it('F2: a child has its parent’s values except those that its graph scopes; a later set flows to living descendants by the same filter', async () => {
     const variables = [text('OPEN'), text('CLOSED'), text('DEEP')]
     const tool = tells('tells', variables)
@@ -148,23 +184,56 @@ onEveryStore('values of a thread', (world) => {
     expect(skein.resident).toBe(1)
   })
 
-  it('VQ2: with another key a thread is parked and its mail kept; with the right one it goes on', async () => {
+  it('VQ2: in a store of an older Skein, without a check of its key, a thread is parked with another key and its mail kept; with the right one it goes on', async () => {
     const tool = tells('tells', [{ name: 'API_KEY' }])
     const { app } = tinyApp({ tools: [tool], script: ({ step }) => (step === 0 ? calls('tells') : 'done') })
     const [right, wrong] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)]
-    const skein = await world.open(app, { key: right })
+    const backend = unchecked(world.store.source)
+    const skein = await world.open(app, { key: right, backend })
     await skein.threads.create({ agent: 'helper', id: 't', env: { API_KEY: secret } })
     await world.close(skein)
-    const other = await world.open(app, { key: wrong })
+    const other = await world.open(app, { key: wrong, backend })
     await expect((await other.threads.get('t')).send('go', { id: 'm' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'SECRET_UNREADABLE', message: expect.stringContaining('SKEIN_KEY') } })
-    const client = await connectSkein({ backend: world.store.source, clock: world.clock, key: right })
+    const client = await connectSkein({ backend, clock: world.clock, key: right })
     await expect(client.threads.create({ agent: 'helper', id: 'foreign', env: { API_KEY: secret } })).rejects.toMatchObject({ code: 'SECRET_UNREADABLE' })
     await client.close()
     await world.close(other)
-    const again = await world.open(app, { key: right })
+    const again = await world.open(app, { key: right, backend })
     const thread = await again.threads.get('t')
     await until('the kept message to be taken', async () => (await thread.messages()).length > 0)
     expect(await thread.run('m').text()).toBe('done')
+  })
+
+  it('VQ3: a host or a client with another key than the store was sealed with is refused when it joins', async () => {
+    const { app } = tinyApp({ tools: [tells('tells', [{ name: 'API_KEY' }])], script: ({ step }) => (step === 0 ? calls('tells') : 'done') })
+    const [right, wrong] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)]
+    // Nothing is sealed yet: any key will do.
+    for (const key of [wrong, right]) await world.close(await world.open(app, { key }))
+    const skein = await world.open(app, { key: right })
+    await skein.threads.create({ agent: 'helper', id: 't', env: { API_KEY: secret } })
+    const refused = { code: 'SECRET_UNREADABLE', retry: false, message: expect.stringMatching(/^the secrets of this store were written with the key [0-9a-f]{16}, and the key given is [0-9a-f]{16}\. Give the key/) }
+    const join = { backend: world.store.source, clock: world.clock }
+    await expect(connectSkein({ ...join, key: wrong })).rejects.toMatchObject(refused)
+    const client = await connectSkein({ ...join, key: right })
+    await client.threads.create({ agent: 'helper', id: 'u', env: { API_KEY: secret } })
+    await client.close()
+    await world.close(skein)
+    await expect(world.open(app, { key: wrong })).rejects.toMatchObject(refused)
+    const again = await world.open(app, { key: right })
+    for (const id of ['t', 'u']) expect(await (await again.threads.get(id)).send('go').text()).toBe('done')
+  })
+
+  it('F2, VQ2: values that a client sealed with a key which the host has not are refused, and the thread goes on', async () => {
+    const { app } = tinyApp({ script: ({ messages }) => `re ${messages.at(-1)?.text}` })
+    const [own, other] = ['0123456789abcdef'.repeat(4), 'fedcba9876543210'.repeat(4)]
+    const skein = await world.open(app, { key: own })
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    const client = await connectSkein({ backend: world.store.source, clock: world.clock, key: other })
+    const there = await client.threads.get('t')
+    await expect(there.env.set({ API_KEY: secret })).rejects.toMatchObject({ code: 'SECRET_UNREADABLE', message: expect.stringMatching(/nothing was changed: these values were sealed with the key [0-9a-f]{16}, and the host has the key/) })
+    expect(await there.send('hello').text()).toBe('re hello')
+    expect(await thread.status()).toBe('idle')
+    await client.close()
   })
 
   it('F3: a declared secret that is too short to be masked is refused, and nothing of the set is kept', async () => {
@@ -205,3 +274,22 @@ onEveryStore('values of a thread', (world) => {
     expect(JSON.stringify([events, messages])).not.toContain(secret)
   })
 })
+
+/** The same store as an older Skein left it. */
+function unchecked(source: BackendSource): BackendSource {
+  return { open: async (role, self) => ({ ...(await source.open(role, self)), keyCheck: { read: async () => undefined, keep: async (check) => check } }) }
+}
+
+onEveryStore('a host without a key', (world) => {
+  it('F2, VQ2: refuses values that a client sealed, and its threads go on', async () => {
+    const key = process.env['SKEIN_KEY'] ?? ''
+    delete process.env['SKEIN_KEY']
+    const skein = await world.open(tinyApp({ script: ({ messages }) => `re ${messages.at(-1)?.text}` }).app)
+    await skein.threads.create({ agent: 'helper', id: 't' })
+    const client = await connectSkein({ backend: world.store.source, clock: world.clock, key })
+    const thread = await client.threads.get('t')
+    await expect(thread.env.set({ API_KEY: 'sk-0123456789' })).rejects.toMatchObject({ code: 'SECRET_UNREADABLE', message: expect.stringMatching(/nothing was changed: the host cannot read these values\. there is no key/) })
+    expect(await thread.send('hello').text()).toBe('re hello')
+    await client.close()
+  })
+}, 'several')

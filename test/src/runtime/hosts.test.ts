@@ -3,8 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Definition } from '../../../src/agent/define.js'
 import { failure } from '../../../src/core/failure.js'
 import { stranger } from '../../../src/backend/host-info.js'
+import { partitionOf } from '../../../src/backend/nats/names.js'
 import { nats } from '../../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../../src/backend/port.js'
+import type { BackendSource, Survey } from '../../../src/backend/port.js'
 import { recordVersion } from '../../../src/core/record.js'
 import { connectSkein } from '../../../src/runtime/client.js'
 import type { HostNews } from '../../../src/runtime/host.js'
@@ -57,6 +58,18 @@ async function runAll(skein: Skein, ids: readonly string[], message: string): Pr
   )
 }
 
+/** Told of what a host sees of its share. */
+function watched(of: BackendSource, seen: (survey: Survey) => void): BackendSource {
+  return {
+    async open(role, self) {
+      const backend = await of.open(role, self)
+      const { leases } = backend
+      const watch: typeof leases.watch = (told) => leases.watch((survey) => (seen(survey), told(survey)))
+      return { ...backend, leases: { ...leases, watch } }
+    },
+  }
+}
+
 const ids = Array.from({ length: 40 }, (_, n) => `t${n}`)
 
 describe('sharing', () => {
@@ -103,6 +116,36 @@ describe('sharing', () => {
     expect((await same.messages()).map(({ role, text }) => [role, text])).toEqual([['user', 'go'], ['assistant', ''], ['tool', 'second'], ['assistant', 'done']])
   })
 
+  it('HO3: while a host joins, threads beside one that makes a long call go on at once, and the long call is made once', async () => {
+    source = nats({ servers: server.url, namespace: `calm${++made}`, partitions: 2, leaseMs: 10_000, sync: 'relaxed' })
+    const release = deferred()
+    const began: string[] = []
+    const app = (): readonly Definition[] =>
+      tinyApp({
+        script: ({ messages, step }) => (messages[0]?.text === 'long' ? (step === 0 ? calls('slow') : 'done') : step < 10 ? calls('quick') : 'done'),
+        tools: [looseTool('slow', async ({ threadId }) => (began.push(threadId), release.promise)), looseTool('quick', () => 1)],
+      }).app
+    const crowded = deferred()
+    let looks = 0
+    const one = await open(app(), { closeGraceMs: 60_000, backend: watched(source, ({ share }) => void (share === 1 && ++looks === 2 && crowded.resolve())) })
+    const begin = async (message: string, partition: number) => {
+      const id = Array.from({ length: 100 }, (_, n) => `${message}${n}`).find((each) => partitionOf(each, 2) === partition)
+      return (await one.threads.create({ agent: 'helper', ...(id !== undefined && { id }) })).send(message)
+    }
+    const long = await Promise.all([0, 1].map((partition) => begin('long', partition)))
+    await until('both long calls', () => began.length === 2)
+    const two = await open(app())
+    await crowded.promise
+    for (let round = 0; round < 3; round++) {
+      const quick = await Promise.all([0, 1].map((partition) => begin('quick', partition)))
+      expect(await Promise.all(quick.map((run) => run.text()))).toEqual(['done', 'done'])
+    }
+    release.resolve()
+    expect(await Promise.all(long.map((run) => run.text()))).toEqual(['done', 'done'])
+    await until('a share for each', async () => (await two.hosts()).hosts.every(({ partitions }) => partitions.length === 1))
+    expect(began).toHaveLength(2)
+  })
+
   it('L5, B7, AY1: a model that is limited on one host is not asked by the other either', async () => {
     const asked = { one: 0, two: 0 }
     const limits = failure('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { retryAfterMs: 200_000 } })
@@ -139,7 +182,7 @@ describe('versions', () => {
     const { id } = await newer.threads.create({ agent: 'later' })
     await close(newer)
     const news: HostNews[] = []
-    const older = await open(tinyApp({ script: () => 'old' }).app, { version: '1.0.0', told: (each) => news.push(each), warn: () => undefined })
+    const older = await open(tinyApp({ script: () => 'old' }).app, { version: '1.0.0', told: (each) => void (each.type === 'partitions' && news.push(each)), warn: () => undefined })
     await expect((await older.threads.get(id)).send('hello?', { id: 'kept' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'UNKNOWN_AGENT' } })
     const other = await older.threads.create({ agent: 'helper' })
     expect(await other.send('and you?').text()).toBe('old')

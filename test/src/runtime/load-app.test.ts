@@ -6,8 +6,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createState } from '../../../actors/thread/state.js'
 import { definePrompt } from '../../../src/agent/define.js'
+import { systemClock } from '../../../src/core/clock.js'
 import { connectMcp } from '../../../src/pool/mcp.js'
 import { Envs } from '../../../src/runtime/env.js'
+import { profileOf } from '../../../src/runtime/identity.js'
 import { loadApp } from '../../../src/runtime/load-app.js'
 import { createBrief, toLanding } from '../../../src/runtime/request.js'
 import { Secrets } from '../../../src/runtime/secrets.js'
@@ -38,6 +40,10 @@ describe('loadApp', () => {
     const path = await file('app.mjs', source)
     expect([...(await loadApp(path)).agents.keys()]).toEqual(['team'])
     expect([...(await loadApp(pathToFileURL(path))).prompts.keys()]).toEqual(['lead'])
+    // As import.meta.resolve gives it.
+    expect([...(await loadApp(pathToFileURL(path).href)).prompts.keys()]).toEqual(['lead'])
+    expect(profileOf(pathToFileURL(path).href, { clock: systemClock })).toEqual({ ...profileOf(path, { clock: systemClock }), since: expect.any(Number) })
+    for (const elsewhere of ['https://a.example/app.js', new URL('https://a.example/app.js')]) await expect(loadApp(elsewhere)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('begins with file:') })
   })
 
   it('TypeScript too', async () => {
@@ -142,7 +148,7 @@ describe('briefs', () => {
     const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ key: undefined, place: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ given: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })

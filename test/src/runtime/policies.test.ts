@@ -1,9 +1,11 @@
 /** Cache, retry with breaker, and caps: exact when calls run beside each other, and after a restart. */
 import { expect, it } from 'vitest'
+import { z } from 'zod'
 import { calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { deferred, quiet, until } from '../../helpers/deferred.js'
 import { results } from '../../helpers/asking.js'
 import { onEveryStore } from '../../helpers/world.js'
+import { defineTool } from '../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../src/agent/define.js'
 import type { RequestedCall } from '../../../src/models/port.js'
 import type { Skein } from '../../../src/runtime/skein.js'
@@ -21,6 +23,16 @@ async function ask(skein: Skein, text = 'go') {
   return thread
 }
 
+onEveryStore('retry', (world) => {
+  it('T6: how often may be left out: twice where it says how, never where it only breaks', async () => {
+    const ran: string[] = []
+    const failing = (name: string, retry: NonNullable<ToolDefinition['retry']>) => looseTool(name, () => { throw new Error(String(ran.push(name))) }, { retry })
+    const tools = [failing('waits', { backoffMs: 0 }), failing('picks', { shouldRetry: () => true }), failing('breaks', { circuitBreakerThreshold: 1 }), failing('says', { maxRetries: 1, backoffMs: 0 })]
+    await ask(await world.open(stepping([[call('waits')], [call('picks')], [call('breaks'), call('breaks')], [call('says')]], tools)))
+    expect(ran).toEqual(['waits', 'waits', 'waits', 'picks', 'picks', 'picks', 'breaks', 'says', 'says'])
+  })
+})
+
 onEveryStore('cache', (world) => {
   it('T5: equal calls of a run are run once, in one step too, and a hit says so', async () => {
     const ran: unknown[] = []
@@ -36,6 +48,26 @@ onEveryStore('cache', (world) => {
       ['{"found":1}', true],
     ])
     expect((await thread.run((await thread.messages())[0]?.id ?? '').toolCalls()).map(({ fromCache }) => fromCache ?? false)).toEqual([false, true, false, true])
+  })
+
+  it('T5, RK3: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping', async () => {
+    const ran: unknown[] = []
+    const execute = (_: unknown, args: unknown) => (ran.push(args), ran.length)
+    const args = z.object({ city: z.string().transform((name) => name.trim().toLowerCase()), units: z.string().default('metric'), on: z.string().transform((text) => new Date(text)).optional() })
+    const look = defineTool({ name: 'look', description: 'Looks.', args, cache: true, execute })
+    const alike = [call('look', { city: 'Rome' }), call('look', { city: ' rome ', units: 'metric' }), call('look', { city: 'Rome', extra: 1 })]
+    const dated = [call('look', { city: 'Rome', on: '2026-01-01' }), call('look', { city: 'Rome', on: '2026-01-01T00:00:00.000Z' })]
+    await ask(await world.open(stepping([alike, dated], [look])))
+    expect(ran).toEqual([{ city: 'rome', units: 'metric' }, { city: 'rome', units: 'metric', on: new Date('2026-01-01') }])
+  })
+
+  it('T5, RK3: args that look alike as JSON and are not are not equal', async () => {
+    const ran: string[] = []
+    const bytes = z.object({ text: z.string().transform((text) => Buffer.from(text)) })
+    const send = defineTool({ name: 'send', description: 'Sends.', args: bytes, cache: true, execute: (_, { text }) => (ran.push(text.toString()), text.toString()) })
+    const thread = await ask(await world.open(stepping([[call('send', { text: 'one' }), call('send', { text: 'two' }), call('send', { text: 'one' })]], [send])))
+    expect(ran).toEqual(['one', 'two'])
+    expect(results(await thread.messages())).toEqual(['one', 'two', 'one'])
   })
 
   it('T5: a key of its own, only successes, and gone with the run', async () => {

@@ -179,4 +179,15 @@ onEveryStore('a prompt as a tool', (world) => {
     const later = await world.open(make(true), { limits: { maxParallelChildren: 1 } })
     expect(await (await later.threads.get('lead')).run('m').text()).toBe('got wrote | Error CHILD_FAILED: it did not take this: the app has no agent "prompt:sum_up"; it has: lead, writer')
   })
+
+  it('S10, F2: it sees the env of the agent that calls it, behind what the thread has; a secret of it is masked there too', async () => {
+    const secret = 'sk-of-the-agent-1234'
+    const region = looseTool('region', async (state) => `${await state.env('REGION')} ${await state.env('TOKEN')} ${await state.env('OWN')}`, { variables: [{ name: 'REGION', type: 'text' }, { name: 'TOKEN' }, { name: 'OWN', type: 'text' }] })
+    const { app: definitions, sum } = app({ asks: [say('a')], sums: ({ messages }) => (messages.length === 1 ? calls('region') : 'never'), config: { includeToolCalls: true, includeTextResponse: false }, tools: [region], prompt: { prompt: [{ type: 'text', content: 'In ' }, { type: 'env', property: 'REGION' }], variables: [{ name: 'REGION', type: 'text' }] } })
+    const lead = defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, env: { REGION: 'north', TOKEN: secret, OWN: 'of the agent' } })
+    const skein = await world.open(definitions.map((each) => (each.name === 'lead' ? lead : each)))
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { OWN: 'of the thread' } })
+    expect(await thread.send('go').text()).toContain('north [redacted] of the thread')
+    expect(sum.requests[0]?.system).toBe('In north')
+  })
 })

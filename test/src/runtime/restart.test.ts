@@ -295,3 +295,32 @@ onEveryStore('two skeins in one process', (world) => {
     expect((await a?.messages())?.map(({ text }) => text)).toEqual(['go', 'from one'])
   })
 })
+
+onEveryStore('a call that is cut off', (world) => {
+  it('RH1: however often a host is closed while a call runs, the call is not blamed', async () => {
+    const once = async (slow: () => Promise<unknown>): Promise<Skein> => {
+      const { app } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls({ tool: 'slow', args: {} })), tools: [looseTool('slow', slow)] })
+      return world.open(app, { closeGraceMs: 1_000 })
+    }
+    let thread = ''
+    for (let times = 0; times < 5; times++) {
+      const began = deferred()
+      const skein = await once(() => (began.resolve(), deferred().promise))
+      if (thread === '') {
+        const made = await skein.threads.create({ agent: 'helper' })
+        thread = made.id
+        await made.send('go').accepted()
+      }
+      await began.promise
+      const closed = world.close(skein)
+      await quiet()
+      world.clock.advance(1_000)
+      await closed
+    }
+    const skein = await once(async () => 'at last')
+    const found = await skein.threads.get(thread)
+    await found.settled()
+    expect((await found.messages()).map(({ text }) => text)).toContain('at last')
+    await world.close(skein)
+  })
+})

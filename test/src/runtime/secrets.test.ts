@@ -4,6 +4,7 @@
  */
 import { readFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { inspect } from 'node:util'
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
 import type { Definition, ToolDefinition, ToolState } from '../../../src/agent/define.js'
@@ -16,7 +17,7 @@ import { until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { World } from '../../helpers/world.js'
 
-const values = { API_KEY: 'sk/live+"0123456789" ü', OF_SKEIN: 'instance-secret-1', OF_AGENT: 'agent-secret-22', TOKEN: 'token-of-ann-1234', TOKEN__2: 'token-of-bob-5678', GIVEN: 'given-later-99999' }
+const values = { API_KEY: 'sk/live+"0123456789" ü', OF_SKEIN: 'instance-secret-1', OF_AGENT: 'agent-secret-22', TOKEN: 'token-of-ann-1234', TOKEN__2: 'token-of-bob-5678', GIVEN: 'given-later-99999', PEM: '-----BEGIN KEY-----\nMIIBVgIBADANBgkqhkiG9w0BAQEFAASCAUAw\nggE8AgEAAkEAq7BFUpkGp3nyxtZ5-----\n-----END KEY-----\n' }
 
 /** Every way in which a value may stand in a text or in bytes. */
 function formsOf(value: string): readonly string[] {
@@ -26,13 +27,18 @@ function formsOf(value: string): readonly string[] {
     const sure = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
     return [sure, sure.replaceAll('+', '-').replaceAll('/', '_')]
   })
-  return [value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), bytes.toString('hex'), bytes.toString('hex').toUpperCase(), ...base64]
+  const lines = value.includes('\n') ? value.split('\n').filter((line) => line.length > 8 && !line.startsWith('-----')) : []
+  const written = [new URLSearchParams({ q: value }).toString().slice(2), inspect(bytes).slice(8, 100).replace(/[>.].*$/, ''), [...bytes].join(','), ...lines, ...lines.map((line) => line.slice(0, 12))]
+  return [...written, value, JSON.stringify(value).slice(1, -1), encodeURIComponent(value), bytes.toString('hex'), bytes.toString('hex').toUpperCase(), ...base64]
 }
+
+/** Of a status (workers/state.ts). */
+const cutAt = 500
 
 const found = (where: Buffer | string): readonly string[] =>
   Object.entries(values).flatMap(([name, value]) => formsOf(value).flatMap((form, index) => (Buffer.from(where as string).includes(form) ? [`${name} in form ${index}`] : [])))
 
-const variables = ['API_KEY', 'OF_SKEIN', 'OF_AGENT'].map((name) => ({ name }))
+const variables = ['API_KEY', 'OF_SKEIN', 'OF_AGENT', 'PEM'].map((name) => ({ name }))
 const all = async (state: ToolState): Promise<string> => (await Promise.all(variables.map(({ name }) => state.env(name)))).join('|')
 
 /** Says what it knows in all forms. */
@@ -41,6 +47,18 @@ async function* parts(text: string): AsyncGenerator<Uint8Array> {
 }
 
 const leaks: readonly ToolDefinition[] = [
+  looseTool('writes_oddly', async (state) => {
+    const text = await all(state)
+    const pem = await state.env('PEM')
+    await state.kv.set(`key of ${await state.env('API_KEY')}`, 1)
+    // eslint-disable-next-line no-console -- a body prints
+    console.log(Buffer.from(await state.env('OF_AGENT')), new Uint8Array(Buffer.from(pem)))
+    state.log(pem.split('\n').join(' , '), new URLSearchParams({ q: text }).toString(), Buffer.from(text).toString('base64').replaceAll(/.{20}/g, '$&\n'))
+    // Long enough that the limit of a status falls into the value.
+    state.setStatus?.(`${'s'.repeat(cutAt - 10)}${await state.env('OF_SKEIN')}`)
+    return [...Buffer.from(text)]
+  }, { variables }),
+  looseTool('parses', async (state) => JSON.parse(await state.env('OF_AGENT')) as unknown, { variables }),
   looseTool('returns', async (state) => ({ [await state.env('API_KEY')]: [await all(state), Buffer.from(await all(state)).toString('base64'), Buffer.from(await all(state)).toString('hex'), encodeURIComponent(await all(state))] }), { variables }),
   looseTool('throws', async (state) => Promise.reject(new Error(`no: ${await all(state)}`, { cause: new Error(await all(state)) })), { variables }),
   looseTool('says', async (state) => (state.log(await all(state)), state.progress({ all: await all(state) }), state.setStatus?.(await all(state)), 'said'), { variables }),
@@ -74,7 +92,7 @@ function tree(): Tree {
     if (step === 1) return { text: `it is ${values.API_KEY}`, reasoning: values.OF_AGENT, calls: [{ tool: 'returns', args: {} }, { tool: 'child', args: { message: `use ${values.API_KEY} and ${last(messages)}` } }] }
     return `done with ${results(messages).join()} ${values.OF_SKEIN}`
   }
-  const models = [scriptedModel(speaks), scriptedModel(({ step, messages }) => (step === 0 ? calls('returns', 'reads', 'token') : `child read ${results(messages).join()}`)), scriptedModel(({ step, messages }) => (step === 0 ? calls('token') : last(messages)))]
+  const models = [scriptedModel(speaks), scriptedModel(({ step, messages }) => (step === 0 ? { calls: [...['returns', 'reads', 'token', 'writes_oddly', 'parses'].map((tool) => ({ tool, args: {} })), { tool: `x_${values.OF_AGENT}`, args: {} }] } : `child read ${results(messages).join()}`)), scriptedModel(({ step, messages }) => (step === 0 ? calls('token') : last(messages)))]
   const [lead, child, twin] = models
   return {
     models,
@@ -82,7 +100,7 @@ function tree(): Tree {
       ...leaks,
       ...[lead, child, twin].flatMap((model, index) => (model ? [defineModel({ name: `m${index}`, model })] : [])),
       definePrompt({ name: 'lead_p', prompt: 'x', model: 'm0', tools: [...names, 'echo', { name: 'child' }, { name: 'twin', blocking: false, immediate: { nameEnv: 'NAME', scopedEnv: ['TOKEN'] } }] }),
-      definePrompt({ name: 'child_p', prompt: 'x', model: 'm1', tools: ['returns', 'reads', 'token'] }),
+      definePrompt({ name: 'child_p', prompt: 'x', model: 'm1', tools: ['returns', 'reads', 'token', 'writes_oddly', 'parses'] }),
       definePrompt({ name: 'twin_p', prompt: 'x', model: 'm2', tools: ['token'] }),
       defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, env: { OF_AGENT: values.OF_AGENT } }),
       defineAgent({ name: 'child', type: 'ai_human', sideA: { prompt: 'child_p' }, exposeAsTool: true, env: { OF_AGENT: values.OF_AGENT } }),
@@ -99,7 +117,7 @@ async function run(world: World): Promise<{ readonly events: string; readonly mo
   const hearing = (async () => {
     for await (const event of skein.events({ root: 'lead', signal: stop.signal })) events.push(JSON.stringify(event))
   })()
-  const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { API_KEY: values.API_KEY, NAME: 'Ann', NAME__2: 'Bob', TOKEN: values.TOKEN, TOKEN__2: values.TOKEN__2 } })
+  const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { API_KEY: values.API_KEY, NAME: 'Ann', NAME__2: 'Bob', TOKEN: values.TOKEN, TOKEN__2: values.TOKEN__2, PEM: values.PEM } })
   await thread.send('go').result()
   const requests = (await skein.inbox.list({ root: 'lead' })).filter(({ request }) => request !== undefined)
   expect(requests.length).toBeGreaterThanOrEqual(2)
@@ -130,6 +148,8 @@ onEveryStore('a tree whose tools give their secrets away', (world) => {
     const records = JSON.stringify(await backend.journal.readTree('lead'))
     for (const type of ['call.returned', 'child.reported', 'child.booted', 'variables.provided']) expect(records).toContain(type)
     expect(found(records)).toEqual([])
+    expect(records + events).toMatch(/status[\\":]+sss/)
+    for (const text of [records, events]) expect(text).not.toMatch(/sinst|agent-sec|"x_agent|key of sk/)
     await backend.close()
     if (world.store.dir === undefined) return
     const files = await bytesIn(world.store.dir)

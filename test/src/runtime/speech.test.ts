@@ -2,6 +2,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { DeltaEvent, SkeinEvent } from '../../../src/core/event.js'
+import { isSkeinError } from '../../../src/core/failure.js'
 import { createQueue } from '../../../src/runtime/queue.js'
 import { spokenText } from '../../../src/runtime/speech.js'
 import { createSpoken } from '../../../src/runtime/spoken.js'
@@ -27,6 +28,26 @@ async function* from(events: readonly SkeinEvent[]): AsyncGenerator<SkeinEvent> 
 
 const spoken = (events: readonly SkeinEvent[]): Promise<string[]> => collect(spokenText(from(events), 'text'))
 
+/** The attempts of a step, each in pieces; the last one counts. Gives its text. */
+function spokenStep(events: SkeinEvent[], attempts: readonly (readonly string[])[], step: number): string {
+  attempts.forEach((pieces, number) => {
+    if (number > 0) events.push({ ...reset('', number + 1), step })
+    let length = 0
+    for (const piece of pieces) {
+      events.push({ ...delta(piece, length, number + 1), step })
+      length += piece.length
+    }
+  })
+  const whole = (attempts.at(-1) ?? []).join('')
+  events.push(replied(whole, step))
+  return whole
+}
+
+/** What whoever can only add to a text can have shown before the reply counts. */
+function shownOf(attempts: readonly (readonly string[])[]): string {
+  return attempts.map((pieces) => pieces.join('')).reduce((shown, text) => (text.startsWith(shown) ? text : shown), '')
+}
+
 describe('textStream', () => {
   it('R1: deltas as they come, then what is left of the reply', async () => {
     expect(await spoken([delta('One ', 0), delta('two ', 4), replied('One two three')])).toEqual(['One ', 'two ', 'three'])
@@ -36,9 +57,35 @@ describe('textStream', () => {
     expect(await spoken([replied('One'), replied('Two', 2)])).toEqual(['One', 'Two'])
   })
 
-  it('EV2: after a reset only what differs is given again', async () => {
+  it('XM1, EV2: after a reset it goes on where the new attempt says the same, and ends where it does not', async () => {
     expect(await spoken([delta('The cat', 0), reset('', 2), delta('The ', 0, 2), delta('cat sat', 4, 2), replied('The cat sat')])).toEqual(['The cat', ' sat'])
-    expect(await spoken([delta('The cat', 0), reset('', 2), delta('The dog', 0, 2), replied('The dog')])).toEqual(['The cat', 'dog'])
+    expect(await spoken([reset('', 2), delta('The dog', 0, 2), replied('The dog')])).toEqual(['The dog'])
+    for (const other of ['The dog', 'The', '']) {
+      const heard: string[] = []
+      const hearing = (async () => {
+        for await (const piece of spokenText(from([delta('The cat', 0), reset('', 2), delta(other, 0, 2), replied(other)]), 'text')) heard.push(piece)
+      })()
+      await expect(hearing).rejects.toMatchObject({ code: 'TEXT_TAKEN_BACK', retry: true, data: { thread: 't', step: 1 } })
+      expect(heard).toEqual(['The cat'])
+    }
+  })
+
+  it('XM1: whatever breaks off and however often, all that is given is the beginning of what counts, or the stream says that it is not', async () => {
+    const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 6 })
+    const attempts = fc.array(fc.array(letters, { maxLength: 4 }), { minLength: 1, maxLength: 4 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(attempts, { minLength: 1, maxLength: 3 }), async (steps) => {
+        const events: SkeinEvent[] = []
+        const texts = steps.map((all, index) => spokenStep(events, all, index + 1))
+        let given = ''
+        const end = await (async () => {
+          for await (const piece of spokenText(from(events), 'text')) given += piece
+        })().catch((thrown: unknown) => thrown)
+        const broken = steps.findIndex((all) => !(all.at(-1) ?? []).join('').startsWith(shownOf(all)))
+        const told = broken === -1 ? 'nothing' : `TEXT_TAKEN_BACK in step ${broken + 1}`
+        expect([isSkeinError(end) ? `${end.code} in step ${String(end.data?.['step'])}` : 'nothing', given]).toEqual([told, broken === -1 ? texts.join('') : texts.slice(0, broken).join('') + shownOf(steps[broken] ?? [])])
+      }),
+    )
   })
 
   it('FW2: a delta after a gap waits for the reply', async () => {

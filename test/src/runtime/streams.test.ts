@@ -2,11 +2,12 @@
 import { expect, it } from 'vitest'
 import { appOn, calls, looseTool, tinyApp } from '../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
+import { family, write } from '../../helpers/family.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { SkeinEvent } from '../../../src/core/event.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../src/models/port.js'
-import type { ScriptedPiece, ScriptedReply } from '../../../src/models/scripted.js'
+import type { Script, ScriptedPiece, ScriptedReply } from '../../../src/models/scripted.js'
 
 const reply = (text: string): ModelReply => ({ text, calls: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop' })
 
@@ -39,11 +40,56 @@ onEveryStore('consumers of a run', (world) => {
     expect([ran(), model.requests.length]).toEqual([2, 2])
   })
 
+  it('R1, R2: fullStream is of the whole tree below the turn, for early and late consumers, and of nothing else', async () => {
+    const lead: Script = ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'all told' : calls(write('one'), write('two')))
+    const skein = await world.open(family({ lead, writer: ({ messages }) => `wrote ${messages[0]?.text}` }))
+    const thread = await skein.threads.create({ agent: 'lead', id: 'root' })
+    await thread.send('before').result()
+    const run = thread.send('go')
+    const early = collect(run.fullStream)
+    await run.result()
+    await thread.send('after').result()
+    for (const events of [await early, await collect(run.fullStream)]) {
+      const own = events.filter((event) => event.thread === 'root' && 'seq' in event).map(({ type }) => type)
+      expect([own[0], own.at(-1), own.filter((type) => type === 'turn.started').length]).toEqual(['message.received', 'turn.ended', 1])
+      const spoken = events.flatMap((event) => (event.type === 'model.replied' && event.thread !== 'root' ? [event.text] : []))
+      expect(spoken.sort()).toEqual(['wrote one', 'wrote two'])
+      for (const event of events) expect(event.path[0]).toBe('root')
+    }
+  })
+
   it('R1: the messages of a run are those that the thread keeps', async () => {
     const { app } = lookingApp()
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     expect(await collect(thread.send('go').messagesStream)).toEqual(await thread.messages())
+  })
+
+  it('R1, S8, B5: messages and calls of a run are what the thread keeps: a child that is tried again, files of an answer, what tools queue', async () => {
+    let tries = 0
+    const chart = looseTool('chart', async ({ files }) => {
+      await files.writeFile('/chart.png', 'a chart')
+      return { status: 'success', result: 'drawn', attachments: ['/chart.png'] }
+    })
+    const remark = looseTool('remark', (state) => (state.queueMessage('by the way'), 'remarked'))
+    const app = family({
+      tools: [chart, remark],
+      relation: { supervision: { strategy: 'one_for_one', maxRestarts: 2 } },
+      lead: ({ step }) => (step === 0 ? calls(write('draw'), 'remark') : 'done'),
+      writer: ({ step }) => (step > 0 ? 'here is the chart' : tries++ === 0 ? { error: 'boom' } : calls('chart')),
+    })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
+    const run = thread.send('go')
+    const [early, answered] = await Promise.all([collect(run.messagesStream), collect(run.toolCallsStream)])
+    const kept = await thread.messages({ silent: 'show' })
+    expect(kept.map(({ text }) => text)).toEqual(['go', '', 'here is the chart\n\n[attached: /attachments/chart.png]', 'remarked', 'by the way', 'done'])
+    expect(early).toEqual(kept)
+    expect(await collect(run.messagesStream)).toEqual(kept)
+    expect(await run.toolCalls()).toMatchObject([{ tool: 'writer', outcome: { ok: true, value: 'here is the chart' } }, { tool: 'remark', outcome: { ok: true } }])
+    expect(answered.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(await run.toolCalls())
+    await thread.send('again').result()
+    expect(await collect(thread.run(run.id).messagesStream)).toEqual(kept)
   })
 
   it('R1: run(id) reopens a run, in the same process and after a restart, also by a message that steered it', async () => {
@@ -195,6 +241,32 @@ onEveryStore('text as it is spoken', (world) => {
     expect(deltas[resetAt]).toMatchObject({ text: '' })
     const spoken = deltas.slice(resetAt + 1).map((event) => ('text' in event ? event.text : ''))
     expect(spoken.join('')).toBe('The answer is 42.')
+  })
+
+  it('XM1: text that was given and is taken back ends the stream of strings; opened again it has what counts alone', async () => {
+    let attempts = 0
+    const shown = deferred()
+    const { app } = tinyApp({
+      script: async function* (): AsyncGenerator<ScriptedPiece, ScriptedReply | undefined> {
+        if (++attempts > 1) return { text: 'Paris is its capital.' }
+        yield 'The capital of Fr'
+        await shown.promise
+        return { error: failure('MODEL_UNAVAILABLE', 'lost the line', { retry: true }) }
+      },
+    })
+    const skein = await world.open(app)
+    const run = (await skein.threads.create({ agent: 'helper' })).send('What is the capital of France?')
+    const heard: string[] = []
+    const hearing = (async () => {
+      for await (const piece of run.textStream) {
+        heard.push(piece)
+        shown.resolve()
+      }
+    })()
+    await expect(hearing).rejects.toMatchObject({ code: 'TEXT_TAKEN_BACK' })
+    expect(heard).toEqual(['The capital of Fr'])
+    expect(await collect(run.textStream)).toEqual(['Paris is its capital.'])
+    expect(await run.result()).toMatchObject({ text: 'Paris is its capital.', stopReason: 'completed' })
   })
 
   it('FW2: what a cancelled model still says is not heard in the next turn', async () => {

@@ -107,6 +107,32 @@ onEveryStore('children that begin by themselves', (world) => {
     expect(seen).toContain('You are Ann')
   })
 
+  it('S4, DV1: what is scoped is kept from models also where it is declared as text, and is never shown by a prompt', async () => {
+    const region = looseTool('region', async (state) => `it is ${await state.env('REGION')}`, { variables: [{ name: 'REGION', type: 'text' }] })
+    const relation = { immediate: { nameEnv: 'NAME', scopedEnv: ['REGION'] } }
+    const { app, models } = family({ lead: ({ messages }) => results(messages).join(' | '), writer: ({ step, messages }) => (step === 0 ? calls('region') : last(messages)), relation, tools: [region] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { NAME: 'Ann', REGION: 'north-region-1' } })
+    expect(await thread.send('go').text()).toBe('it is [redacted]')
+    expect(JSON.stringify(models.map(({ requests }) => requests.map(({ system, messages }) => ({ system, messages }))))).not.toContain('north-region-1')
+    const shows = definePrompt({ name: 'shows', prompt: [{ type: 'env', property: 'REGION' }], variables: [{ name: 'REGION', type: 'text' }], model: 'lead_m' })
+    await expect(world.open([...app, shows])).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/prompt "shows" shows the variable REGION to its model, and a relationship gives it to its children by scopedEnv/) })
+  })
+
+  it.each([true, false])('S4, EN2: each has its own value and no other, neither then nor later (its definitions scope it: %s)', async (scoped) => {
+    const own = looseTool('token', async (state) => `${await state.env('TOKEN')}`.slice(0, 12), { variables: [{ name: 'TOKEN', scoped, required: false }] })
+    const { app } = family({ lead: ({ messages }) => results(messages).join(' | ') || 'ok', writer: () => 'here', relation: { immediate: { nameEnv: 'NAME', scopedEnv: ['TOKEN'] }, resumable: stays }, tools: [own] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { NAME: 'Ann', NAME__2: 'Bob', TOKEN: tokens[0] ?? '', TOKEN__2: tokens[1] ?? '', OPEN: 'for all of them' } })
+    await thread.send('go').text()
+    await thread.env.set({ TOKEN: 'another token', TOKEN__3: 'a third token', OPEN: 'still for all' })
+    await thread.settled({ tree: true })
+    const { threads } = await skein.threads.list({ parent: 'lead' })
+    const names = await Promise.all(threads.map(async ({ thread: id }) => (await skein.threads.get(id)).env.names()))
+    const each = [{ name: 'NAME', from: 'inherited' }, { name: 'NAME__2', from: 'inherited' }, { name: 'OPEN', from: 'inherited' }, { name: 'TOKEN', from: 'own' }]
+    expect(names).toEqual([each, each])
+  })
+
   it('S4, S5: an instance whose flag is off does not begin', async () => {
     const { app } = family({ lead: () => 'alone', writer: () => 'wrote', relation: { immediate: true, optional: 'FLAG' } })
     const skein = await world.open(app)
@@ -140,6 +166,14 @@ onEveryStore('a child that needs values of its own', (world) => {
     await expect(skein.variables.get('lead', 'env_1_0')).rejects.toMatchObject({ code: 'UNKNOWN_REQUEST' })
     expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
     expect((await skein.threads.list({ parent: 'lead' })).threads).toHaveLength(1)
+  })
+
+  it('S6, F2: what its parent has where it is scoped too is not missing', async () => {
+    const { app } = family({ ...asking, lead: ({ messages, step }) => (step === 0 ? calls(write('hello')) : last(messages)) })
+    const scoping = definePrompt({ name: 'lead_p', prompt: 'You lead.', model: 'lead_m', tools: [{ name: 'writer' }], variables: [{ name: 'TOKEN', scoped: true, required: false }] })
+    const skein = await world.open(app.map((each) => (each.name === 'lead_p' ? scoping : each)))
+    const thread = await skein.threads.create({ agent: 'lead', id: 'lead', env: { TOKEN: tokens[0] ?? '' } })
+    expect(await thread.send('go').text()).toBe('hello: {"ann":true,"bob":false}')
   })
 
   it('S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has the next reference', async () => {

@@ -1,38 +1,15 @@
 /** Supervision: children that fail are called again, and those that failed for good are kept. */
 import { expect, it } from 'vitest'
-import { defineAgent, defineModel, definePrompt } from '../../../src/agent/define.js'
-import type { Definition, SubagentTool, ToolDefinition } from '../../../src/agent/define.js'
 import type { Message } from '../../../src/core/message.js'
-import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Script } from '../../../src/models/scripted.js'
 import { calls, looseTool } from '../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../helpers/deferred.js'
+import { family, last } from '../../helpers/family.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
-const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
 const ask = (...messages: readonly string[]) => calls(...messages.map((message) => ({ tool: 'writer', args: { message } })))
 const twice = { strategy: 'one_for_one' as const, maxRestarts: 2 }
-
-interface Team {
-  readonly lead: Script
-  readonly writer: Script
-  readonly relation?: Omit<SubagentTool, 'name'>
-  readonly ofLead?: SubagentTool['supervision']
-  readonly tools?: readonly ToolDefinition[]
-}
-
-function team({ lead, writer, relation = {}, ofLead, tools = [] }: Team): readonly Definition[] {
-  return [
-    ...tools,
-    defineModel({ name: 'lead_m', model: scriptedModel(lead), maxRetries: 0 }),
-    defineModel({ name: 'writer_m', model: scriptedModel(writer), maxRetries: 0 }),
-    definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'writer', ...relation }] }),
-    definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m', tools: tools.map(({ name }) => name) }),
-    defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, ...(ofLead && { supervision: ofLead }) }),
-    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_p' }, exposeAsTool: true }),
-  ]
-}
 
 /** Fails this many times for each message. */
 function flaky(times: number): Script {
@@ -47,7 +24,7 @@ function flaky(times: number): Script {
 
 onEveryStore('a supervised child', (world) => {
   it('B5: that fails is called again as another thread, with the same message; its siblings go on, and the call waits', async () => {
-    const app = team({ ofLead: twice, lead: ({ step, messages }) => (step === 0 ? ask('good', 'bad') : results(messages).join(' & ')), writer: flaky(2) })
+    const app = family({ ofLead: { supervision: twice }, lead: ({ step, messages }) => (step === 0 ? ask('good', 'bad') : results(messages).join(' & ')), writer: flaky(2) })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await lead.send('go').text()).toBe('wrote good & wrote bad')
@@ -61,7 +38,7 @@ onEveryStore('a supervised child', (world) => {
   })
 
   it('B5: past maxRestarts its failure is the answer, and it is a dead letter, which can be tried again or dropped', async () => {
-    const app = team({ relation: { supervision: twice }, lead: ({ step, messages }) => (step === 0 && last(messages) === 'go' ? ask('bad', 'bad too') : `so: ${last(messages)}`), writer: flaky(3) })
+    const app = family({ relation: { supervision: twice }, lead: ({ step, messages }) => (step === 0 && last(messages) === 'go' ? ask('bad', 'bad too') : `so: ${last(messages)}`), writer: flaky(3) })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
@@ -84,7 +61,7 @@ onEveryStore('a supervised child', (world) => {
   it('B5: failures that are longer ago than withinMs do not count', async () => {
     const gates = [deferred(), deferred(), deferred()]
     let tries = 0
-    const app = team({
+    const app = family({
       relation: { supervision: { strategy: 'one_for_one', maxRestarts: 1, withinMs: 1_000 } },
       lead: ({ step, messages }) => (step === 0 ? ask('bad') : results(messages).join()),
       writer: async () => {
@@ -108,7 +85,7 @@ onEveryStore('a supervised child', (world) => {
     const mail = looseTool('mail', (_, { to }) => (sent.push(to), 'sent'), { sideEffect: true })
     const put = looseTool('put', (_, { to }) => (sent.push(to), 'put'), { sideEffect: true, idempotent: true })
     const throws = looseTool('throws', () => Promise.reject(new Error('refused')), { sideEffect: true })
-    const app = team({
+    const app = family({
       tools: [mail, put, throws],
       relation: { supervision: twice },
       lead: ({ step }) => (step === 0 ? ask('mail', 'put', 'throws') : 'done'),
@@ -123,7 +100,7 @@ onEveryStore('a supervised child', (world) => {
   })
 
   it('B5: cancelled, terminated and limited children are not tried again; a cancelled parent gives them up', async () => {
-    const app = team({ relation: { supervision: twice }, lead: ({ messages }) => (last(messages) === 'go' ? ask('hang') : 'done'), writer: () => new Promise(() => undefined) })
+    const app = family({ relation: { supervision: twice }, lead: ({ messages }) => (last(messages) === 'go' ? ask('hang') : 'done'), writer: () => new Promise(() => undefined) })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
@@ -143,7 +120,7 @@ onEveryStore('a supervised child', (world) => {
   it('B5, L2: every attempt has a budget of its own; with nothing left there is no other', async () => {
     const gate = deferred()
     const usage = { inputTokens: 100, outputTokens: 0, costUsd: 0 }
-    const app = team({
+    const app = family({
       relation: { supervision: twice, budget: { tokens: 20 } },
       lead: ({ step }) => (step === 0 ? ask('dear', 'bad') : 'done'),
       writer: async ({ messages }) => (last(messages) === 'dear' ? { text: 'dear', usage } : (await gate.promise, { error: 'no' })),
@@ -164,7 +141,7 @@ onEveryStore('a supervised child', (world) => {
     const gate = deferred()
     let tries = 0
     const make = () =>
-      team({
+      family({
         relation: { blocking: false, supervision: twice },
         lead: ({ messages }) => (last(messages) === 'go' ? ask('x') : last(messages).startsWith('[writer-1]') ? last(messages) : 'meanwhile'),
         writer: async () => {
@@ -186,7 +163,7 @@ onEveryStore('a supervised child', (world) => {
   })
 
   it('B5: a relationship with a child that stays cannot be supervised', async () => {
-    const app = team({ relation: { supervision: twice, resumable: { receives_messages: 'side_a' } }, lead: () => 'x', writer: () => 'x' })
+    const app = family({ relation: { supervision: twice, resumable: { receives_messages: 'side_a' } }, lead: () => 'x', writer: () => 'x' })
     await expect(world.open(app)).rejects.toThrow(/supervises the agent "writer", which stays and remembers/)
   })
 })

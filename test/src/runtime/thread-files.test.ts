@@ -1,11 +1,18 @@
 /** A thread's files from outside: what looking at them costs, and what one instant of them is. */
 import { expect, it } from 'vitest'
-import { tinyApp } from '../../helpers/app.js'
+import { calls, looseTool, tinyApp } from '../../helpers/app.js'
+import { until } from '../../helpers/deferred.js'
 import { onEveryStore } from '../../helpers/world.js'
 import type { Backend, BackendSource, Heads, Journal } from '../../../src/backend/port.js'
+import type { Json } from '../../../src/core/json.js'
 import { connectSkein } from '../../../src/runtime/client.js'
 
 const { app } = tinyApp({ script: () => 'done' })
+
+/** A message that brings these rows of a tree. */
+const said = (attachments: Json): Json => ({ kind: 'message', text: 'look', role: 'user', delivery: 'steer', attachments })
+/** A row of a directory. */
+const node = (depth: number, name: string): Json => [depth, name, 'dir', 0o755, 1]
 
 /** A store that tells after which record a journal was read, and how often a head. */
 function counted(source: BackendSource): { readonly source: BackendSource; readonly reads: number[]; looks(): number } {
@@ -155,6 +162,52 @@ onEveryStore('files from outside', (world) => {
     await expect(files.writeFile('/c', 'x')).rejects.toMatchObject({ code: 'FILES_QUOTA' })
     await files.rm('/b')
     await files.writeFile('/c', 'x')
+  })
+
+  it('F5: files, links and directories are counted, from outside, in calls and in what a message brings; the default is 100,000', async () => {
+    const many = looseTool('many', async ({ files }) => {
+      for (let n = 0; n < 8; n++) await files.mkdir(`/made/${n}`, { recursive: true })
+      return 'made'
+    })
+    const { app: own } = tinyApp({ tools: [many], script: ({ step }) => (step === 0 ? calls('many') : 'done') })
+    const skein = await world.open(own, { limits: { maxFiles: 8 } })
+    const thread = await skein.threads.create({ agent: 'helper', id: 't', files: { '/d/e/a': '1', '/b': '2' } })
+    const full = (count: number) => ({ code: 'FILES_QUOTA', message: expect.stringContaining(`would hold ${count} files, links and directories, and 8 are allowed`) })
+    await thread.files.symlink('b', '/l')
+    await expect(thread.files.writeFile('/f/g/h/i', '')).rejects.toMatchObject(full(9))
+    await expect(thread.files.copy('/d', '/f/g')).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(skein.threads.create({ agent: 'helper', id: 'much', files: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`/${n}`, ''])) })).rejects.toMatchObject(full(9))
+    await thread.files.writeFile('/b', 'longer')
+    await thread.files.move('/b', '/c')
+    await thread.send('go').result()
+    expect((await thread.messages()).find(({ role }) => role === 'tool')?.text).toMatch(/FILES_QUOTA: many was undone: .* would hold 14 files, links and directories/)
+    expect(await thread.files.usage()).toMatchObject({ files: 2, names: 5 })
+    await world.close(skein)
+    const wide = await world.open(own)
+    expect(await (await wide.threads.get('t')).send('go').result()).toMatchObject({ stopReason: 'completed' })
+    expect(await (await wide.threads.get('t')).files.usage()).toMatchObject({ names: 14 })
+  })
+
+  it.each([
+    ['a path with ..', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a/../../b' }] } }],
+    ['a path with .', { kind: 'change', changes: { files: [{ op: 'link', path: '/./.', target: 'x' }] } }],
+    ['a path with an empty name', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a//b' }] } }],
+    ['a path of a million steps', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a'.repeat(1_000_000) }] } }],
+    ['a tree with ..', said([node(0, ''), node(1, '..')])],
+    ['a tree with a path as a name', said([node(0, ''), node(1, '../../etc')])],
+    ['a tree that is deeper than its rows', said([node(0, ''), node(2, 'x')])],
+    ['a tree whose rows are none', said([node(0, ''), 7])],
+    ['a tree below a file', said([node(0, ''), [1, 'f', 'file', 'a'.repeat(64), 1, 0o644, 1], node(2, 'x')])],
+    ['a file without a hash', said([node(0, ''), [1, 'f', 'file', '../../x', 1, 0o644, 1]])],
+  ])('FT2: mail that brings %s is refused, and changes nothing', async (_what, command) => {
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    const client = await world.store.source.open('client')
+    await client.mailbox.put({ to: 't', id: 'hostile', body: { command } })
+    await until('its answer', async () => (await client.mailbox.waiting()).length === 0)
+    await client.close()
+    expect(await thread.files.readdir('/')).toEqual([])
+    expect(await thread.messages()).toEqual([])
   })
 
   it('FC3: what is no content is refused before anything is asked of the thread', async () => {

@@ -110,6 +110,48 @@ onEveryStore('contexts', (world) => {
   })
 })
 
+onEveryStore('the key-value store of a body', (world) => {
+  const keep = looseTool('keep', async ({ kv }, { key }) => kv.set(String(key), 1), {})
+  const drop = looseTool('drop', async ({ kv }, { key }) => kv.delete(String(key)), {})
+
+  it('F6: lists its entries in order of their keys, with its own changes, by their beginning', async () => {
+    const look = looseTool('look', async ({ kv }) => {
+      await kv.set('a/3', 3)
+      await kv.delete('a/1')
+      await kv.set('b', 'not asked for')
+      return { some: await kv.list('a/'), all: (await kv.list()).map(({ key }) => key) }
+    }, {})
+    const skein = await world.open(tinyApp({ tools: [look], script: ({ step }) => (step === 0 ? calls('look') : 'done') }).app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    for (const key of ['a/2', 'a/1', 'c']) await thread.kv.set(key, key)
+    await thread.send('go').text()
+    expect(JSON.parse(results(await thread.messages())[0] ?? '')).toEqual({ some: [{ key: 'a/2', value: 'a/2' }, { key: 'a/3', value: 3 }], all: ['a/2', 'a/3', 'b', 'c'] })
+    expect(await thread.kv.list('a/')).toEqual([{ key: 'a/2', value: 'a/2' }, { key: 'a/3', value: 3 }])
+  })
+
+  it('T3: a list that an earlier call of the step has changed since is made again', async () => {
+    let ran = 0
+    const list = looseTool('list', async ({ kv }) => (ran++, (await kv.list()).map(({ key }) => key)), { sideEffect: false })
+    const steps = [[{ tool: 'keep', args: { key: 'x' } }, { tool: 'list', args: {} }], [{ tool: 'drop', args: { key: 'x' } }, { tool: 'list', args: {} }]]
+    const skein = await world.open(tinyApp({ tools: [keep, drop, list], script: ({ step }) => (steps[step] ? calls(...(steps[step] ?? [])) : 'done') }).app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    await thread.send('go').text()
+    expect(results(await thread.messages()).filter((_, index) => index % 2 === 1)).toEqual(['["x"]', '[]'])
+    expect(ran).toBeGreaterThanOrEqual(2)
+  })
+})
+
+onEveryStore('what a model got wrong', (world) => {
+  it('T1: args of a tool that is not there go back to the model as they were', async () => {
+    const { app, model } = tinyApp({ script: ({ step }) => (step === 0 ? calls({ tool: 'nobody', args: '{"a":[1]}' }, { tool: 'nobody', args: '' }, { tool: 'nobody', args: '{half' }) : 'done') })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+    await thread.send('go').text()
+    const [said] = (model.requests[1]?.messages ?? []).filter(({ role }) => role === 'assistant')
+    expect(said?.calls?.map(({ args }) => args)).toEqual([{ a: [1] }, {}, '{half'])
+  })
+})
+
 onEveryStore('calls of a body', (world) => {
   it('T13: invokeTool runs a tool now and stores nothing, queueTool after the calls of the step; both obey uses', async () => {
     const log: string[] = []

@@ -21,7 +21,7 @@ import { times } from '../../helpers/soak.js'
 const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
 const write = (message: string) => ({ tool: 'writer', args: { message } })
 const create = (name: string, message: string) => ({ tool: 'subagent_create', args: { agent: 'writer', name, message } })
-const tell = (reference: string, message: string) => ({ tool: 'subagent_message', args: { reference, message } })
+const tell = (reference: string, message: string, more: { readonly steer?: boolean } = {}) => ({ tool: 'subagent_message', args: { reference, message, ...more } })
 const tokens = (inputTokens: number) => ({ inputTokens, outputTokens: 0, costUsd: 0 })
 const stays = { receives_messages: 'side_a' as const }
 
@@ -110,10 +110,10 @@ onEveryStore('children that begin by themselves', (world) => {
 })
 
 onEveryStore('one child, two calls', (world) => {
-  it('S7, RP4: what a child says once to two messages is read once', async () => {
+  it('S7, RP4: what a child says once to a message and one that steers is read once', async () => {
     const gate = deferred()
     const { app } = team({
-      lead: ({ messages }) => (last(messages) === 'go' ? calls(create('A', 'one')) : last(messages) === 'both' ? calls(tell('writer-1', 'two'), tell('writer-1', 'three')) : 'ok'),
+      lead: ({ messages }) => (last(messages) === 'go' ? calls(create('A', 'one')) : last(messages) === 'both' ? calls(tell('writer-1', 'two'), tell('writer-1', 'three', { steer: true })) : 'ok'),
       writer: async ({ messages }) => {
         if (last(messages) !== 'one') await gate.promise
         return `heard ${messages.filter(({ role }) => role === 'user').length}`

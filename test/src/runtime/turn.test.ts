@@ -16,7 +16,7 @@ onEveryStore('a turn', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', tags: ['x'] })
     const run = thread.send('go')
-    expect(await run.result()).toEqual({ text: 'done', stopReason: 'completed', steps: 2, usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 }, subtreeUsage: { inputTokens: 30, outputTokens: 5, costUsd: 0 } })
+    expect(await run.result()).toEqual({ text: 'done', stopReason: 'completed', finishReason: 'stop', steps: 2, usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 }, subtreeUsage: { inputTokens: 30, outputTokens: 5, costUsd: 0 } })
     expect((await thread.messages()).map(({ role, text, call }) => [role, text, call])).toEqual([
       ['user', 'go', undefined],
       ['assistant', 'I look.', undefined],
@@ -150,7 +150,7 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
     expect(await run.text()).toBe('done')
   })
 
-  it('T2, E3: an error with live things attached is written like any other', async () => {
+  it('T2, FE3: an error with live things attached is written like any other', async () => {
     const angry = looseTool('angry', () => {
       throw new SkeinError('TOOL_FAILED', 'no', { data: { big: 1n, call: () => 1 } })
     })
@@ -187,6 +187,7 @@ onEveryStore('a model that breaks its word', (world) => {
     ['usage that is no number', { text: 'hi', calls: [], finish: 'stop', usage: { ...usage, inputTokens: Number.NaN } }],
     ['no calls', { text: 'hi', finish: 'stop', usage }],
     ['no text', { calls: [], finish: 'stop', usage }],
+    ['kept that is none', { text: '', calls: [], finish: 'stop', usage, kept: { origin: 'x' } }],
     ['a call of nothing', { text: '', calls: [{ args: {} }], finish: 'stop', usage }],
   ])('EX1: %s in its reply fails the turn, and the thread goes on', async (_, broken) => {
     let asked = 0

@@ -159,7 +159,7 @@ describe('master keys', () => {
     expect(vault.keyId).toMatch(/^[0-9a-f]{16}$/)
     const error = thrownBy(() => other.open([wrapped], sealed, place))
     expect(error).toMatchObject({ code: 'SECRET_UNREADABLE', data: { needed: vault.keyId, given: other.keyId } })
-    expect(error.message).toMatch(/Set SKEIN_KEY, or put back the key file/)
+    expect(error.message).toMatch(/Give the key that they were written with .*SKEIN_KEY/)
     const damaged = wrapped.slice(0, -1) + (wrapped.endsWith('A') ? 'B' : 'A')
     expect(thrownBy(() => vault.open([damaged], sealed, place))).toMatchObject({ code: 'SECRET_UNREADABLE', message: expect.stringMatching(/data key of a tree cannot be read. It is damaged/) })
   })
@@ -298,6 +298,11 @@ describe('the key file', () => {
     expect(await readdir(join(dir, 'deep', 'er'))).toEqual(['skein.key'])
     const elsewhere = await openVault({ keyFile: join(dir, 'other.key') })
     expect(elsewhere.keyId).not.toBe(first.keyId)
+  })
+
+  it('VF3: one that is gone is not made again for a store that has secrets', async () => {
+    await expect(openVault({ keyFile, made: false })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/is gone.*Put it back/) })
+    await expect(stat(keyFile)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
   it('its text may be given as the key; a given key goes before the file, which is then not made', async () => {

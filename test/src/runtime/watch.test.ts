@@ -2,6 +2,7 @@
 import { expect, it } from 'vitest'
 import { memory } from '../../../src/backend/memory.js'
 import type { Backend } from '../../../src/backend/port.js'
+import type { DeltaEvent } from '../../../src/core/event.js'
 import type { ThreadRecord } from '../../../src/core/record.js'
 import { chainStart, pack } from '../../../src/runtime/journal.js'
 import { asSignal, treeTopic } from '../../../src/runtime/news.js'
@@ -58,5 +59,41 @@ it('FW3: nothing is given after stop', async () => {
   await quiet()
   expect(given).toBe(1)
   expect(backend.signals.heard(treeTopic('root'))).toBe(false)
+  await backend.close()
+})
+
+/** What the model of a thread says in its first step, when the thread has this many records. */
+function say(backend: Backend, thread: string, text: string, { after, offset }: { readonly after: number; readonly offset: number }): void {
+  const path = thread === 'root' ? ['root'] : ['root', thread]
+  const event: DeltaEvent = { type: 'text.delta', thread, path, run: 'r', step: 1, attempt: 1, offset, text }
+  backend.signals.publish(treeTopic('root'), asSignal({ kind: 'spoken', after, event }))
+}
+
+it.each([
+  { name: 'of the thread', watching: { root: 'root', thread: 'child' }, past: 1 },
+  { name: 'of the tree', watching: { root: 'root' }, past: 2 },
+  { name: 'of the tree that goes on from a cursor behind the thread', watching: { root: 'root', from: '2.1' }, past: 0 },
+])('FW6, TH1: what a model says before its turn is durable comes after the record it follows, for a watcher $name', async ({ watching, past }) => {
+  const { backend, write } = await tree()
+  await write('child')
+  await write('root')
+  const heard: string[] = []
+  const stop = watch(backend, watching, {
+    records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)),
+    delta: (event) => heard.push(event.type === 'text.delta' ? event.text : event.type),
+    ended: () => heard.push('ended'),
+  })
+  await until('the past', () => heard.length === past)
+  heard.length = 0
+  say(backend, 'child', 'one ', { after: 1, offset: 0 })
+  say(backend, 'child', 'two', { after: 2, offset: 4 })
+  await until('what needs no more records', () => heard.length === 1)
+  await quiet()
+  expect(heard).toEqual(['one '])
+  await write('child', 'lost')
+  await write('child')
+  await until('all of it', () => heard.length === 4)
+  expect(heard).toEqual(['one ', 'child 2', 'two', 'child 3'])
+  stop()
   await backend.close()
 })

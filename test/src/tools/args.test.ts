@@ -114,7 +114,7 @@ describe('refusal', () => {
     expect(refused('[1]').failure.data).toMatchObject({ fields: [{ path: '(args)' }] })
   })
 
-  it('V2: what JSON cannot say is told, not thrown', () => {
+  it('JV2: what JSON cannot say is told, not thrown', () => {
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
     expect(refused(cycle).sent).toEqual({ self: '[cycle]' })
@@ -129,5 +129,53 @@ describe('refusal', () => {
     })
     const checked = checkArgs('look', throwing, { json: '{' })
     expect(checked).toMatchObject({ ok: false, failure: { code: 'TOOL_INPUT_INVALID' } })
+  })
+})
+
+describe('hostile args', () => {
+  const numbers = z.object({ all: z.array(z.number()) })
+
+  /** The least of some tries: what else the machine does only adds to it. */
+  const timeOf = (work: () => unknown): number =>
+    Math.min(
+      ...Array.from({ length: 5 }, () => {
+        const began = performance.now()
+        work()
+        return performance.now() - began
+      }),
+    )
+
+  it('AR3, T1: however many mistakes are mended, it takes a few times as long as finding them', () => {
+    const sent = Object.fromEntries(Array.from({ length: 6_000 }, (_, at) => [`key${at}`, String(at)]))
+    const byKey = z.record(z.string(), z.number())
+    const found = timeOf(() => byKey.safeParse(sent).error?.issues.length)
+    expect(timeOf(() => accepted(sent, byKey)) / found).toBeLessThan(40)
+  })
+
+  it('AR3: what is said of mistakes is short, however many there are and however long they are', () => {
+    const { failure } = refused({ all: Array.from({ length: 5_000 }, () => 'x') }, numbers)
+    expect(failure.data).toMatchObject({ more: 4_980 })
+    expect(failure.message).toContain('all.0: ')
+    expect(failure.message).toContain('and 4980 more')
+    const long = refused({ ['k'.repeat(100_000)]: 1, name: 'a' }, schema.strict()).failure
+    expect(JSON.stringify([failure, long]).length).toBeLessThan(8_000)
+  })
+
+  it.each([
+    ['more than 2,000,000 characters', JSON.stringify({ name: 'x'.repeat(2_000_000) }), /characters/],
+    ['the same, decoded', { name: 'x'.repeat(2_000_001) }, /2000000 characters/],
+    ['more than 50,000 values', `{"all":[${'1,'.repeat(60_000)}1]}`, /50000 values/],
+    ['deep lists', `{"all":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /200 levels/],
+    ['deep lists inside of a text', { all: `${'['.repeat(100_000)}${']'.repeat(100_000)}` }, /200 levels/],
+    ['many values inside of an envelope', { input: `{"all":[${'1,'.repeat(60_000)}1]}` }, /50000 values/],
+  ])('AR3, T1: %s are refused by name before they are looked at, and not kept', (_, sent, why) => {
+    const { failure, sent: kept } = refused(sent, numbers)
+    expect(failure).toMatchObject({ code: 'TOOL_INPUT_TOO_LARGE', retry: false })
+    expect(failure.message).toMatch(why)
+    expect(JSON.stringify(kept).length).toBeLessThan(1_000)
+  })
+
+  it('AR2: a field with the name of a prototype is a field like any other', () => {
+    expect(JSON.stringify(accepted('{"n":"1","__proto__":{"polluted":true}}', z.looseObject({ n: z.number() })))).toBe('{"n":1,"__proto__":{"polluted":true}}')
   })
 })

@@ -117,6 +117,26 @@ describe('files', () => {
     expect(await look((files) => files.find('**'))).toEqual(['/copy', '/copy/e', '/copy/e/f', '/f', '/h', '/last', '/t'])
   })
 
+  it('SF1: mv replaces what is there, whatever it is called and however it is asked for', async () => {
+    for (const [script, left] of [
+      ['echo new > b; mv b a.txt', 'a.txt'],
+      ['echo new > b; mv -f b a.txt', 'a.txt'],
+      ['echo new > b; mkdir d; echo old > d/b; mv b d', 'a.txt d'],
+      ['echo new > b; mkdir d; echo old > d/b; mv b d/', 'a.txt d'],
+      ['echo new > b; echo old > target; ln -s target l; mv b l', 'a.txt l target'],
+      ['echo new > b; echo old > c; ln -s c l; mv l b; cat b', 'a.txt b c'],
+      ['mkdir d e; echo x > d/x; mkdir e/d; mv d e', 'a.txt e'],
+      ['echo new > b; mv -n b a.txt', 'a.txt b'],
+    ] as const) {
+      thread = createThreadFiles()
+      await put('/a.txt', 'old')
+      expect(await sh(`${script} && ls | tr '\\n' ' '`), script).toMatch(new RegExp(`${left} $`))
+    }
+    thread = createThreadFiles()
+    await put('/a.txt', 'old')
+    expect(await sh('echo new > b; chmod 600 b; mv b a.txt; cat a.txt; stat -c %a a.txt; ls')).toBe('new\n600\na.txt\n')
+  })
+
   it('SF2: errors are those of a shell', async () => {
     await put('/d/x', 'x')
     expect(await sh('echo x > d')).toEqual(failed(/d: Is a directory/))

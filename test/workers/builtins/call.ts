@@ -1,5 +1,6 @@
 /** Calls a tool as a worker does: args through its schema, then its body with a state; what the test does not give is missed loudly. */
 import type { ToolDefinition } from '../../../src/agent/define.js'
+import { parseOrThrow } from '../../../src/core/schema.js'
 import type { RuntimeState } from '../../../src/tools/runtime-tools.js'
 
 const given = { threadId: 'thread-1', idempotencyKey: 'key-1', signal: new AbortController().signal, local: {}, shared: {} }
@@ -38,6 +39,6 @@ export function caller(tools: readonly ToolDefinition[]) {
   return async (name: string, args: unknown, parts: Partial<RuntimeState> = {}): Promise<unknown> => {
     const tool = tools.find((each) => each.name === name)
     if (!tool?.execute) throw new Error(`${name} has no body`)
-    return tool.execute(toolState(parts), tool.args.parse(args))
+    return tool.execute(toolState(parts), parseOrThrow(tool.args, args))
   }
 }

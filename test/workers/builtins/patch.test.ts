@@ -82,3 +82,22 @@ describe('a patch', () => {
     expect(put(from, '@@ -250001,1 +250001,1 @@\n-250000\n+x\n')).toBe(from.replace('\n250000\n', '\nx\n'))
   })
 })
+
+describe('what takes long', () => {
+  /** A number of hunks that are all one line off, in a text of lines that repeat. */
+  const hunk = (at: number, kept: readonly string[], added: string): string => [`@@ -${at},${kept.length} +${at},${kept.length + 1} @@`, ...kept.map((line) => ` ${line}`), `+${added}`, ''].join('\n')
+
+  it('PT4: a hunk of 50,000 equal lines is looked for among 200,000 in one pass', () => {
+    const text = 'a\n'.repeat(200_000)
+    const patch = hunk(1, [...Array.from({ length: 50_000 }, () => 'a'), 'b'], 'c')
+    expect(() => patchText('/f', text, patch)).toThrow(/not in the file/)
+    const near = `${text}b\n${text}`
+    expect(patchText('/f', near, patch)).toHaveLength(near.length + 2)
+  })
+
+  it('PT4: thousands of hunks that are nowhere near are refused at last, with what to do', () => {
+    const all = Array.from({ length: 400_000 }, (_, index) => `line ${index}`)
+    const patch = Array.from({ length: 1_000 }, (_, index) => hunk(1 + index * 400 + 7, [`line ${index * 400 + 11 * (index % 30)}`], 'new')).join('')
+    expect(() => patchText('/f', all.join('\n'), patch)).toThrow(/Correct the line numbers/)
+  })
+})

@@ -130,7 +130,7 @@ describe('what leads outside', () => {
     const opened = await openRoot(root)
     const escape = coded('TOOL_PATH_ESCAPE')
     await expect(openInside(opened, join(root, 'swapped', 'secret.txt'))).rejects.toMatchObject(escape)
-    await expect(replaceInside(opened, join(root, 'swapped', 'secret.txt'), 'x')).rejects.toMatchObject(escape)
+    await expect(replaceInside(opened, join(root, 'swapped', 'secret.txt'), { content: 'x' })).rejects.toMatchObject(escape)
     expect(await readdir(join(base, 'outside'))).toEqual(['secret.txt'])
     expect(await readFile(join(base, 'outside', 'secret.txt'), 'utf8')).toBe('secret\n')
   })

@@ -28,7 +28,7 @@ describe('what the code comes to', () => {
     ['export function then() { return 1 }', { execute: 'then' }, 1],
     ['export default [size, Map.of, typeof Date]', { globals: { size: 2, Map: { of: 'my own' }, Date: 'x', NaN_: null } }, [2, 'my own', 'string']],
     ['import { six } from "./six.js"; export default six * 7', { modules: { './six.js': 'export const six = 2 * (await import("three")).default', three: 'export default 3' } }, 42],
-  ])('X1: %s', async (source, options, value) => {
+  ])('X1: %s has its value', async (source, options, value) => {
     expect(await valueOf(source, options)).toEqual(value)
   })
 
@@ -74,7 +74,7 @@ describe('what the code throws', () => {
     ['await Promise.reject({ a: 1 })', { message: 'thrown value: {"a":1}' }],
     ['const f = () => { throw new Error("deep") }; export default { toJSON: f, then: f }', { message: 'deep' }],
     ['import "other"', { message: 'in there', stack: expect.stringContaining('other:2:') }],
-  ])('X1: %s', async (source, error) => {
+  ])('X1: %s is told', async (source, error) => {
     const result = await runCode(source, { modules: { other: '\nthrow new Error("in there")' } })
     expect(result).toMatchObject({ status: 'error', error })
     expect(result.error?.stack ?? '').not.toContain('skein:')

@@ -118,10 +118,18 @@ describe('TLS', () => {
 })
 
 describe.each(natsVersions)('permissions, nats-server %s', (version) => {
-  it('NN1: those of docs/nats.md are enough for all that a host and a client do, and keep them out of another namespace', async () => {
+  /** A server whose namespaces `orders` and `other` were made by an operator, and how to come to it. */
+  async function shared(): Promise<{ readonly server: NatsServer; as(user: string, namespace?: string): NatsOptions }> {
     const users = ['orders', 'other'].map((namespace) => `{ user: ${namespace}, password: pw, ${documentedPermissions(namespace)} }`)
-    const server = await started({ version, more: [`accounts { A { jetstream: enabled, users: [${users.join(', ')}] } }`] })
+    const server = await started({ version, more: [`accounts { A { jetstream: enabled, users: [{ user: operator, password: pw }, ${users.join(', ')}] } }`] })
     const as = (user: string, namespace = user): NatsOptions => ({ servers: server.url, namespace, credentials: { user, password: 'pw' } })
+    await expect(open(as('orders'))).rejects.toMatchObject({ code: 'STORE_FAILED', retry: false, message: expect.stringMatching(/making the stream orders_meta.*permission.*docs\/nats\.md/is) })
+    for (const namespace of ['orders', 'other']) await (await open(as('operator', namespace))).close()
+    return { server, as }
+  }
+
+  it('NN1: those of docs/nats.md are enough for all that a host and a client do, and keep them out of another namespace', async () => {
+    const { server, as } = await shared()
     const other = await open(as('other'))
     await other.commit(commit('theirs', 0))
     const denied = { code: 'STORE_FAILED', retry: false, message: expect.stringMatching(/permission/i) }
@@ -134,14 +142,68 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
     const second = await open(as('orders'))
     expect((await second.leases.survey()).share).toBe(1)
     expect(await violations()).toEqual([])
-    // What it may not, it gets told.
-    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
-    for (const subject of ['other.mail.0.theirs', '$JS.API.STREAM.PURGE.other_log', '$JS.API.DIRECT.GET.other_log']) {
-      await expect(nc.request(subject, '', { timeout: 1_000 })).rejects.toThrow(/Permissions Violation/i)
+  })
+
+  it('NL4: a hostile user of the same account hears, reads and copies nothing of another namespace', { timeout: 60_000 }, async () => {
+    const { server, as } = await shared()
+    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw', inboxPrefix: 'orders.inbox' })
+    closing.push(() => nc.close())
+    const heard: string[] = []
+    const refusals: string[] = []
+    const listened = ['>', '_INBOX.>', 'other.>', 'other.inbox.>', 'other.log.>', '*.inbox.>', '*.signal.>', '$JS.EVENT.>', '$JS.ACK.>']
+    for (const subject of listened) nc.subscribe(subject, { callback: (failed, message) => void (failed ? refusals.push(subject) : heard.push(message.subject)) })
+    await everything(await open(as('other')), await open(as('other'), 'client'))
+    await nc.flush()
+    expect(heard).toEqual([])
+    expect(refusals.sort()).toEqual([...listened].sort())
+    for (const [subject, body] of attempts) {
+      await expect(nc.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject).rejects.toThrow(/Permissions Violation/i)
     }
-    await nc.close()
+  })
+
+  it('NL4: with an account of its own a hostile user who may do anything there has nothing of another', { timeout: 60_000 }, async () => {
+    const account = (name: string): string => `${name} { jetstream: enabled, users: [{ user: ${name}, password: pw }] }`
+    const server = await started({ version, more: [`accounts { ${account('orders')}, ${account('other')} }`] })
+    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
+    closing.push(() => nc.close())
+    const heard: string[] = []
+    nc.subscribe('>', { callback: (_, message) => void heard.push(message.subject) })
+    const as = { servers: server.url, namespace: 'other', credentials: { user: 'other', password: 'pw' } }
+    const host = await open(as)
+    await everything(host, await open(as, 'client'))
+    await nc.flush()
+    expect(heard).toEqual([])
+    const copied = await nc.request('$JS.API.STREAM.CREATE.copy', JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }), { timeout: 5_000 })
+    expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
+    for (const partition of [0, 1]) nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))
+    await nc.flush()
+    expect(await host.mailbox.waiting()).toEqual(['b'])
   })
 })
+
+/** Ways to what another namespace has. */
+const attempts: readonly (readonly [string, object])[] = [
+  ['$JS.API.STREAM.CREATE.copy', { name: 'copy', mirror: { name: 'other_log' } }],
+  ['$JS.API.STREAM.CREATE.orders_log', { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] }],
+  ['$JS.API.STREAM.UPDATE.orders_log', { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] }],
+  ['$JS.API.STREAM.RESTORE.orders_log', { config: { name: 'orders_log' } }],
+  ['$JS.API.STREAM.SNAPSHOT.other_log', { deliver_subject: 'orders.inbox.x' }],
+  ['$JS.API.STREAM.INFO.other_log', { subjects_filter: '>' }],
+  ['$JS.API.STREAM.NAMES', {}],
+  ['$JS.API.STREAM.LIST', {}],
+  ['$JS.API.STREAM.PURGE.other_log', {}],
+  ['$JS.API.STREAM.DELETE.other_log', {}],
+  ['$JS.API.STREAM.MSG.GET.other_log', { seq: 1 }],
+  ['$JS.API.STREAM.MSG.DELETE.other_log', { seq: 1 }],
+  ['$JS.API.DIRECT.GET.other_log', { seq: 1 }],
+  ['$JS.API.DIRECT.GET.other_meta.other.meta.settings', {}],
+  ['$JS.API.CONSUMER.CREATE.other_log', { stream_name: 'other_log', config: { deliver_subject: 'orders.inbox.x', ack_policy: 'none' } }],
+  ['$JS.API.CONSUMER.CREATE.other_log.mine', { stream_name: 'other_log', config: { name: 'mine', ack_policy: 'none' } }],
+  ['$JS.API.CONSUMER.DURABLE.CREATE.other_log.mine', { stream_name: 'other_log', config: { durable_name: 'mine', ack_policy: 'none' } }],
+  ['$JS.API.CONSUMER.LIST.other_mail', {}],
+  ['$JS.API.CONSUMER.MSG.NEXT.other_mail.mine', { batch: 1 }],
+  ['other.mail.0.theirs', {}],
+]
 
 /** What the server has refused to that user since. */
 async function listen(server: NatsServer, user: string): Promise<() => Promise<string[]>> {

@@ -5,9 +5,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend, Commit, Lease } from '../../../../src/backend/port.js'
-import { commit, head } from '../../../contract/entries.js'
+import type { Backend } from '../../../../src/backend/port.js'
+import { head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { by, lease } from '../../../helpers/nats-lease.js'
 import { startCluster } from '../../../helpers/nats-cluster.js'
 import type { NatsCluster } from '../../../helpers/nats-cluster.js'
 
@@ -28,19 +29,6 @@ afterEach(async () => {
   for (const node of cluster.nodes) node.resume()
   for (const backend of opened.splice(0).reverse()) await backend.close()
 })
-
-async function lease({ leases }: Backend): Promise<Lease> {
-  for (;;) {
-    const got = await leases.acquire(0)
-    if (got) return got
-    const free = deferred()
-    const stop = leases.watch(() => free.resolve())
-    await free.promise
-    stop()
-  }
-}
-
-const by = ({ epoch }: Lease, [thread, expected]: readonly [string, number], more: Partial<Commit> = {}): Commit => commit(thread, expected, { epoch, ...more })
 
 // Three servers take longer to agree than the test command may take.
 describe.runIf(process.env['SOAK'])('a cluster of three', () => {

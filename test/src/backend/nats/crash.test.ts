@@ -4,9 +4,10 @@ import { connect } from '@nats-io/transport-node'
 import { systemClock } from '../../../../src/core/clock.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend, Commit, Lease } from '../../../../src/backend/port.js'
+import type { Backend } from '../../../../src/backend/port.js'
 import { bytesOf, commit, hashOf, head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { by, lease } from '../../../helpers/nats-lease.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer, NatsServerOptions } from '../../../helpers/nats-server.js'
 import { createTcpProxy } from '../../../helpers/tcp-proxy.js'
@@ -31,24 +32,9 @@ afterEach(async () => {
   await server.remove()
 })
 
-/** Waits for the lease of the one partition. */
-async function lease({ leases }: Backend): Promise<Lease> {
-  for (;;) {
-    const got = await leases.acquire(0)
-    if (got) return got
-    const free = deferred()
-    const stop = leases.watch(() => free.resolve())
-    await free.promise
-    stop()
-  }
-}
-
 function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve())))
 }
-
-/** A commit to `[thread, expected]` by the holder of a lease. */
-const by = ({ epoch }: Lease, [thread, expected]: readonly [string, number], more: Partial<Commit> = {}): Commit => commit(thread, expected, { epoch, ...more })
 
 describe('an answer that is lost', () => {
   it('NP1: a commit that was written counts once and is told as written, though the retry is refused by the server (10071)', async () => {

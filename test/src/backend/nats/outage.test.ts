@@ -4,10 +4,11 @@ import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend, Commit, Lease } from '../../../../src/backend/port.js'
+import type { Backend } from '../../../../src/backend/port.js'
 import { systemClock } from '../../../../src/core/clock.js'
-import { commit, head } from '../../../contract/entries.js'
+import { head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { by, lease } from '../../../helpers/nats-lease.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer } from '../../../helpers/nats-server.js'
 import { createTcpProxy } from '../../../helpers/tcp-proxy.js'
@@ -44,19 +45,6 @@ afterEach(async () => {
   await proxy.close()
 })
 
-async function lease({ leases }: Backend): Promise<Lease> {
-  for (;;) {
-    const got = await leases.acquire(0)
-    if (got) return got
-    const free = deferred()
-    const stop = leases.watch(() => free.resolve())
-    await free.promise
-    stop()
-  }
-}
-
-const by = ({ epoch }: Lease, [thread, expected]: readonly [string, number], more: Partial<Commit> = {}): Commit => commit(thread, expected, { epoch, ...more })
-
 /**
  * As if it was stopped right after it did something: no timer runs and no answer is read for that long; then answers are read before
  * timers run.
@@ -81,6 +69,18 @@ describe('a cable that is cut', () => {
     proxy.mend()
     expect(await waiting).toEqual({ ok: false, seq: 1, epoch: first.epoch })
     expect(await two.commit(by(second, ['a', 1]))).toMatchObject({ ok: true })
+  })
+
+  it('NC3: a host that lost its lease and has it again says that the mail of its earlier commits is out', async () => {
+    const host = await open({ leaseMs: 600 })
+    const first = await lease(host)
+    await host.commit(by(first, ['a', 0], { sends: [{ to: 'b', id: 'm', body: 1 }] }))
+    proxy.cut()
+    if (!first.lost.aborted) await new Promise((resolve) => first.lost.addEventListener('abort', resolve, { once: true }))
+    proxy.mend()
+    expect((await lease(host)).epoch).toBeGreaterThan(first.epoch)
+    const other = await openBeside({}, 'client')
+    expect(await other.mailbox.waiting(undefined, 'a')).toEqual(['b'])
   })
 
   it('MB1: mail whose text is a blob that cannot be read meanwhile is heard of after it, in its place', async () => {

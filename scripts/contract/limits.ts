@@ -1,0 +1,95 @@
+/** L · Limits. What a turn and a tree may spend. */
+import { item, open, proved } from './clause.js'
+import type { Section } from './clause.js'
+
+export const limits: Section = {
+  L1: item(
+    'Limits per thread and tree end cleanly with a reason',
+    proved(
+      '`maxToolCalls`',
+      'L1: calls past maxToolCalls are answered and not run; asking for more with none left ends the turn',
+      'L1: 0 means zero: no model call, no call',
+    ),
+    proved(
+      '`maxParallelTools`',
+      'RC2, SL2: at most maxParallelTools bodies run, and results are read in call order whatever finishes first',
+    ),
+    proved(
+      '`maxSteps`',
+      'L1: maxCostUsd and maxSteps do the same; a last reply is complete whatever it cost',
+      'L1: maxSteps stops after the calls of the last step, with what was said',
+    ),
+    proved('`maxTokens`', 'L1: maxTokens stops before the next model call, with what there is; another turn has its own'),
+    proved('`maxCostUsd`', 'L1: maxCostUsd and maxSteps do the same; a last reply is complete whatever it cost'),
+    proved(
+      '`maxWallClockMs`',
+      'L1: a turn that takes too long ends with a reason and what there is of it',
+      'L1, P1: the deadline still stands after a restart',
+    ),
+    proved(
+      'Tokens, cost, steps and calls are limited for a whole tree, by its budget',
+      'L1, L2: holds for the life of a thread and all below it; what is spent ends the turn with what there is',
+      'L2: 0 means zero; calls are budgeted too, and a budget of one kind limits no other',
+    ),
+    open('`maxWallClockMs` and `maxParallelTools` for a whole tree', 'they are of a turn'),
+    proved(
+      'A breach is a clean stop with a reason code and the partial result',
+      'L1: maxTokens stops before the next model call, with what there is; another turn has its own',
+      'L1: calls past maxToolCalls are answered and not run; asking for more with none left ends the turn',
+      'L1: a turn that takes too long ends with a reason and what there is of it',
+    ),
+  ),
+  L2: item(
+    'Tree budgets are reserved, returned and crash-safe',
+    proved(
+      "A child's budget is reserved from its parent before it starts",
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
+    ),
+    proved(
+      'The rest is returned after, whatever the end',
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
+      'L2, BG2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after each answer',
+    ),
+    proved('0 means zero', 'L2: 0 means zero; calls are budgeted too, and a budget of one kind limits no other'),
+    proved(
+      'The books add up after a crash anywhere',
+      'L2, BG1: add up after every commit, wherever it is cut off and goes on',
+      'L2, BG1, GT2: add up after every commit, also where more is granted on the way, wherever it is cut off',
+      'L2, BG1, BG2: add up for any tree and any budget, and after a cut anywhere; at rest nothing is reserved',
+    ),
+  ),
+  L3: item(
+    'Context is summarised and archived, and can be recovered',
+    open('Past a number of tokens the context is summarised'),
+    open('Old tool outputs are archived behind markers'),
+    open('The newest batch is never archived'),
+    proved(
+      'One result is cut at a cap, the raw is kept, and `get_tool_response` gives it',
+      'T12: a long result is cut, and the whole can be asked for; only then',
+    ),
+  ),
+  L4: item(
+    'Repetition is noticed and stopped',
+    open('Eight identical failing calls stop the run with a visible reason'),
+    open('Identical calls stop the run with a visible reason'),
+  ),
+  L5: item(
+    'Rate limits of a provider are shared by all threads and hosts',
+    proved(
+      '429 and Retry-After pause the queue for that model, for all threads',
+      'L5, B7: a thread that is limited makes all wait for that model; the places are seen, and all go on in order',
+      'AG2, AG3, AG4: of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, one at first',
+    ),
+    proved('Other hosts wait too', 'L5, B7, AY1: a model that is limited on one host is not asked by the other either'),
+    proved(
+      'Waits have jitter',
+      'AG2: another host was limited: this one waits too, a time of its own longer, and tells nobody',
+      'RY2: full jitter reaches from no wait to the whole',
+    ),
+    proved(
+      'The position in the queue is visible',
+      'L5, B7: a thread that is limited makes all wait for that model; the places are seen, and all go on in order',
+      'L5: ps and tree say that a thread waits for a model, its place, and until when',
+    ),
+  ),
+}

@@ -1,0 +1,65 @@
+/** R · Runs and streams. What a caller sees of a turn. */
+import { item, open, proved } from './clause.js'
+import type { Section } from './clause.js'
+
+export const runs: Section = {
+  R1: item(
+    'A run handle with results and streams for any number of consumers',
+    proved('`send` takes a text or a message', 'R1: is a text, or an object with the text and the options in it'),
+    proved(
+      '`text()`, `result()`, `toolCalls()` and `pendingToolCalls()`',
+      'F1, R1: a message, two calls and an answer',
+      'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
+    ),
+    proved(
+      '`response()` has the stop reason',
+      'R1: run(id) reopens a run, in the same process and after a restart, also by a message that steered it',
+    ),
+    open('`response()` has usage and cost', 'tested of `result()` only'),
+    proved(
+      'There are streams of text, reasoning, tools, calls, messages and all events',
+      'R1: all of them see the whole run, at once and after the end, and tools run once',
+    ),
+    proved(
+      'There is a stream of context updates',
+      'T9: contexts are read live, merged, kept over a restart, and streamed when they count',
+    ),
+    proved(
+      'Any number of consumers see all of it, and tools run once',
+      'R1: all of them see the whole run, at once and after the end, and tools run once',
+      'R1, R2: fullStream is of the whole tree below the turn, for early and late consumers, and of nothing else',
+    ),
+    proved(
+      'A late consumer gets the whole run',
+      'R1: all of them see the whole run, at once and after the end, and tools run once',
+      'R1: run(id) reopens a run, in the same process and after a restart, also by a message that steered it',
+    ),
+  ),
+  R2: item(
+    'One subscription for a tree, resumable, with told gaps',
+    proved(
+      'One subscription streams a whole tree, each event with the path of its thread and its sequence',
+      'R2: a tree is told apart from its neighbours, and every event says where it is from',
+      'R2: an approval of a child is in the inbox of the tree, and one stream tells of all threads',
+      'R1, R2: fullStream is of the whole tree below the turn, for early and late consumers, and of nothing else',
+    ),
+    proved(
+      'After a disconnect a client resumes by cursor, and sees each event once',
+      'R2, FW1: a watcher that is cut off anywhere and goes on sees each record once, in order',
+      'R2: from every cut point the rest comes exactly once, of a thread and of its tree',
+      'FW1, R2: going on while the thread runs misses nothing and repeats nothing',
+    ),
+    proved(
+      'A gap is told, never silent',
+      'R2, FW5: a cursor of a tree that was deleted and whose id is used again is told, and everything of the new one follows',
+      'R2: a reader that falls behind by more than it allows is told, has what was kept for it, and goes on from there',
+      'EV2: after a broken attempt the stream is reset, and the text of the new attempt is whole',
+    ),
+  ),
+  R3: item(
+    'Composable stop conditions',
+    open('`stopWhen` composes step count, tool called, tokens, cost, finish reason and custom conditions', 'there are limits (L1) only'),
+    open('`maxToolRounds` is a number or a function; 0 gives raw calls'),
+    open('An optional last answer without tools'),
+  ),
+}

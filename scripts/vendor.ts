@@ -1,0 +1,141 @@
+/**
+ * The last step of a build: packages that Skein carries in its own, so that who installs it installs none of them. Each is bundled as it
+ * is published, with the licences of all that went into it, and what was built imports it from there.
+ *
+ * CY1 Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of interpreters and
+ *     databases), msgpackr (a native part with an install script), the NATS client (whose parts refuse Node 20, on which they run).
+ * CY2 The sources import the packages by their names: only what is built is changed.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { copyFile, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import type { Plugin } from 'esbuild'
+import { z } from 'zod'
+
+const root = fileURLToPath(new URL('../', import.meta.url))
+const target = join(root, 'dist/vendor')
+const require = createRequire(import.meta.url)
+
+/** Import → file in dist/vendor. */
+const carried: Readonly<Record<string, string>> = {
+  'just-bash': 'just-bash',
+  'msgpackr/pack': 'msgpackr-pack',
+  re2js: 're2js',
+  '@nats-io/transport-node': 'nats-transport-node',
+  '@nats-io/jetstream': 'nats-jetstream',
+}
+
+/** Loaded on demand by commands that are left off, or not there: xz and zstd, and the interpreters. */
+const leftOut = ['node-liblzma', '@mongodb-js/zstd', 'quickjs-emscripten', 'msgpackr-extract']
+
+const manifestSchema = z.looseObject({
+  name: z.string(),
+  version: z.string(),
+  license: z.string().optional(),
+  dependencies: z.record(z.string(), z.string()).optional(),
+})
+
+interface Package {
+  readonly folder: string
+  readonly manifest: z.infer<typeof manifestSchema>
+}
+
+/** The package of this name, as seen from a folder. */
+async function packageOf(name: string, from: string): Promise<Package> {
+  for (let folder = from; folder !== dirname(folder); folder = dirname(folder)) {
+    const found = join(folder, 'node_modules', name)
+    const file = join(found, 'package.json')
+    if (existsSync(file)) return { folder: found, manifest: manifestSchema.parse(JSON.parse(await readFile(file, 'utf8'))) }
+  }
+  throw new Error(`${name} is not installed; run npm install`)
+}
+
+/** All that goes into the bundle. */
+async function packages(): Promise<readonly Package[]> {
+  const found = new Map<string, Package>()
+  const visit = async (name: string, from: string): Promise<void> => {
+    if (leftOut.includes(name)) return
+    const each = await packageOf(name, from)
+    if (found.has(each.folder)) return
+    found.set(each.folder, each)
+    for (const dependency of Object.keys(each.manifest.dependencies ?? {})) await visit(dependency, each.folder)
+  }
+  for (const entry of Object.keys(carried)) await visit(entry.startsWith('@') ? entry : (entry.split('/')[0] ?? entry), root)
+  return [...found.values()].sort((a, b) => (a.manifest.name < b.manifest.name ? -1 : 1))
+}
+
+async function licenceOf({ folder, manifest: { name, version, license = 'see below' } }: Package): Promise<string> {
+  const files = (await readdir(folder)).filter((file) => /^(licen[cs]e|notice|copying)/i.test(file)).sort()
+  if (/GPL/.test(license)) throw new Error(`${name} is under ${license} and cannot be carried`)
+  const texts = await Promise.all(files.map((file) => readFile(join(folder, file), 'utf8')))
+  return [`# ${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join('\n\n')
+}
+
+/** CommonJS exports what it exports when it is run: the bundle of each package lists the names that Node finds in it. */
+const byTheirNames: Plugin = {
+  name: 'by-their-names',
+  setup(building) {
+    building.onResolve({ filter: /^carried:/ }, ({ path }) => ({ path: path.replace('carried:', ''), namespace: 'carried' }))
+    building.onLoad({ filter: /./, namespace: 'carried' }, async ({ path }) => {
+      const found: object = await import(path)
+      const names = Object.keys(found).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
+      return { contents: `export { ${names.join(', ')} } from ${JSON.stringify(path)}`, resolveDir: root }
+    })
+  },
+}
+
+async function bundle(all: readonly Package[]): Promise<void> {
+  await rm(target, { recursive: true, force: true })
+  await mkdir(target, { recursive: true })
+  const shell = join(root, 'node_modules/just-bash/dist/bundle/chunks')
+  await build({
+    // A command of the shell finds its worker beside itself.
+    entryPoints: [...Object.entries(carried).map(([from, out]) => ({ in: `carried:${from}`, out })), { in: join(shell, 'sqlite3-worker.js'), out: 'sqlite3-worker' }],
+    outdir: target,
+    absWorkingDir: root,
+    chunkNames: '[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    minifySyntax: true,
+    minifyWhitespace: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    external: leftOut,
+    plugins: [byTheirNames],
+    banner: {
+      js: `import { createRequire as __carried } from 'node:module'; const require = __carried(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;`,
+    },
+    logLevel: 'error',
+  })
+  await copyFile(join(dirname(require.resolve('sql.js')), 'sql-wasm.wasm'), join(target, 'sql-wasm.wasm'))
+  const texts = await Promise.all(all.map(licenceOf))
+  await writeFile(join(target, 'LICENSES.txt'), `Skein carries these packages, unchanged, in bundles.\n\n${texts.join('\n\n')}\n`)
+}
+
+/** CY2 */
+async function redirect(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
+    if (!entry.name.endsWith('.js')) continue
+    const file = join(entry.parentPath, entry.name)
+    const text = await readFile(file, 'utf8')
+    const changed = text.replaceAll(/(from |import\()'([^'.][^']*)'/g, (whole, before: string, name: string) => {
+      const own = carried[name]
+      return own === undefined ? whole : `${before}'${relative(dirname(file), join(target, `${own}.js`))}'`
+    })
+    if (changed !== text) await writeFile(file, changed)
+  }
+}
+
+const all = await packages()
+const stamp = createHash('sha256').update(JSON.stringify([carried, leftOut, all.map(({ manifest }) => [manifest.name, manifest.version])])).update(await readFile(fileURLToPath(import.meta.url))).digest('hex')
+const stampFile = join(root, 'dist/vendor.stamp')
+if (!existsSync(target) || !existsSync(stampFile) || (await readFile(stampFile, 'utf8')) !== stamp) {
+  await bundle(all)
+  await writeFile(stampFile, stamp)
+}
+for (const folder of ['src', 'workers', 'actors']) await redirect(join(root, 'dist', folder))

@@ -1,0 +1,27 @@
+/**
+ * The check of the key for secrets, beside the other single values of the store. (Its column takes a text, too: SQLite turns into a
+ * number only what is one.)
+ */
+import { clientMayNot } from '../checks.js'
+import type { KeyCheck } from '../port.js'
+import type { Database } from './driver.js'
+import { raw, text } from './rows.js'
+import type { Writer } from './writer.js'
+
+/** `writer`: the owner's. */
+export function createKeyCheck(database: Database, live: () => void, writer?: Writer): KeyCheck {
+  const found = database.query(`SELECT ${raw('value')} FROM meta WHERE name = 'key check'`)
+  const read = (): string | undefined => {
+    const row = found.one()
+    return row && text(row[0])
+  }
+  return {
+    read: async () => (live(), read()),
+    async keep(check) {
+      live()
+      if (!writer) throw clientMayNot('keep a check of the key')
+      await writer.add(() => database.write("INSERT OR IGNORE INTO meta VALUES ('key check', ?)").run(check))
+      return read() ?? check
+    },
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * The writing end of a local store, for whoever holds its lock: the host, or a client that puts mail where there is none. Owns the
+ * order in which the database, its mark and its writer come up and go down.
+ *
+ * LW1 What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it (WM1).
+ */
+import { join } from 'node:path'
+import { systemClock } from '../../core/clock.js'
+import { toFailure } from '../../core/failure.js'
+import type { Database } from './driver.js'
+import { Mark, lossOf, lossText, markedHeights, noteLoss } from './mark.js'
+import { openForOwner } from './schema.js'
+import type { Durability } from './schema.js'
+import { Writes } from './write.js'
+import { Writer } from './writer.js'
+
+export interface Store {
+  readonly database: Database
+  readonly writes: Writes
+  readonly writer: Writer
+  close(): void
+}
+
+export async function openStore(folder: string, durability: Durability, arrived: (threads: ReadonlySet<string>) => void): Promise<Store> {
+  const database = await openForOwner(join(folder, 'skein.db'), durability)
+  let mark: Mark | undefined
+  try {
+    const writes = new Writes(database)
+    tellLoss(folder, writes)
+    mark = new Mark(folder, writes.heights)
+    const writer = new Writer(database, { arrived, ...marking(mark, writes) })
+    const close = (): void => {
+      writer.close()
+      database.close()
+      mark?.close()
+    }
+    return { database, writes, writer, close }
+  } catch (thrown) {
+    mark?.close()
+    database.close()
+    throw thrown
+  }
+}
+
+/** LW1 */
+function tellLoss(folder: string, writes: Writes): void {
+  const loss = lossOf(folder, writes.heights)
+  if (!loss) return
+  process.emitWarning(`${folder}: ${lossText(loss)}. Its threads go on from what is there. Restore the folder from a back-up, or read skein.lost and take it away.`)
+  noteLoss(folder, loss, systemClock.now())
+  writes.raise(markedHeights(folder))
+}
+
+/** The mark follows the database. That it cannot is no reason to refuse a commit, which is durable by then. */
+function marking(mark: Mark, writes: Writes): Omit<ConstructorParameters<typeof Writer>[1], 'arrived'> {
+  let failing = false
+  const quietly = (work: () => void): void => {
+    try {
+      work()
+      failing = false
+    } catch (thrown) {
+      if (!failing) process.emitWarning(`skein.mark cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}; losses could not be told`)
+      failing = true
+    }
+  }
+  return {
+    committed: () => {
+      const notes = writes.takeNotes()
+      if (notes !== '') quietly(() => mark.write(notes))
+    },
+    rolledBack: () => writes.forget(),
+    settled: () => quietly(() => mark.settle(writes.heights)),
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * How many places each has who shares them: trees, and those that a tag holds together.
+ *
+ * QC1 While there are more places than calls nobody is held back. Past that, whoever has less than an equal part of the places may have
+ *     more, and whoever has as much waits.
+ */
+
+/** Keys of who a call is for, from the tree up. */
+export type ShareKeys = readonly string[]
+
+interface Share {
+  active: number
+  waiting: number
+}
+
+export class Shares {
+  readonly #levels: Map<string, Share>[] = []
+  readonly #places: () => number
+  #active = 0
+
+  /** `places`: what is shared. */
+  constructor(places: () => number) {
+    this.#places = places
+  }
+
+  change(keys: ShareKeys, what: keyof Share, by: 1 | -1): void {
+    if (what === 'active') this.#active += by
+    for (const [level, key] of keys.entries()) {
+      const shares = (this.#levels[level] ??= new Map())
+      const share = shares.get(key) ?? { active: 0, waiting: 0 }
+      share[what] += by
+      if (share.active + share.waiting > 0) shares.set(key, share)
+      else shares.delete(key)
+    }
+  }
+
+  /** There are as many calls as places. */
+  get full(): boolean {
+    return this.#active >= this.#places()
+  }
+
+  /** QC1 */
+  allows(keys: ShareKeys): boolean {
+    return !this.full || keys.every((key, level) => this.#isBelow(key, this.#levels[level]))
+  }
+
+  #isBelow(key: string, shares: ReadonlyMap<string, Share> | undefined): boolean {
+    const others = (shares?.size ?? 0) + (shares?.has(key) ? 0 : 1)
+    return others > 1 && (shares?.get(key)?.active ?? 0) < Math.max(1, Math.floor(this.#places() / others))
+  }
+}

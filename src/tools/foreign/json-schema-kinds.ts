@@ -1,0 +1,102 @@
+/** What JSON Schema says of texts, numbers, lists and objects (json-schema.ts). */
+import { canonical, isObject, toJson } from '../../core/json.js'
+import type { Check, Issue, Schema } from './json-schema.js'
+
+type Counters = (check: Check, schema: Schema, value: unknown) => readonly Issue[]
+
+export function countersOf(value: unknown): Counters | undefined {
+  if (typeof value === 'string') return ofText
+  if (typeof value === 'number') return ofNumber
+  if (Array.isArray(value)) return ofList
+  return isObject(value) ? ofObject : undefined
+}
+
+function issue(message: string): Issue {
+  return { path: [], message }
+}
+
+/** Too few or too many of something. */
+function counted(count: number, { least, most }: { readonly least: unknown; readonly most: unknown }, what: string): readonly Issue[] {
+  if (typeof least === 'number' && count < least) return [issue(`Too small: expected at least ${least} ${what}`)]
+  if (typeof most === 'number' && count > most) return [issue(`Too big: expected at most ${most} ${what}`)]
+  return []
+}
+
+function ofText(check: Check, { minLength, maxLength, pattern }: Schema, value: unknown): readonly Issue[] {
+  const text = String(value)
+  const bounded = minLength === undefined && maxLength === undefined
+  const found = bounded ? [] : [...counted(charsOf(text), { least: minLength, most: maxLength }, 'characters')]
+  if (typeof pattern === 'string' && !check.matches(pattern, text)) found.push(issue(`Invalid string: must match pattern ${pattern.slice(0, 200)}`))
+  return found
+}
+
+/** As JSON Schema counts them: a pair of surrogates is one. */
+function charsOf(text: string): number {
+  let chars = text.length
+  for (let at = 0; at < text.length - 1; at++) if ((text.codePointAt(at) ?? 0) > 0xffff) chars--
+  return chars
+}
+
+function ofNumber(_check: Check, { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: Schema, value: unknown): readonly Issue[] {
+  const number = Number(value)
+  if (typeof minimum === 'number' && number < minimum) return [issue(`Too small: expected number to be >=${minimum}`)]
+  if (typeof exclusiveMinimum === 'number' && number <= exclusiveMinimum) return [issue(`Too small: expected number to be >${exclusiveMinimum}`)]
+  if (typeof maximum === 'number' && number > maximum) return [issue(`Too big: expected number to be <=${maximum}`)]
+  if (typeof exclusiveMaximum === 'number' && number >= exclusiveMaximum) return [issue(`Too big: expected number to be <${exclusiveMaximum}`)]
+  if (typeof multipleOf === 'number' && multipleOf > 0 && !isMultiple(number, multipleOf)) return [issue(`Invalid number: must be a multiple of ${multipleOf}`)]
+  return []
+}
+
+/** 0.3 is a multiple of 0.1. */
+function isMultiple(number: number, of: number): boolean {
+  const times = number / of
+  return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times))
+}
+
+function ofList(check: Check, { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems }: Schema, value: unknown): readonly Issue[] {
+  const list: readonly unknown[] = Array.isArray(value) ? value : []
+  const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
+  const rest = Array.isArray(items) ? additionalItems : items
+  const found = [...counted(list.length, { least: minItems, most: maxItems }, 'items')]
+  for (const [index, item] of list.entries()) {
+    const schema = index < first.length ? first[index] : rest
+    if (schema === undefined) continue
+    for (const each of check.inside(schema, item, index)) found.push(each)
+  }
+  if (uniqueItems === true && new Set(list.map((item) => canonical(toJson(item)))).size < list.length) found.push(issue('Invalid input: an item is there twice'))
+  return found
+}
+
+function ofObject(check: Check, schema: Schema, value: unknown): readonly Issue[] {
+  const fields = isObject(value) ? value : {}
+  const { properties, required, minProperties, maxProperties, propertyNames } = schema
+  const known = isObject(properties) ? properties : {}
+  const keys = Object.keys(fields).filter((key) => fields[key] !== undefined)
+  const found = [...counted(keys.length, { least: minProperties, most: maxProperties }, 'fields')]
+  for (const key of Array.isArray(required) ? required : []) {
+    check.step()
+    if (typeof key !== 'string' || (Object.hasOwn(fields, key) && fields[key] !== undefined)) continue
+    const own = Object.hasOwn(known, key) ? known[key] : undefined
+    // Whoever has a default can do without a value.
+    if (!isObject(own) || !('default' in own)) found.push({ path: [key], message: `Invalid input: expected ${isObject(own) && typeof own['type'] === 'string' ? own['type'] : 'a value'}, received undefined` })
+  }
+  for (const key of keys) {
+    for (const each of fieldIssues(check, schema, { key, known, value: fields[key] })) found.push(each)
+    if (propertyNames !== undefined && !check.fits(propertyNames, key)) found.push({ path: [key], message: 'Invalid key' })
+  }
+  return found
+}
+
+interface Field {
+  readonly key: string
+  readonly known: Schema
+  readonly value: unknown
+}
+
+function fieldIssues(check: Check, { patternProperties, additionalProperties }: Schema, { key, known, value }: Field): readonly Issue[] {
+  const schemas: unknown[] = Object.hasOwn(known, key) ? [known[key]] : []
+  if (isObject(patternProperties)) for (const [pattern, schema] of Object.entries(patternProperties)) if (check.matches(pattern, key)) schemas.push(schema)
+  if (schemas.length > 0) return schemas.flatMap((schema) => check.inside(schema, value, key))
+  if (additionalProperties === false) return [issue(`Unrecognized key: ${JSON.stringify(key.slice(0, 100))}`)]
+  return additionalProperties === undefined ? [] : check.inside(additionalProperties, value, key)
+}

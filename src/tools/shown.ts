@@ -1,0 +1,38 @@
+/**
+ * What a model is shown of what a body returned: images and documents among its content, and what is written beside them.
+ *
+ * QM1 `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown the rest.
+ * QM2 A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is read of it.
+ */
+import { isObject } from '../core/json.js'
+import { isShowable, mostMedia } from '../core/media.js'
+import { resultText } from '../core/message.js'
+import { toJson } from '../core/json.js'
+import { contentOf, heldBytes, spoken } from './foreign/content.js'
+import type { Item } from './foreign/content.js'
+
+export interface Shown {
+  /** What is read, where the tool does not say. */
+  readonly text?: string
+  readonly media?: readonly { readonly mediaType: string; readonly bytes: Uint8Array }[]
+}
+
+/** Undefined where there is nothing but the result. */
+export function shownBy(returned: unknown, output: unknown): Shown | undefined {
+  const beside = isObject(returned) && returned['status'] === 'success' ? contentOf(returned['content']) : undefined
+  const media = mediaOf([...(beside ?? []), ...(contentOf(output) ?? (isObject(output) ? contentOf(output['content']) : undefined) ?? [])])
+  if (!beside) return media.length === 0 ? undefined : { media }
+  const result = isObject(returned) && 'result' in returned ? [resultText(toJson(output))] : []
+  return { text: [...result, spoken(beside)].join('\n'), ...(media.length > 0 && { media }) }
+}
+
+function mediaOf(content: readonly Item[]): NonNullable<Shown['media']> {
+  const found: { readonly mediaType: string; readonly bytes: Uint8Array }[] = []
+  for (const item of content) {
+    const held = heldBytes(item)
+    if (held?.mediaType === undefined || found.length === mostMedia) continue
+    const bytes = typeof held.data === 'string' ? new Uint8Array(Buffer.from(held.data, 'base64')) : held.data
+    if (isShowable(held.mediaType, bytes.byteLength)) found.push({ mediaType: held.mediaType, bytes })
+  }
+  return found
+}

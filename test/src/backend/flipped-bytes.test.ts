@@ -1,0 +1,60 @@
+/** No byte on the disk ends the process: a store is damaged at many places, and each time asked for everything it has. */
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, rmSync, statSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { times } from '../../helpers/soak.js'
+
+const script = fileURLToPath(new URL('fixtures/flip-bytes.mjs', import.meta.url))
+let home = ''
+
+beforeAll(async () => {
+  home = await mkdtemp(join(tmpdir(), 'skein-flipped-'))
+  await run('make', join(home, 'closed'), join(home, 'killed'))
+})
+afterAll(() => rm(home, { recursive: true, force: true }))
+
+/** What it said, and how it ended: a signal is what must not be. */
+async function run(...args: readonly string[]): Promise<{ readonly stdout: string; readonly signal: unknown }> {
+  return promisify(execFile)(process.execPath, [script, ...args], { maxBuffer: 1 << 26 }).then(
+    ({ stdout }) => ({ stdout, signal: undefined }),
+    (thrown: { stdout: string; stderr: string; signal: unknown; code: unknown }) => ({ stdout: `${thrown.stdout}\n${thrown.stderr}`, signal: thrown.signal ?? thrown.code }),
+  )
+}
+
+/** Places all over a file, more of them where a page begins, the same on every run. */
+function places(path: string, count: number): readonly (readonly [number, number])[] {
+  const { size } = statSync(path)
+  let seed = 12_345
+  const next = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below
+  return Array.from({ length: count }, (_, n) => {
+    const at = n % 4 === 0 ? next(Math.ceil(size / 4096)) * 4096 + next(100) : next(size)
+    return [Math.min(at, size - 1), [0x80, 0xff, 0x01, 0x40, 0x08][n % 5] ?? 0xff]
+  })
+}
+
+it.each([
+  ['closed', 'skein.db', times(30, 3_000)],
+  ['killed', 'skein.db', times(8, 500)],
+  ['killed', 'skein.db-wal', times(16, 2_000)],
+  ['killed', 'skein.mark', times(4, 200)],
+])('P2, DR3: whatever byte of a %s store is damaged in %s, the process goes on, every error is one of ours, and nobody waits for ever', async (kind, file, count) => {
+  const from = join(home, kind)
+  const tries = places(join(from, file), count).map(([at, xor]) => [file, at, xor])
+  const { stdout, signal } = await run('try', from, join(home, `scratch-${kind}-${file}`), JSON.stringify(tries))
+  const lines = stdout.split('\n').filter((line) => line !== '')
+  expect(lines.filter((line) => !line.startsWith('at ') && line !== 'done')).toEqual([])
+  expect([signal, lines.at(-1), lines.length]).toEqual([undefined, 'done', count + 1])
+}, 600_000)
+
+it('a store that lost its log and its shared memory is the one that was closed last', async () => {
+  const folder = join(home, 'without')
+  cpSync(join(home, 'killed'), folder, { recursive: true })
+  for (const name of ['skein.db-wal', 'skein.db-shm']) rmSync(join(folder, name), { force: true })
+  const { stdout, signal } = await run('try', folder, join(home, 'scratch-without'), JSON.stringify([['skein.mark', 0, 0]]))
+  expect([stdout.trim().split('\n').filter((line) => line.startsWith('wrong')), signal, existsSync(join(home, 'scratch-without', 'skein.lost'))]).toEqual([[], undefined, true])
+}, 120_000)

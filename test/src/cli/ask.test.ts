@@ -1,0 +1,81 @@
+/** At a terminal: what a turn waits for is asked in place, and `skein chat`. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { app as plain, fixture, place } from './binary.js'
+
+const app = fixture('people')
+// oxlint-disable-next-line no-control-regex
+const bare = (text: string): string => text.replace(/\u001B\[[\d;]*[A-Za-z]/g, '')
+
+async function runAs(agent: string, input: string, env: Readonly<Record<string, string>> = {}) {
+  const own = place()
+  const { code, stdout, stderr } = await own.skein(['run', app, '--agent', agent, '--thread', 't1', 'go'], { terminal: true, input, env })
+  return { ...own, code, said: bare(stdout), stderr }
+}
+
+describe('a turn that waits for approval, at a terminal', () => {
+  it('A1, C1: shows the whole of it and asks; y runs it, and the same command goes on', async () => {
+    const { code, said } = await runAs('clerk', 'y\n')
+    expect(code).toBe(0)
+    expect(said).toContain('‖ refund waits for approval\nReally\ngive it back?\n  {\n    "amount": 7\n  }\nRun it? y: yes, n: no, e: with other args, Enter: later\n')
+    expect(said).toContain('{"refunded":7} & found')
+  })
+
+  it('A1, C1: n asks why, which the model reads', async () => {
+    const { code, said } = await runAs('clerk', 'no\ntoo much\n')
+    expect(code).toBe(0)
+    expect(said).toMatch(/TOOL_DENIED.*too much/)
+  })
+
+  it('A1, C1: e takes other args, typed or from the editor; what does not fit is told and asked again', async () => {
+    const typed = await runAs('clerk', 'e\n{"amount":\ne\n{"amount":"much"}\ne\n{"amount":3}\n')
+    expect(typed.code).toBe(0)
+    expect(typed.said).toContain('{"refunded":3} & found')
+    expect(typed.stderr).toMatch(/this is not JSON[\s\S]*amount/)
+    const { folder } = place()
+    const editor = join(folder, 'editor.sh')
+    writeFileSync(editor, `#!/bin/sh\nsed -i 's/7/4/' "$1"\n`, { mode: 0o755 })
+    expect((await runAs('clerk', 'e\n', { EDITOR: editor })).said).toContain('{"refunded":4} & found')
+  })
+
+  it('A1, C1: Enter, or the end of the input, leaves it to the inbox: exit code 3, with what to type', async () => {
+    for (const input of ['\n', '']) {
+      const { code, stderr } = await runAs('clerk', input)
+      expect(code).toBe(3)
+      expect(stderr).toContain('skein approve t1/call_1_0')
+    }
+  })
+
+  it('A2, A3, C1: asks for all that waits, one after the other: an approval and an answer', async () => {
+    const { code, said } = await runAs('pair', 'y\nbecause\n')
+    expect(code).toBe(0)
+    expect(said).toMatch(/‖ ask waits for an answer\n {2}\{\n {4}"question": "why\?"\n {2}\}\nYour answer/)
+    expect(said).toContain('{"refunded":1} & because')
+  })
+
+  it('C1: nobody is asked where no person sits', async () => {
+    const { skein } = place()
+    expect(await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { input: 'y\n' })).toMatchObject({ code: 3, stdout: '' })
+  })
+})
+
+describe('skein chat', () => {
+  it('C1: a line is a message; /exit ends, and the command that goes on is told', async () => {
+    const { skein } = place()
+    const first = await skein(['chat', plain, '--agent', 'echo', '--thread', 't1'], { terminal: true, input: 'one\n\ntwo\n/exit\nthree\n' })
+    expect(first.code).toBe(0)
+    expect(bare(first.stdout)).toMatch(/you said: one\n[\s\S]*you said: two\n/)
+    expect(first.stdout).not.toContain('three')
+    expect(bare(first.stderr)).toMatch(/go on with: skein chat \S+app\.ts --thread t1/)
+    const second = await skein(['chat', plain, '--thread', 't1'], { terminal: true, input: 'four\n' })
+    expect(bare(second.stdout)).toContain('you said: four')
+  })
+
+  it('A1, C1: what a turn waits for is asked in between', async () => {
+    const { skein } = place()
+    const { code, stdout } = await skein(['chat', app, '--agent', 'clerk', '--thread', 't1'], { terminal: true, input: 'go\ny\nagain\nn\n\n' })
+    expect(code).toBe(0)
+    expect(bare(stdout)).toMatch(/Run it\?[\s\S]*"refunded":7[\s\S]*Run it\?[\s\S]*TOOL_DENIED/)
+  })
+})

@@ -1,0 +1,87 @@
+/**
+ * The thread of guests begins here: engines run on it, beside the thread of the body that asked, which therefore can stop them whatever
+ * they do.
+ *
+ * GR1 A run is told about until its end, and its end is the last that is told.
+ * GR2 While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is dropped.
+ */
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { broken } from '../../src/core/failure.js'
+import { textOf } from '../../src/core/json.js'
+import { createEnding } from './ending.js'
+import { perform } from './perform.js'
+import type { Visit } from './perform.js'
+import { createSaid } from './said.js'
+import type { Verdict } from './verdict.js'
+import type { WasmModule } from './wasm.js'
+import { cell } from './wire.js'
+import type { HostCall, Order, Reply, ThreadData, Word } from './wire.js'
+
+if (!parentPort) throw broken('GW1', 'guests have a thread of their own')
+const port = parentPort
+const { calls, cells } = workerData as ThreadData
+
+const tell = (word: Word): void => port.postMessage(word)
+const now = (): number => Number(process.hrtime.bigint()) / 1e6
+
+interface Running {
+  readonly visit: Visit
+  stop(): void
+}
+
+const runs = new Map<number, Running>()
+let engine: (module: WasmModule) => void
+const module = new Promise<WasmModule>((resolve) => (engine = resolve))
+
+/** GR2 */
+function ask(call: HostCall): string | null {
+  calls.postMessage(call)
+  Atomics.add(cells, cell.calls, 1)
+  Atomics.notify(cells, cell.calls)
+  for (;;) {
+    const count = Atomics.load(cells, cell.replies)
+    const received = receiveMessageOnPort(calls) as { readonly message: Reply } | undefined
+    if (received?.message.run === call.run && received.message.id === call.id) return received.message.text
+    if (!received) Atomics.wait(cells, cell.replies, count)
+  }
+}
+
+async function begin({ run, job, stop }: Extract<Order, { type: 'begin' }>): Promise<void> {
+  const stopped = new AbortController()
+  const ending = createEnding({ timeoutMs: job.timeoutMs, now, signal: stopped.signal, told: () => Atomics.load(stop, 0) === 1 })
+  const said = createSaid({
+    log: (log) => tell({ type: 'log', run, log }),
+    report: (value) => tell({ type: 'report', run, value }),
+  })
+  let pages = 0
+  const visit: Visit = {
+    ending,
+    said,
+    now,
+    module,
+    ask: (call) => ask({ run, ...call }),
+    grown(more) {
+      pages += more
+      Atomics.add(cells, cell.pages, more)
+    },
+    answered: () => undefined,
+  }
+  runs.set(run, { visit, stop: () => stopped.abort() })
+  const verdict = await perform(job, visit).catch(unforeseen)
+  ending.close()
+  runs.delete(run)
+  Atomics.sub(cells, cell.pages, pages)
+  tell({ type: 'ended', run, verdict })
+}
+
+function unforeseen(thrown: unknown): Verdict {
+  return { status: 'error', error: { name: 'InternalError', message: `the sandbox failed: ${textOf(thrown)}` } }
+}
+
+port.on('message', (order: Order) => {
+  if (order.type === 'engine') engine(order.module)
+  else if (order.type === 'begin') void begin(order)
+  else if (order.type === 'answer') runs.get(order.run)?.visit.answered(order.id, order.text)
+  else runs.get(order.run)?.stop()
+})
+tell({ type: 'ready' })
