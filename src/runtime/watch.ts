@@ -1,6 +1,6 @@
 /**
- * Watching a tree: its records from the journal, then live, without a gap and without a repetition; and what its
- * models say meanwhile. Every watcher reads for itself, so any number may, early or late, here or in another process.
+ * Watching a tree: its records from the journal, then live, without a gap and without a repetition; and what its models
+ * say meanwhile. Every watcher reads for itself, so any number may, early or late, here or in another process.
  *
  * FW1 Each record is given once, from the cursor on: of one thread in order of `seq`, of a tree in order of position. So
  *     whoever is cut off anywhere and goes on from the last cursor misses nothing; a lost signal is healed from the journal.
@@ -8,8 +8,7 @@
  *     a `stream.reset` with the text so far.
  * FW3 Nothing is given after `stop`, and nothing is left behind.
  * FW4 News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal knows theirs.
- * FW6 A delta follows the record that its thread had last when it was said. It is given after that record and before the next
- *     one, although a model or a body may speak before that record is durable, and although a read of the journal takes its time.
+ * FW6 A delta is given after the record that its thread had last when it was said, although that may become durable later.
  * FW5 Where the record that was given last is not in the journal (the tree was deleted and its id is used again, or the store is
  *     an older copy), that is told, and everything that is there follows.
  */

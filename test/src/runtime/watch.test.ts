@@ -62,10 +62,9 @@ it('FW3: nothing is given after stop', async () => {
   await backend.close()
 })
 
-/** What the model of a thread says in its first step, when the thread has this many records. */
-function say(backend: Backend, thread: string, text: string, { after, offset }: { readonly after: number; readonly offset: number }): void {
-  const path = thread === 'root' ? ['root'] : ['root', thread]
-  const event: DeltaEvent = { type: 'text.delta', thread, path, run: 'r', step: 1, attempt: 1, offset, text }
+/** What the model of the child says in its first step, when the child has this many records. */
+function say(backend: Backend, text: string, { after, offset }: { readonly after: number; readonly offset: number }): void {
+  const event: DeltaEvent = { type: 'text.delta', thread: 'child', path: ['root', 'child'], run: 'r', step: 1, attempt: 1, offset, text }
   backend.signals.publish(treeTopic('root'), asSignal({ kind: 'spoken', after, event }))
 }
 
@@ -85,8 +84,8 @@ it.each([
   })
   await until('the past', () => heard.length === past)
   heard.length = 0
-  say(backend, 'child', 'one ', { after: 1, offset: 0 })
-  say(backend, 'child', 'two', { after: 2, offset: 4 })
+  say(backend, 'one ', { after: 1, offset: 0 })
+  say(backend, 'two', { after: 2, offset: 4 })
   await until('what needs no more records', () => heard.length === 1)
   await quiet()
   expect(heard).toEqual(['one '])
