@@ -64,7 +64,7 @@ const structure: Readonly<Record<string, Case>> = {
     good: [
       { 'actors/thread/a.ts': `import { setup } from 'xstate'\nimport { z } from 'zod'\nimport { b } from '../../src/core/b.js'` },
       { 'src/agent/a.ts': `import type { Model } from '../models/port.js'\nimport { b } from '../tools/b.js'` },
-      { 'src/pool/a.ts': `const entry = new URL('../../workers/entry.js', import.meta.url)` },
+      { 'src/pool/a.ts': `const entry = new URL('../../workers/thread/entry.js', import.meta.url)` },
       { 'src/runtime/a.ts': `import { b } from '../../actors/thread/b.js'\nimport { c } from '../backend/memory/c.js'` },
       { 'src/cli/main.ts': `import { createSkein } from '../index.js'\nimport { b } from './b.js'\nimport { Command } from 'commander'` },
       { 'workers/a.ts': `import { b } from '../src/tools/b.js'\nimport { parentPort } from 'node:worker_threads'` },

@@ -10,7 +10,7 @@
  *     (Two nested sides, because a parallel region makes every event cost 2.5 times as much.)
  */
 import { setup } from 'xstate'
-import type { HoldReason, RecordType, StopReason } from '../../src/core/record.js'
+import type { HoldReason, RecordType, StopReason } from '../../src/core/records/record.js'
 
 /** A record as the machine sees it: its type, and the few facts that guards ask for. */
 export interface Signal {

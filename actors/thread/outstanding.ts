@@ -9,17 +9,17 @@
  */
 import { callDeadlineKey, callKey, modelKey, scheduleKey, turnDeadlineKey } from '../../src/core/effect.js'
 import type { Effect } from '../../src/core/effect.js'
-import { firstSchedule, schedulesKey } from '../../src/core/schedule.js'
-import type { Scheduled } from '../../src/core/schedule.js'
-import { mayCall } from './children.js'
-import { createForesight } from './policy.js'
-import { awaitsVerdict, headOf } from './slots.js'
-import type { Slot } from './slots.js'
-import { awaitsOwn } from './reports.js'
-import { owesAccount } from './spending.js'
+import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
+import type { Scheduled } from '../../src/core/records/schedule.js'
+import { mayCall } from './children/children.js'
+import { createForesight } from './decide/policy.js'
+import { awaitsVerdict, headOf } from './calls/slots.js'
+import type { Slot } from './calls/slots.js'
+import { awaitsOwn } from './children/reports.js'
+import { owesAccount } from './budget/usage.js'
 import { isOver } from './state.js'
 import type { ThreadState } from './state.js'
-import { dueRestart } from './supervision.js'
+import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []

@@ -6,7 +6,7 @@
  * DE1 A definition is known by its `kind`, never by its class, so it may come from another copy of the package.
  */
 import type { Json } from '../core/json.js'
-import type { Scheduled } from '../core/schedule.js'
+import type { Scheduled } from '../core/records/schedule.js'
 import type { InputOf, NoSchema, OutputOf as ParsedOf, Plain, Schema } from '../core/schema.js'
 import type { Files } from '../files/port.js'
 import type { RunCode } from '../tools/code.js'

@@ -1,6 +1,6 @@
 /** The sides of an agent, and what their fields say about tools, in the form in which it is recorded with their calls. */
-import type { SideName } from '../core/message.js'
-import type { SessionRole } from '../core/session.js'
+import type { SideName } from '../core/records/message.js'
+import type { SessionRole } from '../core/records/session.js'
 import type { AgentDefinition, SessionTool, Side } from './define.js'
 
 /** Undefined: it has one side, and this is a person. */

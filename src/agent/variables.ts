@@ -7,7 +7,7 @@
  * DV2 A tool needs what the tools in its `uses` need.
  * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
-import { shortestSecret } from '../core/redact.js'
+import { shortestSecret } from '../core/redact/redact.js'
 import type { Shelves } from './app.js'
 import type { AgentDefinition, PromptDefinition, SubagentTool, ToolDefinition, Variable } from './define.js'
 import { agentOfPrompt, callablesOf } from './callable.js'

@@ -15,7 +15,7 @@
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
-import type { HoldReason } from '../core/record.js'
+import type { HoldReason } from '../core/records/record.js'
 import type { HostInfo, Self } from './host-info.js'
 import type { Trees } from './trees.js'
 

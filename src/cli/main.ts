@@ -8,7 +8,7 @@
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'
 import { skein } from './program.js'
-import type { Shell, StopSignal } from './shell.js'
+import type { Shell, StopSignal } from './process.js'
 
 const { stdout, stderr, env } = process
 

@@ -6,14 +6,14 @@
  */
 import type { Command } from 'commander'
 import type { HostNews, Skein, SkeinClient, Thread } from '../index.js'
-import { envOf } from './given-env.js'
+import { envOf } from './commands/env-option.js'
 import { counted } from './format.js'
-import type { Around } from './perform.js'
+import type { Around } from './run-command.js'
 import { attachmentsOf, budgetHelp, budgetOf, fileHelp, filesOf, limitHelp, limitsOf, several, workerEnvHelp, workersHelp, workersOf } from './settings.js'
 import type { WorkerFlags } from './settings.js'
 import { typed, withClient } from './store.js'
-import { standingOf } from './watch.js'
-import type { Standing } from './watch.js'
+import { standingOf } from './turn/watch.js'
+import type { Standing } from './turn/watch.js'
 
 export interface Options extends WorkerFlags {
   readonly agent?: string

@@ -9,7 +9,7 @@
 import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
 import { visible } from './visible.js'
-import type { Screen, Shell } from './shell.js'
+import type { Screen, Shell } from './process.js'
 
 export type Mode = 'live' | 'plain' | 'json'
 

@@ -7,8 +7,8 @@
  */
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
-import type { Perform } from './perform.js'
-import type { Shell } from './shell.js'
+import type { Perform } from './run-command.js'
+import type { Shell } from './process.js'
 import { visible } from './visible.js'
 
 interface Entry {
@@ -17,31 +17,31 @@ interface Entry {
 }
 
 const commands: Readonly<Record<string, Entry>> = {
-  run: { summary: 'send a message to an agent and watch its turn', load: () => import('./run.js') },
-  chat: { summary: 'talk to an agent, line by line', load: () => import('./chat.js') },
-  create: { summary: 'make a thread without a turn', load: () => import('./create.js') },
-  host: { summary: 'serve a store until it is told to stop', load: () => import('./host.js') },
-  hosts: { summary: 'list the hosts that serve a store', load: () => import('./hosts.js') },
-  ps: { summary: 'list threads', load: () => import('./ps.js') },
-  tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./tree.js') },
-  show: { summary: 'show a thread and its messages', load: () => import('./show.js') },
-  tail: { summary: 'follow the events of a thread', load: () => import('./tail.js') },
-  send: { summary: 'send a message to a thread', load: () => import('./send.js') },
-  inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./inbox.js') },
-  approve: { summary: 'let a call run that waits for approval', load: () => import('./approve.js') },
-  deny: { summary: 'decline what someone was asked for: an approval, an answer, values', load: () => import('./deny.js') },
-  dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./dead.js') },
-  answer: { summary: 'give the output of a call that waits for a person', load: () => import('./answer.js') },
-  env: { summary: 'list or set the variables of a thread', load: () => import('./env.js') },
-  files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./files/files.js') },
-  cancel: { summary: 'end the running turn of a thread', load: () => import('./cancel.js') },
-  pause: { summary: 'let a thread start nothing more', load: () => import('./pause.js') },
-  resume: { summary: 'let a paused thread go on, or a turn that failed or was granted more', load: () => import('./resume.js') },
-  grant: { summary: 'let a thread spend more, and go on', load: () => import('./grant.js') },
-  terminate: { summary: 'end a thread for ever', load: () => import('./terminate.js') },
-  delete: { summary: 'remove a tree of threads for ever', load: () => import('./delete.js') },
-  doctor: { summary: 'check whether Skein can run here: Node, store, server, app', load: () => import('./doctor.js') },
-  backup: { summary: 'copy the store into a new folder', load: () => import('./backup.js') },
+  run: { summary: 'send a message to an agent and watch its turn', load: () => import('./commands/run.js') },
+  chat: { summary: 'talk to an agent, line by line', load: () => import('./commands/chat.js') },
+  create: { summary: 'make a thread without a turn', load: () => import('./commands/create.js') },
+  host: { summary: 'serve a store until it is told to stop', load: () => import('./commands/host.js') },
+  hosts: { summary: 'list the hosts that serve a store', load: () => import('./commands/hosts.js') },
+  ps: { summary: 'list threads', load: () => import('./commands/ps.js') },
+  tree: { summary: 'show a thread and its children, and who waits for what', load: () => import('./commands/tree.js') },
+  show: { summary: 'show a thread and its messages', load: () => import('./commands/show.js') },
+  tail: { summary: 'follow the events of a thread', load: () => import('./commands/tail.js') },
+  send: { summary: 'send a message to a thread', load: () => import('./commands/send.js') },
+  inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./commands/inbox.js') },
+  approve: { summary: 'let a call run that waits for approval', load: () => import('./commands/approve.js') },
+  deny: { summary: 'decline what someone was asked for: an approval, an answer, values', load: () => import('./commands/deny.js') },
+  dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./commands/dead.js') },
+  answer: { summary: 'give the output of a call that waits for a person', load: () => import('./commands/answer.js') },
+  env: { summary: 'list or set the variables of a thread', load: () => import('./commands/env.js') },
+  files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./commands/files/files.js') },
+  cancel: { summary: 'end the running turn of a thread', load: () => import('./commands/cancel.js') },
+  pause: { summary: 'let a thread start nothing more', load: () => import('./commands/pause.js') },
+  resume: { summary: 'let a paused thread go on, or a turn that failed or was granted more', load: () => import('./commands/resume.js') },
+  grant: { summary: 'let a thread spend more, and go on', load: () => import('./commands/grant.js') },
+  terminate: { summary: 'end a thread for ever', load: () => import('./commands/terminate.js') },
+  delete: { summary: 'remove a tree of threads for ever', load: () => import('./commands/delete.js') },
+  doctor: { summary: 'check whether Skein can run here: Node, store, server, app', load: () => import('./commands/doctor.js') },
+  backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }
 
 const after = `
@@ -86,7 +86,7 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
       choose(chosen.name())
       const entry = commands[chosen.name()]
       if (!entry) return
-      const [{ register }, { createPerform }] = await Promise.all([entry.load(), import('./perform.js')])
+      const [{ register }, { createPerform }] = await Promise.all([entry.load(), import('./run-command.js')])
       register(chosen, createPerform(shell, ended))
     })
   for (const [name, { summary }] of Object.entries(commands)) program.command(name).description(summary)

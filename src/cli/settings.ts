@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Attachment, Budget, Limits, SkeinOptions } from '../index.js'
-import type { Shell } from './shell.js'
+import type { Shell } from './process.js'
 
 export const limitHelp = 'a limit of each turn or thread, as maxSteps=20, maxCostUsd=0.5 or maxParallelTools=4; may be given several times'
 export const workersHelp = 'threads that run tools (default: the number of cores)'

@@ -6,7 +6,7 @@
  * AH2 What is missing is told before anything is sent.
  * AH3 What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the receiver.
  */
-import type { FileChange } from './change.js'
+import type { FileChange } from './records/change.js'
 import { showing, withoutLinks } from './links.js'
 import type { Broken } from './links.js'
 import { emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'

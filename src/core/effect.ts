@@ -6,7 +6,7 @@
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'
-import type { Scheduled } from './schedule.js'
+import type { Scheduled } from './records/schedule.js'
 
 export interface ModelEffect {
   readonly kind: 'model'

@@ -10,7 +10,7 @@
  * FT4 A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
  */
 import { createHash } from 'node:crypto'
-import type { FileChange, FileRead, Look } from './change.js'
+import type { FileChange, FileRead, Look } from './records/change.js'
 import { SkeinError } from './failure.js'
 
 export interface FileNode {

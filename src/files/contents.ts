@@ -8,7 +8,7 @@
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { types } from 'node:util'
-import type { FileChange } from '../core/change.js'
+import type { FileChange } from '../core/records/change.js'
 import type { FileNode } from '../core/tree.js'
 import { fileError } from './error.js'
 import type { Doing } from './error.js'

@@ -9,7 +9,7 @@ import type { DirNode, TreeNode } from '../core/tree.js'
 import { fileError } from './error.js'
 import type { Doing, FileErrorCode } from './error.js'
 import { checkLength, isWithin, join, normalise } from './path.js'
-import type { Place, View } from './view.js'
+import type { Place, View } from './overlay.js'
 
 /** As `rename`: what is at the end of a path is not followed. */
 export async function move(view: View, from: string, to: string): Promise<void> {

@@ -5,18 +5,18 @@
  * WC2 After `done` nothing is read or written any more: an operation that a body did not wait for fails.
  */
 import { Buffer } from 'node:buffer'
-import type { Changes, Reads } from '../core/change.js'
+import type { Changes, Reads } from '../core/records/change.js'
 import type { FileNode } from '../core/tree.js'
 import { contentOf, createContents, gather, largeBytes } from './contents.js'
 import type { Content, Contents } from './contents.js'
 import { fileError, isFileError } from './error.js'
-import { createOrder } from './order.js'
+import { createOrder } from './read-write-order.js'
 import { checkLength, checkText, normalise } from './path.js'
 import type { FileSource, FileStat, Files } from './port.js'
-import { find, grep } from './search.js'
+import { find, grep } from './search/search.js'
 import { copy, move } from './transfer.js'
-import { openView } from './view.js'
-import type { Place, View } from './view.js'
+import { openView } from './overlay.js'
+import type { Place, View } from './overlay.js'
 import { loadVolume } from './volume.js'
 
 export interface WorkingCopy {

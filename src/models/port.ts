@@ -10,9 +10,9 @@
  *     the signal's reason.
  */
 import type { Json } from '../core/json.js'
-import type { Kept } from '../core/kept.js'
-import type { Message } from '../core/message.js'
-import type { FinishReason } from '../core/record.js'
+import type { Kept } from '../core/records/provider-parts.js'
+import type { Message } from '../core/records/message.js'
+import type { FinishReason } from '../core/records/record.js'
 import type { Usage } from '../core/usage.js'
 
 export interface ToolSpec {
@@ -57,7 +57,7 @@ export interface RequestedCall {
   readonly args: unknown
 }
 
-export type { FinishReason } from '../core/record.js'
+export type { FinishReason } from '../core/records/record.js'
 
 export interface ModelReply {
   readonly text: string

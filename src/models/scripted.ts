@@ -12,7 +12,7 @@
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { noUsage, type Usage } from '../core/usage.js'
-import { abortable } from './abortable.js'
+import { abortable } from './retry/abort.js'
 import type { FinishReason, Model, ModelCallOptions, ModelReply, ModelRequest, RequestedCall } from './port.js'
 
 export type ScriptedReply =

@@ -9,8 +9,8 @@ import { failure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import type { Json } from '../core/json.js'
-import { builtinTimeoutMs, commandLateMs, commandTimeoutMs } from '../tools/builtin/limits.js'
-import { bashTool } from '../tools/builtins.js'
+import { builtinTimeoutMs, commandLateMs, commandTimeoutMs } from '../tools/own/limits.js'
+import { bashTool } from '../tools/own/thread-files.js'
 
 export interface CallLimit {
   readonly ms: number

@@ -5,10 +5,10 @@
 import type { App } from '../agent/app.js'
 import { effectOf } from '../agent/effect.js'
 import type { Clock } from '../core/clock.js'
-import { createHostPool } from './host.js'
+import { createHostPool } from './host-pool.js'
 import type { Pool } from './port.js'
-import { createShelf } from './shelf.js'
-import type { WorkerEnv } from './worker-env.js'
+import { createShelf } from './find-tool.js'
+import type { WorkerEnv } from './processes/worker-env.js'
 
 export interface PoolOptions {
   readonly clock: Clock
@@ -23,7 +23,7 @@ export async function createPool({ tools, module }: Pick<App, 'tools' | 'module'
   const find = createShelf(tools)
   const host = await createHostPool(find, options.clock)
   if (module === undefined) return host
-  const { createWorkerPool } = await import('./workers.js')
+  const { createWorkerPool } = await import('./processes/pool.js')
   const workers = createWorkerPool({ app: module, find, acts: (tool) => effectOf(tool, { tools }).sideEffect === true, ...options })
   return {
     run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),

@@ -4,12 +4,12 @@
  * PP1 A body sees its thread only through the job's desk: one snapshot, given when the call may see it.
  * PP2 What a body says while it runs is heard in order, and all of it before its return.
  */
-import type { Cancel } from '../core/cancel.js'
-import type { Changes, Reads } from '../core/change.js'
+import type { Cancel } from '../core/async/cancel.js'
+import type { Changes, Reads } from '../core/records/change.js'
 import type { Outcome } from '../core/effect.js'
 import type { Failure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
-import type { Saying } from '../core/record.js'
+import type { Saying } from '../core/records/record.js'
 import type { Thrown } from '../core/thrown.js'
 import type { FileSource } from '../files/port.js'
 

@@ -1,13 +1,13 @@
 /**
- * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log (workers/worksheet.ts); this is for whoever
+ * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log (workers/body/worksheet.ts); this is for whoever
  * watches the host.
  *
  * DG1 Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
  */
 import { fromThrown, maskThrown } from '../core/thrown.js'
 import type { Pool } from '../pool/port.js'
-import { CallJob } from './call-job.js'
-import type { Envs } from './env.js'
+import { CallJob } from './effects/tool-job.js'
+import type { Envs } from './secrets/environment.js'
 
 interface Debugging {
   readonly envs: Envs

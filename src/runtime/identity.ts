@@ -14,9 +14,9 @@ import type { HostProfile } from '../backend/host-info.js'
 import { steadyClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
 import { SkeinError, toFailure } from '../core/failure.js'
-import { recordVersion } from '../core/record.js'
-import { pathOf } from './load-app.js'
-import type { AppSource } from './load-app.js'
+import { recordVersion } from '../core/records/record.js'
+import { pathOf } from './app/load.js'
+import type { AppSource } from './app/load.js'
 
 interface Given {
   readonly name?: string

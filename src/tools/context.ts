@@ -1,6 +1,6 @@
 /**
  * Contexts (T9): values of the thread that a tool, or all tools of the thread, keep from call to call, typed by a schema. Pure;
- * bodies change them through workers/context.ts, callers when they create a thread or send to it.
+ * bodies change them through workers/body/context.ts, callers when they create a thread or send to it.
  *
  * TC1 A value that does not fit its schema is never written.
  * TC2 Merging keeps the fields that the schema does not know: tools may know the shared context in part.

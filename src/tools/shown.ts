@@ -6,7 +6,7 @@
  */
 import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'
-import { resultText } from '../core/message.js'
+import { resultText } from '../core/records/message.js'
 import { toJson } from '../core/json.js'
 import { contentOf, heldBytes, spoken } from './foreign/content.js'
 import type { Item } from './foreign/content.js'

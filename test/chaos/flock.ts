@@ -5,7 +5,7 @@
  */
 import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { createNames } from '../../src/backend/nats/names.js'
+import { createNames } from '../../src/backend/nats/subjects.js'
 import { nats } from '../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import { systemClock } from '../../src/core/clock.js'

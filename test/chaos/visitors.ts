@@ -6,8 +6,8 @@
  */
 import { systemClock } from '../../src/core/clock.js'
 import { isSkeinError } from '../../src/core/failure.js'
-import { connectSkein } from '../../src/runtime/client.js'
-import type { SkeinClient } from '../../src/runtime/client.js'
+import { connectSkein } from '../../src/runtime/handles/client.js'
+import type { SkeinClient } from '../../src/runtime/handles/client.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import { pauseFor } from './flock.js'
 

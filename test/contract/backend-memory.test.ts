@@ -1,6 +1,6 @@
 /** The memory backend passes the suite of all backends; and what only it allows: several hosts on one store. */
 import { expect, it } from 'vitest'
-import { memory } from '../../src/backend/memory.js'
+import { memory } from '../../src/backend/memory/memory.js'
 import { backendContract } from './backend.js'
 import { commit } from './entries.js'
 

@@ -3,8 +3,8 @@
  */
 import { createHash } from 'node:crypto'
 import { applyChanges, emptyTree } from '../../src/core/tree.js'
-import type { FileChange } from '../../src/core/change.js'
-import { createCancel } from '../../src/core/cancel.js'
+import type { FileChange } from '../../src/core/records/change.js'
+import { createCancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { createTreeSource } from '../../src/files/tree-source.js'

@@ -1,8 +1,8 @@
 /** Bodies that never let their thread's event loop turn: others go on. */
 import { beforeAll, describe, expect, it } from 'vitest'
 import type { App } from '../../src/agent/app.js'
-import { createCancel } from '../../src/core/cancel.js'
-import type { Cancel } from '../../src/core/cancel.js'
+import { createCancel } from '../../src/core/async/cancel.js'
+import type { Cancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { Pool, Returned } from '../../src/pool/port.js'
 import { jobFor, testDesk } from './desk.js'

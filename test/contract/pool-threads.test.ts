@@ -1,7 +1,7 @@
 /** The pool of worker threads: what only threads can do, and what only they can suffer. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { App } from '../../src/agent/app.js'
-import { createCancel } from '../../src/core/cancel.js'
+import { createCancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { createPool } from '../../src/pool/pool.js'
 import type { Pool, Returned } from '../../src/pool/port.js'

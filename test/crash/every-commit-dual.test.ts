@@ -1,7 +1,7 @@
 /** A session of two sides that is cut off after any of its commits, alone and as a child. */
 import { expect, test } from 'vitest'
 import type { Definition } from '../../src/agent/define.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import { calls, looseTool } from '../helpers/app.js'
 import { pairApp } from '../helpers/dual.js'
 import { cutAfterEveryCommit } from '../helpers/every-commit.js'

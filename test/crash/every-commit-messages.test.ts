@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import type { RequestedCall } from '../../src/models/port.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { results } from '../helpers/asking.js'

@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
-import { memory } from '../../src/backend/memory.js'
+import { memory } from '../../src/backend/memory/memory.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'

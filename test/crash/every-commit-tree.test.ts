@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { calls, looseTool } from '../helpers/app.js'
 import { cutAfterEveryCommit } from '../helpers/every-commit.js'

@@ -4,8 +4,8 @@
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nats } from '../../src/backend/nats/nats.js'
-import { connectSkein } from '../../src/runtime/client.js'
-import type { SkeinClient } from '../../src/runtime/client.js'
+import { connectSkein } from '../../src/runtime/handles/client.js'
+import type { SkeinClient } from '../../src/runtime/handles/client.js'
 import { startHost } from '../helpers/host-process.js'
 import type { HostProcess } from '../helpers/host-process.js'
 import { startNats } from '../helpers/nats-server.js'

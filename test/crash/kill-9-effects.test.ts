@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
-import { connectSkein } from '../../src/runtime/client.js'
+import { connectSkein } from '../../src/runtime/handles/client.js'
 import { createChance, live } from '../helpers/lives.js'
 import { times } from '../helpers/soak.js'
 

@@ -5,9 +5,9 @@
 import type { Backend } from '../../src/backend/port.js'
 import { change, kinds, nanoUsdOf } from '../../src/core/budget.js'
 import type { Amounts } from '../../src/core/budget.js'
-import type { ThreadRecord } from '../../src/core/record.js'
-import { decode } from '../../src/runtime/journal.js'
-import { wakeWhole } from '../../src/runtime/wake.js'
+import type { ThreadRecord } from '../../src/core/records/record.js'
+import { decode } from '../../src/runtime/journal/journal.js'
+import { wakeWhole } from '../../src/runtime/journal/wake.js'
 
 const nothing: Required<Amounts> = { tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 }
 type Sums = Required<Amounts>

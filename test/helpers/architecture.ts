@@ -29,7 +29,7 @@ interface Zone {
 }
 
 const pure = ['src/files', 'src/tools', 'src/agent']
-const ports = ['src/backend', 'src/pool', 'src/models', 'src/observe']
+const ports = ['src/backend', 'src/pool', 'src/models', 'src/mcp', 'src/observe']
 const doors = ['src/index.ts', 'src/testing.ts']
 const withoutNode = /^(?!node:)/
 const calculating = /^(?!node:(?!(?:crypto|path|url|util|buffer)$))/

@@ -1,9 +1,9 @@
 /** Threads whose agent asks for calls: the smallest app for it, its beginning, and what came of it. */
 import type { Definition, ToolDefinition } from '../../src/agent/define.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import type { RequestedCall } from '../../src/models/port.js'
 import type { Skein } from '../../src/runtime/skein.js'
-import type { Thread } from '../../src/runtime/thread.js'
+import type { Thread } from '../../src/runtime/handles/thread.js'
 import { calls, tinyApp } from './app.js'
 import { until } from './deferred.js'
 

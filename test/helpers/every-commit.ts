@@ -4,9 +4,9 @@
  */
 import { expect } from 'vitest'
 import type { Definition } from '../../src/agent/define.js'
-import { memory } from '../../src/backend/memory.js'
+import { memory } from '../../src/backend/memory/memory.js'
 import type { BackendSource } from '../../src/backend/port.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'

@@ -1,7 +1,7 @@
 /** A lead that may call writers: the smallest app in which a thread has children. */
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { AgentDefinition, Definition, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 import type { RequestedCall } from '../../src/models/port.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import type { Script } from '../../src/models/scripted.js'

@@ -3,17 +3,17 @@
  * records. Owns no assertion.
  */
 import * as fc from 'fast-check'
-import { due, land, obey } from '../../actors/thread/commands.js'
-import type { Decision, Landing, Moment, Order } from '../../actors/thread/commands.js'
+import { due, land, obey } from '../../actors/thread/decide/commands.js'
+import type { Decision, Landing, Moment, Order } from '../../actors/thread/decide/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
-import type { Move } from '../../actors/thread/place.js'
+import type { Move } from '../../actors/thread/position.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
-import { callId } from '../../src/core/message.js'
+import { callId } from '../../src/core/records/message.js'
 import type { Outcome } from '../../src/core/effect.js'
 import { failure } from '../../src/core/failure.js'
-import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/record.js'
+import type { Fact, Landed, RecordedCall, ThreadRecord } from '../../src/core/records/record.js'
 import { emptyTree, freezeTree } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 

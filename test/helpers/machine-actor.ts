@@ -1,8 +1,8 @@
 /** What moves a thread, to be compared with the table: the machine as XState itself interprets it, and the live actor of a host. */
 import { createActor } from 'xstate'
 import { threadMachine } from '../../actors/thread/machine.js'
-import { ThreadActors, moveActor, placeAt } from '../../actors/thread/place.js'
-import type { Move, Place } from '../../actors/thread/place.js'
+import { ThreadActors, moveActor, placeAt } from '../../actors/thread/position.js'
+import type { Move, Place } from '../../actors/thread/position.js'
 
 type Value = ReturnType<typeof threadMachine.resolveState>['value']
 

@@ -1,6 +1,6 @@
 /** Requests and call options for tests of models: the dull parts filled in, what was emitted kept. */
 import type { ModelCallOptions, ModelDelta, ModelRequest } from '../../src/models/port.js'
-import type { Message } from '../../src/core/message.js'
+import type { Message } from '../../src/core/records/message.js'
 
 export function modelRequest(fields: Partial<ModelRequest> = {}): ModelRequest {
   return { system: 'You help.', messages: [user('hello')], tools: [], thread: 't1', step: 0, ...fields }

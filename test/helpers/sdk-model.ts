@@ -1,5 +1,5 @@
 /** An AI SDK model by structure, which streams the parts it is given and keeps the options it was called with. */
-import type { AiSdkModel } from '../../src/models/ai-sdk.js'
+import type { AiSdkModel } from '../../src/models/ai-sdk/adapter.js'
 
 export interface FakeSdkModel extends AiSdkModel {
   readonly seen: Record<string, unknown>[]

@@ -1,11 +1,11 @@
 /** A thread's life told step by step, for tests that say what happens and look at the state. Owns no assertion. */
-import { due, land, obey } from '../../actors/thread/commands.js'
-import type { Decision, Landing, Moment, Order } from '../../actors/thread/commands.js'
+import { due, land, obey } from '../../actors/thread/decide/commands.js'
+import type { Decision, Landing, Moment, Order } from '../../actors/thread/decide/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
 import type { Json } from '../../src/core/json.js'
-import type { Fact, RecordedCall, StopReason, ThreadRecord } from '../../src/core/record.js'
+import type { Fact, RecordedCall, StopReason, ThreadRecord } from '../../src/core/records/record.js'
 import { noUsage } from '../../src/core/usage.js'
 
 export interface Tale {

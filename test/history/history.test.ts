@@ -7,8 +7,8 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { fold } from '../../actors/thread/fold.js'
 import { createState, statusOf } from '../../actors/thread/state.js'
-import { recordVersion } from '../../src/core/record.js'
-import { chainStart, createReader } from '../../src/runtime/journal.js'
+import { recordVersion } from '../../src/core/records/record.js'
+import { chainStart, createReader } from '../../src/runtime/journal/journal.js'
 
 const golden = z.object({
   version: z.number(),

@@ -4,8 +4,8 @@
  */
 import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../src/agent/define.js'
-import { memory } from '../../src/backend/memory.js'
-import { recordVersion } from '../../src/core/record.js'
+import { memory } from '../../src/backend/memory/memory.js'
+import { recordVersion } from '../../src/core/records/record.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { createSkein } from '../../src/runtime/skein.js'

@@ -77,7 +77,7 @@ export async function measure(folder: string, packages: readonly string[]): Prom
 async function checkModules(dist: string): Promise<void> {
   const entries = await readdir(dist, { withFileTypes: true, recursive: true })
   const modules = entries.flatMap((entry) => (entry.name.endsWith('.js') && !entry.parentPath.includes('vendor') ? [join(entry.parentPath, entry.name)] : []))
-  const quiet = modules.filter((path) => !['cli/main.js', 'workers/process.js', 'sandbox/thread.js'].some((begins) => path.endsWith(begins)))
+  const quiet = modules.filter((path) => !['cli/main.js', 'workers/thread/process.js', 'sandbox/thread.js'].some((begins) => path.endsWith(begins)))
   const program = `for (const path of ${JSON.stringify(quiet)}) await import(path)`
   await mustRun(dist, process.execPath, ['--input-type=module', '--eval', program])
 }

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition, ModelDefinition, ModelSource, Prompt } from '../../src/agent/define.js'
-import { memory } from '../../src/backend/memory.js'
+import { memory } from '../../src/backend/memory/memory.js'
 import { isObject } from '../../src/core/json.js'
 import { createSkein } from '../../src/runtime/skein.js'
 import type { Skein } from '../../src/runtime/skein.js'

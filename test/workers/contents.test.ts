@@ -1,6 +1,6 @@
 /** What a thread keeps of the contents it has read. */
 import { expect, it } from 'vitest'
-import { createContents } from '../../workers/contents.js'
+import { createContents } from '../../workers/thread/content-cache.js'
 
 const bytes = (length: number): Uint8Array => new Uint8Array(length).fill(1)
 

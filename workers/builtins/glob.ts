@@ -1,7 +1,7 @@
 /** `glob` on the thread's own files: one path a line. */
 import type { ToolState } from '../../src/agent/define.js'
-import type { GlobArgs } from '../../src/tools/builtin/args.js'
-import { mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
+import type { GlobArgs } from '../../src/tools/own/args.js'
+import { mostMatches, outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
 import { listed } from './text.js'
 

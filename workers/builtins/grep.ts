@@ -1,8 +1,8 @@
 /** `grep` on the thread's own files. */
 import type { ToolState } from '../../src/agent/define.js'
 import type { Match } from '../../src/files/port.js'
-import type { GrepArgs } from '../../src/tools/builtin/args.js'
-import { lineChars, mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
+import type { GrepArgs } from '../../src/tools/own/args.js'
+import { lineChars, mostMatches, outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
 import { listed } from './text.js'
 

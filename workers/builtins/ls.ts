@@ -2,8 +2,8 @@
 import { posix } from 'node:path'
 import type { ToolState } from '../../src/agent/define.js'
 import type { Files } from '../../src/files/port.js'
-import type { LsArgs } from '../../src/tools/builtin/args.js'
-import { outputBytes } from '../../src/tools/builtin/limits.js'
+import type { LsArgs } from '../../src/tools/own/args.js'
+import { outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
 import { listed } from './text.js'
 

@@ -7,7 +7,7 @@ import { posix } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'
 import type { FailureCode } from '../../src/core/failure.js'
 import { isFileError } from '../../src/files/error.js'
-import { pathChars } from '../../src/tools/builtin/limits.js'
+import { pathChars } from '../../src/tools/own/limits.js'
 
 /** Absolute and normalised. */
 export function threadPath(path: string): string {

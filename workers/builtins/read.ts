@@ -1,8 +1,8 @@
 /** `read` on the thread's own files. */
 import type { ToolState } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'
-import type { ReadArgs } from '../../src/tools/builtin/args.js'
-import { outputBytes } from '../../src/tools/builtin/limits.js'
+import type { ReadArgs } from '../../src/tools/own/args.js'
+import { outputBytes } from '../../src/tools/own/limits.js'
 import { pickLines } from './lines.js'
 import { threadPath, touching } from './path.js'
 import { decodeText, notText } from './text.js'

@@ -2,8 +2,8 @@
 import { Buffer } from 'node:buffer'
 import type { ToolState } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'
-import type { WriteArgs } from '../../src/tools/builtin/args.js'
-import { outputBytes } from '../../src/tools/builtin/limits.js'
+import type { WriteArgs } from '../../src/tools/own/args.js'
+import { outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
 
 export async function run({ files }: Pick<ToolState, 'files'>, args: WriteArgs): Promise<string> {

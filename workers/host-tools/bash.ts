@@ -1,8 +1,8 @@
 /** `bash` on a real directory. A command that fails is thrown: its effects are in the world, there is nothing to keep. */
 import { stat } from 'node:fs/promises'
 import { SkeinError } from '../../src/core/failure.js'
-import type { BashArgs } from '../../src/tools/builtin/args.js'
-import type { HostSettings } from '../../src/tools/host-tools.js'
+import type { BashArgs } from '../../src/tools/own/args.js'
+import type { HostSettings } from '../../src/tools/own/host-tools.js'
 import { touching } from '../builtins/path.js'
 import { checkNetwork } from './network.js'
 import { runProcess, signalOf } from './process.js'

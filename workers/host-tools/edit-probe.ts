@@ -5,8 +5,8 @@
  */
 import { OMIT_HEADERS, formatPatch, parsePatch, reversePatch } from 'diff'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
-import type { EditArgs } from '../../src/tools/builtin/args.js'
-import type { HostSettings } from '../../src/tools/host-tools.js'
+import type { EditArgs } from '../../src/tools/own/args.js'
+import type { HostSettings } from '../../src/tools/own/host-tools.js'
 import { patchText } from '../builtins/patch.js'
 import { touching } from '../builtins/path.js'
 import { textAt } from './edit.js'

@@ -1,6 +1,6 @@
 /** `edit` on a real directory. */
-import type { EditArgs } from '../../src/tools/builtin/args.js'
-import type { HostSettings } from '../../src/tools/host-tools.js'
+import type { EditArgs } from '../../src/tools/own/args.js'
+import type { HostSettings } from '../../src/tools/own/host-tools.js'
 import { checkPatch, checkSize } from '../builtins/edit.js'
 import { patchText } from '../builtins/patch.js'
 import { touching } from '../builtins/path.js'

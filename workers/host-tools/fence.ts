@@ -11,7 +11,7 @@ import { access, constants, stat } from 'node:fs/promises'
 import { delimiter, resolve } from 'node:path'
 import { systemClock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
-import type { Isolation } from '../../src/tools/host-tools.js'
+import type { Isolation } from '../../src/tools/own/host-tools.js'
 
 export interface Fence {
   /** It has a namespace of processes. */

@@ -1,6 +1,6 @@
 /** `read` on a real directory. */
-import type { ReadArgs } from '../../src/tools/builtin/args.js'
-import type { HostSettings } from '../../src/tools/host-tools.js'
+import type { ReadArgs } from '../../src/tools/own/args.js'
+import type { HostSettings } from '../../src/tools/own/host-tools.js'
 import { pickLines } from '../builtins/lines.js'
 import { touching } from '../builtins/path.js'
 import { tooLarge } from '../builtins/read.js'

@@ -6,9 +6,9 @@
  */
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import type { Pattern } from '../../src/files/pattern.js'
+import type { Pattern } from '../../src/files/search/pattern.js'
 import type { Match } from '../../src/files/port.js'
-import { mostMatches, outputBytes } from '../../src/tools/builtin/limits.js'
+import { mostMatches, outputBytes } from '../../src/tools/own/limits.js'
 import { linesOf } from '../builtins/lines.js'
 import { errorCode } from '../builtins/path.js'
 import { openInside } from './root.js'

@@ -1,6 +1,6 @@
 /** `write` on a real directory. */
-import type { WriteArgs } from '../../src/tools/builtin/args.js'
-import type { HostSettings } from '../../src/tools/host-tools.js'
+import type { WriteArgs } from '../../src/tools/own/args.js'
+import type { HostSettings } from '../../src/tools/own/host-tools.js'
 import { touching } from '../builtins/path.js'
 import { checkContent } from '../builtins/write.js'
 import { openRoot, pathInside, replaceInside } from './root.js'

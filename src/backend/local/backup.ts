@@ -12,9 +12,9 @@ import { dirname, join, resolve } from 'node:path'
 import { systemChance } from '../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
-import { copyDatabase } from './driver.js'
+import { copyDatabase } from './database/driver.js'
 import { keyFile } from './owner.js'
-import { forItsUserAlone } from './private-file.js'
+import { forItsUserAlone } from './files/private-file.js'
 
 export async function backUp(folder: string, dir: string): Promise<void> {
   const target = resolve(dir)

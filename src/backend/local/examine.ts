@@ -10,11 +10,11 @@ import { dirname, join, resolve } from 'node:path'
 import { isSkeinError, toFailure } from '../../core/failure.js'
 import { finding } from '../../core/finding.js'
 import type { Finding } from '../../core/finding.js'
-import { OwnerLink } from './link.js'
-import { notedLosses, refuseEmptied } from './mark.js'
+import { OwnerLink } from './socket/owner-link.js'
+import { notedLosses, refuseEmptied } from './files/mark.js'
 import { folderInUse, takeOwnership } from './owner.js'
-import { openForReading } from './schema.js'
-import { socketPath } from './socket-path.js'
+import { openForReading } from './database/schema.js'
+import { socketPath } from './socket/socket-path.js'
 
 const mb = 1024 * 1024
 const leastFree = { fail: 64 * mb, warn: 1024 * mb }

@@ -4,9 +4,9 @@
  */
 import { clientMayNot } from '../checks.js'
 import type { KeyCheck } from '../port.js'
-import type { Database } from './driver.js'
-import { raw, text } from './rows.js'
-import type { Writer } from './writer.js'
+import type { Database } from './database/driver.js'
+import { raw, text } from './database/rows.js'
+import type { Writer } from './database/writer.js'
 
 /** `writer`: the owner's. */
 export function createKeyCheck(database: Database, live: () => void, writer?: Writer): KeyCheck {

@@ -10,7 +10,7 @@ import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { stranger } from '../host-info.js'
 import type { Self } from '../host-info.js'
 import type { Backend, BackendSource, Role } from '../port.js'
-import type { Durability } from './schema.js'
+import type { Durability } from './database/schema.js'
 
 export interface LocalOptions {
   /** What an acknowledged commit survives: the death of the process (default) or a loss of power, at 5 times the cost. */

@@ -12,8 +12,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
 import { systemClock } from '../../core/clock.js'
-import { openDatabase } from './driver.js'
-import { forItsUserAlone } from './private-file.js'
+import { openDatabase } from './database/driver.js'
+import { forItsUserAlone } from './files/private-file.js'
 
 export interface Ownership {
   release(): Promise<void>

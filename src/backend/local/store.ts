@@ -7,12 +7,12 @@
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
-import type { Database } from './driver.js'
-import { Mark, lossOf, lossText, markedHeights, noteLoss } from './mark.js'
-import { openForOwner } from './schema.js'
-import type { Durability } from './schema.js'
-import { Writes } from './write.js'
-import { Writer } from './writer.js'
+import type { Database } from './database/driver.js'
+import { Mark, lossOf, lossText, markedHeights, noteLoss } from './files/mark.js'
+import { openForOwner } from './database/schema.js'
+import type { Durability } from './database/schema.js'
+import { Writes } from './database/write.js'
+import { Writer } from './database/writer.js'
 
 export interface Store {
   readonly database: Database

@@ -3,7 +3,7 @@
  * and what cannot be known is told to the operator. Owns nothing.
  */
 import { z } from 'zod'
-import type { Link } from './link.js'
+import type { Link } from './connection/connection.js'
 
 const varzSchema = z.object({ server_id: z.string(), now: z.iso.datetime({ offset: true }).optional(), jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional() })
 const withinMs = 1_000

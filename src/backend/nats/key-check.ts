@@ -1,8 +1,8 @@
 /** The check of the key for secrets: one entry of the namespace, written once. */
 import { clientMayNot } from '../checks.js'
 import type { KeyCheck } from '../port.js'
-import type { Ground } from './ground.js'
-import { publish } from './publish.js'
+import type { Ground } from './context.js'
+import { publish } from './connection/publish.js'
 
 export function createKeyCheck({ role, link, reads, names, live }: Ground): KeyCheck {
   const stream = names.streams.meta

@@ -11,11 +11,11 @@ import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { z } from 'zod'
 import { SkeinError } from '../../core/failure.js'
-import { apiCode } from './link.js'
-import type { Link } from './link.js'
-import type { Names, StreamKind } from './names.js'
-import { publish } from './publish.js'
-import { Reads } from './read.js'
+import { apiCode } from './connection/connection.js'
+import type { Link } from './connection/connection.js'
+import type { Names, StreamKind } from './subjects.js'
+import { publish } from './connection/publish.js'
+import { Reads } from './connection/read.js'
 
 export interface Settings {
   readonly partitions: number

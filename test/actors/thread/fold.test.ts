@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
-import { createSlots, closeRest, drain, fill, hold } from '../../../actors/thread/slots.js'
-import { cutOff } from '../../../actors/thread/denied.js'
+import { createSlots, closeRest, drain, fill, hold } from '../../../actors/thread/calls/slots.js'
+import { cutOff } from '../../../actors/thread/turn/denied.js'
 import { createState, statusOf } from '../../../actors/thread/state.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Json } from '../../../src/core/json.js'
-import type { Landed, ThreadRecord } from '../../../src/core/record.js'
+import type { Landed, ThreadRecord } from '../../../src/core/records/record.js'
 import { createdThread } from '../../helpers/tale.js'
 
 const dayMs = 24 * 60 * 60 * 1000

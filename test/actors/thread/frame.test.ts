@@ -1,7 +1,7 @@
 /** A child speaks for itself alone. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { frame } from '../../../actors/thread/frame.js'
+import { frame } from '../../../actors/thread/children/frame.js'
 
 it('FM1: one line is as it was; further ones are indented', () => {
   expect(frame('stay-1', 'done')).toBe('[stay-1] done')

@@ -3,10 +3,10 @@ import { getShortestPaths } from 'xstate/graph'
 import { describe, expect, it } from 'vitest'
 import { threadMachine } from '../../../actors/thread/machine.js'
 import type { Signal } from '../../../actors/thread/machine.js'
-import { moveByTable, placeAt } from '../../../actors/thread/place.js'
+import { moveByTable, placeAt } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
-import type { Place, Work } from '../../../actors/thread/place.js'
-import type { HoldReason, RecordType } from '../../../src/core/record.js'
+import type { Place, Work } from '../../../actors/thread/position.js'
+import type { HoldReason, RecordType } from '../../../src/core/records/record.js'
 
 const holds: readonly HoldReason[] = ['approval', 'person', 'variables', 'children']
 const types: readonly RecordType[] = [

@@ -7,7 +7,7 @@ import { defineAgent, defineModel, definePrompt } from '../../../src/agent/defin
 import type { Definition, Prompt } from '../../../src/agent/define.js'
 import { isSkeinError } from '../../../src/core/failure.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
-import { ownTools } from '../../../src/tools/own-tools.js'
+import { ownTools } from '../../../src/tools/own/all.js'
 import { looseTool } from '../../helpers/app.js'
 
 const model = defineModel({ name: 'fast', model: scriptedModel([]) })

@@ -6,9 +6,9 @@ import { defineModel, definePrompt, defineTool } from '../../../src/agent/define
 import type { ToolDefinition } from '../../../src/agent/define.js'
 import { effectOf, toolMetadata } from '../../../src/agent/effect.js'
 import { kindOf } from '../../../src/agent/tool-kind.js'
-import { ignoresKey } from '../../../src/agent/tool-key.js'
-import { fromTools } from '../../../src/tools/foreign.js'
-import { hostTools } from '../../../src/tools/host-tools.js'
+import { ignoresKey } from '../../../src/agent/checks/tool-key.js'
+import { fromTools } from '../../../src/tools/foreign/from-tools.js'
+import { hostTools } from '../../../src/tools/own/host-tools.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { looseTool } from '../../helpers/app.js'
 

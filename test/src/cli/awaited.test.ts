@@ -1,7 +1,7 @@
 /** What is offered to type when a turn stands still. */
 import { expect, it } from 'vitest'
-import { nextSteps } from '../../../src/cli/awaited.js'
-import type { Awaited } from '../../../src/cli/awaited.js'
+import { nextSteps } from '../../../src/cli/turn/waiting-for.js'
+import type { Awaited } from '../../../src/cli/turn/waiting-for.js'
 import { localPlace } from '../../../src/cli/place.js'
 
 const store = localPlace('.skein')

@@ -12,7 +12,7 @@ import { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished } from 'vitest'
 import { skein as program } from '../../../src/cli/program.js'
-import type { StopSignal } from '../../../src/cli/shell.js'
+import type { StopSignal } from '../../../src/cli/process.js'
 import { createSkein, local } from '../../../src/index.js'
 import type { CreateThread, Skein } from '../../../src/index.js'
 

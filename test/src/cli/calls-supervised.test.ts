@@ -1,8 +1,8 @@
 /** Children that are tried again, as the command line shows their calls. */
 import { expect, it } from 'vitest'
 import { collect } from '../../helpers/deferred.js'
-import { createCalls } from '../../../src/cli/calls.js'
-import { memory } from '../../../src/backend/memory.js'
+import { createCalls } from '../../../src/cli/turn/calls.js'
+import { memory } from '../../../src/backend/memory/memory.js'
 import { createSkein } from '../../../src/runtime/skein.js'
 import { calls } from '../../helpers/app.js'
 import { family, write } from '../../helpers/family.js'

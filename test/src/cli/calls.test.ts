@@ -1,9 +1,9 @@
 /** The calls of a turn as the views see them, out of events in every order in which these may come. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { callLine, tookOf } from '../../../src/cli/call-line.js'
-import { createCalls } from '../../../src/cli/calls.js'
-import type { CallNews } from '../../../src/cli/calls.js'
+import { callLine, tookOf } from '../../../src/cli/turn/call-line.js'
+import { createCalls } from '../../../src/cli/turn/calls.js'
+import type { CallNews } from '../../../src/cli/turn/calls.js'
 import type { DurableEvent, Outcome, SkeinEvent } from '../../../src/index.js'
 
 type Facts = DurableEvent extends infer Event ? (Event extends DurableEvent ? Omit<Event, 'seq' | 'thread' | 'path' | 'at' | 'cursor'> : never) : never

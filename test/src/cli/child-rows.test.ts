@@ -1,6 +1,6 @@
 /** Which line of a child stands where, while it works for a turn. */
 import { expect, it } from 'vitest'
-import { createChildRows } from '../../../src/cli/child-rows.js'
+import { createChildRows } from '../../../src/cli/turn/child-rows.js'
 import { createSkein, defineAgent, defineModel, definePrompt, defineTool, memory } from '../../../src/index.js'
 import { scriptedModel } from '../../../src/testing.js'
 import { z } from 'zod'

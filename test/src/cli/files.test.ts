@@ -3,7 +3,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { local } from '../../../src/backend/local/local.js'
-import { pack } from '../../../src/runtime/journal.js'
+import { pack } from '../../../src/runtime/journal/journal.js'
 import { app, binary, launch, objects, place } from './binary.js'
 
 const binaryBytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 27, 91, 51, 49, 109])

@@ -1,6 +1,6 @@
 /** Where a command works, by options and environment; and what is shown of it. */
 import { expect, it } from 'vitest'
-import { rowsOf } from '../../../src/cli/hosts.js'
+import { rowsOf } from '../../../src/cli/commands/hosts.js'
 import { placeOf } from '../../../src/cli/place.js'
 import { typed } from '../../../src/cli/store.js'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { maskKept, piecesOf, toKept } from '../../../src/core/kept.js'
-import { createRedactor } from '../../../src/core/redact.js'
-import { maskReply } from '../../../src/runtime/mask.js'
+import { maskKept, piecesOf, toKept } from '../../../src/core/records/provider-parts.js'
+import { createRedactor } from '../../../src/core/redact/redact.js'
+import { maskReply } from '../../../src/runtime/secrets/mask.js'
 import type { ModelReply } from '../../../src/models/port.js'
 import { noUsage } from '../../../src/core/usage.js'
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { collect } from '../../../src/core/attachments.js'
 import { showing, withoutLinks } from '../../../src/core/links.js'
 import type { Broken } from '../../../src/core/links.js'
-import type { FileChange } from '../../../src/core/change.js'
+import type { FileChange } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree, thawTree } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
 

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRedactor, mask } from '../../../src/core/redact.js'
+import { createRedactor, mask } from '../../../src/core/redact/redact.js'
 import { times } from '../../helpers/soak.js'
 
 type Dress = (secret: string) => string

@@ -1,7 +1,7 @@
 /** Secrets do not get out, in whatever dress. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createRedactor, mask } from '../../../src/core/redact.js'
+import { createRedactor, mask } from '../../../src/core/redact/redact.js'
 import { times } from '../../helpers/soak.js'
 
 const secret = 'tök"en/+\\42 &\n!'

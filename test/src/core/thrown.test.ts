@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createRedactor } from '../../../src/core/redact.js'
+import { createRedactor } from '../../../src/core/redact/redact.js'
 import { toThrown } from '../../../src/core/thrown.js'
 
 describe('what was thrown', () => {

@@ -1,7 +1,7 @@
 /** The tree of a thread's files: changes, tokens, sums and the plain form. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { FileChange, Look } from '../../../src/core/change.js'
+import type { FileChange, Look } from '../../../src/core/records/change.js'
 import { applyChanges, editTree, emptyTree, freezeTree, nodeAt, observe, stale, thawTree, usageOf } from '../../../src/core/tree.js'
 import type { DirNode, TreeNode } from '../../../src/core/tree.js'
 

@@ -5,7 +5,7 @@
  *     others are applied.
  */
 import { createHash } from 'node:crypto'
-import type { FileChange, FileRead } from '../../../src/core/change.js'
+import type { FileChange, FileRead } from '../../../src/core/records/change.js'
 import { applyChanges, stale } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
 import type { FileSource, Files, Shown } from '../../../src/files/port.js'

@@ -1,6 +1,6 @@
 /** A tree in memory as a source: what it answers, and how often it is asked. */
 import { describe, expect, it } from 'vitest'
-import type { FileChange } from '../../../src/core/change.js'
+import type { FileChange } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree, observe } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
 import type { FileSource, Files, Shown } from '../../../src/files/port.js'

@@ -1,6 +1,6 @@
 /** A call's working copy: its operations, what it notes and what it leaves. */
 import { describe, expect, it } from 'vitest'
-import type { FileChange } from '../../../src/core/change.js'
+import type { FileChange } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree, freezeTree, observe, stale } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
 import type { FileSource, Files } from '../../../src/files/port.js'

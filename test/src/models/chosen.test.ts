@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { LanguageModelV2, LanguageModelV3 } from '@ai-sdk/provider'
 import type { ModelSource } from '../../../src/agent/define.js'
-import { toModel } from '../../../src/models/chosen.js'
+import { toModel } from '../../../src/models/to-model.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { fakeSdkModel } from '../../helpers/sdk-model.js'
 

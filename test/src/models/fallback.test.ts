@@ -1,7 +1,7 @@
 /** Fallback from model to model. */
 import { expect, test } from 'vitest'
 import { SkeinError } from '../../../src/core/failure.js'
-import { withFallback } from '../../../src/models/fallback.js'
+import { withFallback } from '../../../src/models/retry/fallback.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { modelRequest, watched } from '../../helpers/model-request.js'
 

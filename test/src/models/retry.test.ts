@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SkeinError } from '../../../src/core/failure.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import type { Model, ModelReply } from '../../../src/models/port.js'
-import { type RetryInfo, type RetryOptions, withRetries } from '../../../src/models/retry.js'
+import { type RetryInfo, type RetryOptions, withRetries } from '../../../src/models/retry/retry.js'
 import { noUsage } from '../../../src/core/usage.js'
 import { modelRequest, watched } from '../../helpers/model-request.js'
 

@@ -1,7 +1,7 @@
 /** The scripted model: what tests and benchmarks lean on. */
 import { describe, expect, test } from 'vitest'
 import { SkeinError } from '../../../src/core/failure.js'
-import type { Message } from '../../../src/core/message.js'
+import type { Message } from '../../../src/core/records/message.js'
 import { noUsage } from '../../../src/core/usage.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { modelRequest, user, watched } from '../../helpers/model-request.js'

@@ -2,10 +2,10 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { noUsage } from '../../../src/core/usage.js'
-import { withFallback } from '../../../src/models/fallback.js'
+import { withFallback } from '../../../src/models/retry/fallback.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../src/models/port.js'
-import { withRetries } from '../../../src/models/retry.js'
-import { withTimeLimits } from '../../../src/models/time-limits.js'
+import { withRetries } from '../../../src/models/retry/retry.js'
+import { withTimeLimits } from '../../../src/models/retry/time-limits.js'
 import { modelRequest, watched } from '../../helpers/model-request.js'
 
 const limits = { idleMs: 1_000, totalMs: 5_000 }

@@ -1,9 +1,9 @@
 /** MCP servers over streamable HTTP, of both ages of the protocol. */
 import { afterEach, expect, it } from 'vitest'
 import { SkeinError } from '../../../src/core/failure.js'
-import { connectMcp } from '../../../src/pool/mcp.js'
-import type { ConnectedMcp } from '../../../src/pool/mcp.js'
-import { fromMcp } from '../../../src/tools/foreign.js'
+import { connectMcp } from '../../../src/mcp/connect.js'
+import type { ConnectedMcp } from '../../../src/mcp/connect.js'
+import { fromMcp } from '../../../src/tools/foreign/from-tools.js'
 import { runBody } from '../tools/fixtures/body.js'
 import { startEndpoint } from './fixtures/mcp-endpoint.js'
 import type { Endpoint } from './fixtures/mcp-endpoint.js'

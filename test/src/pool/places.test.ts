@@ -1,8 +1,8 @@
 /** Places of a lane: who is active, and who comes next. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createPlaces, createSeat } from '../../../src/pool/places.js'
-import type { Seated } from '../../../src/pool/places.js'
+import { createPlaces, createSeat } from '../../../src/pool/processes/places.js'
+import type { Seated } from '../../../src/pool/processes/places.js'
 
 const createThread = (): Seated => ({ seat: createSeat() })
 

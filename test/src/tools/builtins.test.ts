@@ -3,9 +3,9 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { importsOf, readSources } from '../../../scripts/source.js'
 import { jsonSchemaOf } from '../../../src/core/schema.js'
-import { builtins } from '../../../src/tools/builtins.js'
-import { hostTools } from '../../../src/tools/host-tools.js'
-import { askUserQuestion, manageTodoList } from '../../../src/tools/runtime-tools.js'
+import { builtins } from '../../../src/tools/own/thread-files.js'
+import { hostTools } from '../../../src/tools/own/host-tools.js'
+import { askUserQuestion, manageTodoList } from '../../../src/tools/own/runtime.js'
 
 const host = hostTools({ rootDir: '/srv/work' })
 const said = ({ name, sideEffect, idempotent, probe }: (typeof host)[number]) => [name, sideEffect, idempotent, probe !== undefined]

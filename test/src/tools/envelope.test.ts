@@ -6,7 +6,7 @@ import { defineAgent, defineModel, definePrompt, defineTool } from '../../../src
 import { scriptedModel } from '../../../src/models/scripted.js'
 import type { Schema } from '../../../src/core/schema.js'
 import { checkArgs } from '../../../src/tools/args.js'
-import { fromTools } from '../../../src/tools/foreign.js'
+import { fromTools } from '../../../src/tools/foreign/from-tools.js'
 import { onEveryStore } from '../../helpers/world.js'
 
 const shape = z.discriminatedUnion('kind', [z.object({ kind: z.literal('circle'), radius: z.number() }), z.object({ kind: z.literal('named'), input: z.string() })])

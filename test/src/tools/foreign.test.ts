@@ -12,7 +12,7 @@ import type { ToolDefinition } from '../../../src/agent/define.js'
 import { SkeinError } from '../../../src/core/failure.js'
 import { isObject } from '../../../src/core/json.js'
 import { checkArgs } from '../../../src/tools/args.js'
-import { fromTools } from '../../../src/tools/foreign.js'
+import { fromTools } from '../../../src/tools/foreign/from-tools.js'
 import { runBody } from './fixtures/body.js'
 
 /** What a model is told of the args by an app that has the tool. */

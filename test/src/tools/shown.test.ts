@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mostBytes } from '../../../src/core/media.js'
-import { toReturn } from '../../../src/pool/mcp-result.js'
+import { toReturn } from '../../../src/mcp/result.js'
 import { shownBy } from '../../../src/tools/shown.js'
 
 const data = Buffer.from('a pixel').toString('base64')

@@ -1,7 +1,7 @@
 /** The built-in tools on a thread's own files, without the shell. */
 import { createTwoFilesPatch } from 'diff'
 import { beforeEach, describe, expect, it } from 'vitest'
-import { builtins } from '../../../src/tools/builtins.js'
+import { builtins } from '../../../src/tools/own/thread-files.js'
 import { caller } from './call.js'
 import { createThreadFiles } from './thread-files.js'
 import type { ThreadFiles } from './thread-files.js'

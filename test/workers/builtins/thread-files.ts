@@ -1,6 +1,6 @@
 /** The files of a thread as calls see them one after another: each works on a copy, and what it did counts when it returned. */
 import { createHash } from 'node:crypto'
-import type { FileRead } from '../../../src/core/change.js'
+import type { FileRead } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree } from '../../../src/core/tree.js'
 import type { Files } from '../../../src/files/port.js'
 import { createTreeSource } from '../../../src/files/tree-source.js'

@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { hostTools } from '../../../src/tools/host-tools.js'
+import { hostTools } from '../../../src/tools/own/host-tools.js'
 import { fenceFor } from '../../../workers/host-tools/fence.js'
 import { caller } from '../builtins/call.js'
 import { eventually, processesIn } from './processes.js'

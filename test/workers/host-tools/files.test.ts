@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createTwoFilesPatch } from 'diff'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { ToolDefinition } from '../../../src/agent/define.js'
-import { hostTools } from '../../../src/tools/host-tools.js'
+import { hostTools } from '../../../src/tools/own/host-tools.js'
 import { openInside, openRoot, replaceInside } from '../../../workers/host-tools/root.js'
 import { caller, toolState } from '../builtins/call.js'
 

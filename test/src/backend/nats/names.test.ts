@@ -1,7 +1,7 @@
 /** Ids as tokens of subjects. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createNames, idIn, partitionOf, rootIn } from '../../../../src/backend/nats/names.js'
+import { createNames, idIn, partitionOf, rootIn } from '../../../../src/backend/nats/subjects.js'
 
 const names = createNames('ns')
 

@@ -1,0 +1,77 @@
+/**
+ * What a thread and all below it have spent (O2). A child tells its parent with every report what was spent since the one
+ * before; the parent adds that to its own, so nobody ever has to ask a whole tree.
+ *
+ * UG1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then in the report's
+ *     record, then with the parent. Nothing is counted twice, nothing is lost.
+ */
+import type { Outcome } from '../../../src/core/effect.js'
+import type { FailureCode } from '../../../src/core/failure.js'
+import type { Fact, ModelReplied, ReportSent, Spent } from '../../../src/core/records/record.js'
+import { addByModel, addUsage, sumUsage } from '../../../src/core/usage.js'
+import type { ModelUsage } from '../../../src/core/usage.js'
+import type { Slot } from '../calls/slots.js'
+import { accountOf, accounted, isOwing, pay, takeBack } from './budget.js'
+import { isOver } from '../state.js'
+import type { ThreadState } from '../state.js'
+
+/** A reply was paid for. */
+export function spend(state: ThreadState, { model, usage, calls }: Pick<ModelReplied, 'model' | 'usage' | 'calls'>): void {
+  state.usage = addUsage(state.usage, usage)
+  note(state, [{ model, ...usage }])
+  pay(state, calls, usage)
+}
+
+/** A child has told what it and all below it have spent. */
+export function spentBelow(state: ThreadState, spent: Spent | undefined): void {
+  if (!spent) return
+  state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
+  note(state, spent.byModel)
+  takeBack(state, spent)
+  if (state.child) state.effects += spent.effects ?? 0
+}
+
+function note(state: ThreadState, usage: readonly ModelUsage[]): void {
+  for (const each of usage) {
+    if (each.inputTokens === 0 && each.outputTokens === 0 && each.costUsd === 0) continue
+    addByModel(state.byModel, each)
+    // Nobody asks a thread that no other one waits for.
+    if (state.child) addByModel(state.unreported, each)
+  }
+}
+
+/** What is known to have failed has not happened; anything else has, or may have. */
+const harmless: ReadonlySet<FailureCode> = new Set(['TOOL_THREW', 'TOOL_FAILED'])
+
+/** A call has an outcome that counts (UV3). */
+export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: Outcome): void {
+  if (!state.child || !began || !call.sideEffect || call.idempotent) return
+  if (outcome.ok || !harmless.has(outcome.failure.code)) state.effects++
+}
+
+/** What goes with a report; `all`: nothing is expected of it any more. */
+export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
+  const { unreported: byModel, purse, effects } = state
+  return byModel.length === 0 && !purse && effects === 0 ? {} : { spent: { byModel: [...byModel], ...accountOf(state, all), ...(effects > 0 && { effects }) } }
+}
+
+export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
+  state.told += to.length
+  state.unreported = []
+  state.effects = 0
+  if (over) state.gone = true
+  accounted(state, spent ?? { byModel: [] })
+}
+
+/** It rests, and has something that its parent was not told: what came late from below, what others had it do, that it is over. */
+export function owesAccount(state: ThreadState): boolean {
+  const { parent, child, turn, owed } = state
+  if (!child || parent === undefined || turn || owed.length > 0) return false
+  return state.unreported.length > 0 || isOwing(state) || (isOver(state) && !state.gone)
+}
+
+export function dueAccount(state: ThreadState): Fact | undefined {
+  if (!owesAccount(state)) return undefined
+  const to = [{ thread: state.parent ?? '', quiet: true as const, unasked: true as const }]
+  return { type: 'report.sent', run: '', to, outcome: { ok: true, value: null }, ...(isOver(state) && { over: true }), ...unreported(state, true) }
+}

@@ -1,0 +1,103 @@
+/**
+ * Calls in the fold: what a record about one call of the step changes.
+ */
+import { kvKey, kvSpace } from '../../../src/core/records/change.js'
+import type { Changes } from '../../../src/core/records/change.js'
+import type { Json } from '../../../src/core/json.js'
+import type { Message } from '../../../src/core/records/message.js'
+import type { CallAnswered, CallDecided, CallHeld, CallQueued, CallSettled, ChildReported, Landed } from '../../../src/core/records/record.js'
+import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
+import { applyChanges } from '../../../src/core/tree.js'
+import { childReported } from '../children/children.js'
+import { denied } from '../turn/denied.js'
+import { count } from '../decide/policy.js'
+import { takeResults } from '../turn/results.js'
+import { close, edit, hold, release, settle } from './slots.js'
+import type { ThreadState } from '../state.js'
+
+export function held({ slots }: ThreadState, { index, why, missing, prompt, at }: CallHeld & { readonly at: number }): boolean {
+  return hold(slots, index, { why, at, ...(missing && { missing }), ...(prompt !== undefined && { prompt }) })
+}
+
+export function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
+  const slot = state.slots.items[record.index]
+  const verdict = settle(state.slots, record)
+  if (!slot || !verdict) return false
+  if (verdict.kept) keep(state, verdict.kept, record)
+  if (record.verdict === 'kept' && state.turn) count(state.turn, slot, record.at)
+  if (record.verdict === 'stale' || state.slots.ordered) state.wants++
+  takeResults(state, record.at)
+  return true
+}
+
+function keep(state: ThreadState, { changes, queued, messages, attached, told }: Landed, { step, index }: CallSettled): void {
+  if (changes) change(state, changes, state.stepAt)
+  const { side } = state.slots
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...(side && { side }) })
+  if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
+  for (const saying of told ?? []) state.untold.push(saying)
+  messages?.forEach(({ text, silent }, number) => {
+    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }), ...(side && { to: side }) }
+    state.queue.push({ message, delivery: 'steer' })
+  })
+}
+
+export function change(state: ThreadState, { files, values, schedules }: Changes, at: number): true {
+  if (files) state.files = applyChanges(state.files, files, at)
+  for (const { key, value } of values ?? []) setValue(state, key, value)
+  if (!schedules) return true
+  setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
+  // Another one may be the next (TS2).
+  state.wants++
+  return true
+}
+
+function setValue({ values }: ThreadState, key: string, value: Json | undefined): void {
+  if (key.startsWith(kvSpace)) values[kvKey] = { version: (values[kvKey]?.version ?? 0) + 1 }
+  const version = (values[key]?.version ?? 0) + 1
+  values[key] = value === undefined ? { version } : { value, version }
+}
+
+/** Whatever was scheduled will not happen any more. */
+export function dropSchedules(state: ThreadState): void {
+  if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
+}
+
+export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): true {
+  const asked = by ?? schedule
+  const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
+  state.queuedCalls.push({ call, run, notBefore, ...(asked !== undefined && { by: asked }), ...(schedule !== undefined && { scheduled: true }) })
+  if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
+  return true
+}
+
+export function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {
+  const slot = slots.items[index]
+  if (!slot?.hold) return false
+  release(slots, slot)
+  slot.answer = { output }
+  return true
+}
+
+export function reported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
+  const how = childReported(state, record)
+  if (how === 'answered') takeResults(state, record.at)
+  return how !== 'unknown'
+}
+
+export function decided(state: ThreadState, record: CallDecided): boolean {
+  const { index, decision, call } = record
+  const { slots } = state
+  const slot = slots.items[index]
+  if (!slot?.hold || slot.outcome) return false
+  if (decision === 'reject') {
+    close(slots, slot, denied(slot, record))
+    takeResults(state, state.updatedAt)
+    return true
+  }
+  release(slots, slot)
+  if (call) edit(slots, slot, call)
+  // What may have happened is done again as something new.
+  slot.began = undefined
+  return true
+}

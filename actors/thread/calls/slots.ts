@@ -1,0 +1,281 @@
+/**
+ * Slots: one per call of the current step, by call index. Outcomes land in any order and are taken out in call order.
+ *
+ * SL1 A slot is filled once; a second outcome for it changes nothing, unless the first was found stale.
+ * SL2 `drain` gives results strictly in call order, each exactly once, whatever order they landed in.
+ * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
+ * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
+ */
+import type { Media } from '../../../src/core/media.js'
+import type { Outcome } from '../../../src/core/effect.js'
+import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../../src/core/records/record.js'
+import type { Json } from '../../../src/core/json.js'
+import type { SideName } from '../../../src/core/records/message.js'
+import type { FrozenTree } from '../../../src/core/tree.js'
+
+export interface Slot {
+  call: RecordedCall
+  outcome: Outcome | undefined
+  /** What came with the outcome, while it waits for its verdict. */
+  landed: Landed | undefined
+  /** What the model reads in place of the outcome. */
+  text: string | undefined
+  /** What the model is shown with it. */
+  media: readonly Media[] | undefined
+  /** What came with a child's answer. */
+  given: { readonly attachments?: AnswerFiles; readonly note?: string; readonly reference?: string } | undefined
+  verdict: CallSettled['verdict'] | undefined
+  /** Its intent is recorded: the body may have run. */
+  began: true | undefined
+  beganAt: number | undefined
+  /** Set while the call waits for someone. */
+  hold: Held | undefined
+  /** Its body waits for its turn, behind a call that waits for someone. */
+  parked: true | undefined
+  /** The child that answers it was called. */
+  sent: true | undefined
+  /** This thread's files when the child got its copy of them. */
+  base: FrozenTree | undefined
+  /** The child has reported: its files are to be merged, at the call's turn. */
+  join: { readonly outcome: Outcome; readonly tree: FrozenTree } | undefined
+  /** It was held once: calls behind it may have started, and are not called back. */
+  passed: true | undefined
+  /** It was approved with other args than the model gave. */
+  edited: true | undefined
+  /** What the person gave; the tool makes its result of it. */
+  answer: { readonly output: Json } | undefined
+  /** What it read had changed: it runs once more, at its turn. */
+  again: true | undefined
+  /** Hosts that died while it was under way (`call.tried`). */
+  tries: number | undefined
+}
+
+/** All fields from the beginning: slots of one shape are fast to read. */
+function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
+  return { call, outcome, landed: undefined, text: undefined, media: undefined, given: undefined, verdict: undefined, began: undefined, beganAt: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined, tries: undefined }
+}
+
+/** A hold in its time. */
+export interface Held extends Hold {
+  readonly at: number
+  readonly deadlineAt?: number
+}
+
+export interface Slots {
+  readonly items: Slot[]
+  /** Slots without an outcome that counts. */
+  open: number
+  /** Of these, the ones that wait for someone. */
+  held: number
+  /** Of the held ones, those that wait for another thread. */
+  heldByChildren: number
+  /** Open calls that no other thread answers. */
+  own: number
+  /** Children have reported whose files are not merged yet. */
+  joining: number
+  /** Calls before this one need no child any more, or have called theirs. */
+  called: number
+  /** Slots whose outcome was taken out: the turn of the next one has come. */
+  drained: number
+  /** Some call starts only when the ones before it are done. */
+  ordered: boolean
+  /** Calls that need variables, by index. */
+  readonly needing: readonly number[]
+  /** Some call is decided by a deadline. */
+  readonly deadlines: boolean
+  /** The agent that takes over when all are answered. */
+  readonly handoff?: string
+  /** Some call may decide about the turn, and has not yet. */
+  decides: boolean
+  /** Of the reply that asked for the calls: its text where one decides, and who speaks. */
+  readonly said: string
+  readonly side?: SideName
+  readonly label?: string
+}
+
+/** Where the calls come from. */
+export interface AskedBy {
+  readonly text?: string
+  readonly side?: SideName
+  readonly label?: string
+}
+
+export function createSlots(calls: readonly RecordedCall[], at = 0, { text = '', side, label }: AskedBy = {}): Slots {
+  const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), decides: false, said: '', ...(handoff !== undefined && { handoff }), ...(side && { side }), ...(label !== undefined && { label }) }
+  for (const call of calls) {
+    if (call.session) {
+      slots.decides = true
+      slots.said = text
+    }
+    if (call.refused) slots.items.push(createSlot(call, { ok: false, failure: call.refused }))
+    else if (call.answered !== undefined) slots.items.push(createSlot(call, { ok: true, value: call.answered }))
+    else {
+      const slot = createSlot(call)
+      if (call.hold) {
+        slot.hold = heldAt(call.hold, at)
+        slot.passed = true
+      }
+      slots.items.push(slot)
+      slots.open++
+      if (!call.child) slots.own++
+      if (call.hold) slots.held++
+      if (call.hold?.deadlineMs !== undefined) slots.deadlines = true
+      if (needsOrder(call)) slots.ordered = true
+    }
+  }
+  return slots
+}
+
+/** It starts only when the ones before it are done. */
+function needsOrder({ sideEffect, inTurn, policy, child, asks }: RecordedCall): boolean {
+  return Boolean(sideEffect ?? inTurn ?? policy ?? child ?? asks)
+}
+
+/** The time that someone has begins when they are asked. */
+function heldAt(why: Hold, at: number): Held {
+  return { ...why, at, ...(why.deadlineMs !== undefined && { deadlineAt: at + why.deadlineMs }) }
+}
+
+/** The same call with other args. */
+export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
+  const { session } = slot.call
+  slot.call = session ? { ...call, session } : call
+  slot.edited = true
+  if (needsOrder(call)) slots.ordered = true
+}
+
+/** It has an outcome, and whether that counts is said when its turn comes (SL4). */
+export function awaitsVerdict({ landed }: Slot): boolean {
+  return landed !== undefined
+}
+
+export function fill(slots: Slots, index: number, landed: Landed): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome || slot.again !== landed.again) return false
+  release(slots, slot)
+  slot.outcome = landed.outcome
+  if (landed.text !== undefined) slot.text = landed.text
+  if (landed.media) slot.media = landed.media
+  if (landed.note !== undefined) slot.given = { ...slot.given, note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}` }
+  if (landed.provisional) slot.landed = landed
+  else done(slots, slot)
+  return true
+}
+
+/** It has an outcome that counts. */
+function done(slots: Slots, { call, join }: Slot): void {
+  slots.open--
+  if (join) slots.joining--
+  if (!call.child) slots.own--
+}
+
+/** The body had not started after all. */
+export function unbegin(slots: Slots, index: number): boolean {
+  const slot = slots.items[index]
+  if (!slot?.began || slot.outcome) return false
+  slot.began = undefined
+  return true
+}
+
+export function tried(slots: Slots, { index, tries }: { readonly index: number; readonly tries: number }): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome) return false
+  slot.tries = tries
+  return true
+}
+
+export function begin(slots: Slots, { index, at }: { readonly index: number; readonly at: number }): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome || slot.began) return false
+  slot.began = true
+  slot.beganAt = at
+  return true
+}
+
+/** Gives the verdict; what came with the outcome, when it counts. */
+export function settle(slots: Slots, { index, verdict, outcome, text }: CallSettled): { readonly kept?: Landed } | undefined {
+  const slot = slots.items[index]
+  if (!slot || slot.verdict || index !== slots.drained) return undefined
+  const { landed } = slot
+  slot.landed = undefined
+  if (verdict === 'stale') {
+    slot.outcome = undefined
+    slot.text = undefined
+    slot.media = undefined
+    slot.again = true
+    return {}
+  }
+  release(slots, slot)
+  slot.verdict = verdict
+  done(slots, slot)
+  if (verdict === 'kept') return landed ? { kept: landed } : {}
+  if (outcome) slot.outcome = outcome
+  slot.text = undefined
+  slot.media = undefined
+  if (text !== undefined) slot.text = text
+  return {}
+}
+
+export function hold(slots: Slots, index: number, why: Held): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome) return false
+  if (!slot.hold) slots.held++
+  if (why.why === 'children' && slot.hold?.why !== 'children') slots.heldByChildren++
+  slot.hold = why
+  slot.passed = true
+  return true
+}
+
+export function park(slots: Slots, index: number): boolean {
+  const slot = slots.items[index]
+  if (!slot || slot.outcome || slot.parked) return false
+  slot.parked = true
+  return true
+}
+
+export function release(slots: Slots, slot: Slot): void {
+  if (!slot.hold) return
+  if (slot.hold.why === 'children') slots.heldByChildren--
+  slot.hold = undefined
+  slots.held--
+}
+
+/** Gives a call its last outcome whatever it waits for: nothing is to be said about it any more. */
+export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
+  release(slots, slot)
+  slot.outcome = outcome
+  slot.verdict = 'kept'
+  slot.landed = undefined
+  slot.text = undefined
+  slot.media = undefined
+  done(slots, slot)
+}
+
+/** Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was changed. */
+export function closeRest(slots: Slots, { outcome, unknown }: { readonly outcome: Outcome; readonly unknown: Outcome }): void {
+  for (let index = slots.drained; index < slots.items.length; index++) {
+    const slot = slots.items[index]
+    if (slot && !slot.outcome) close(slots, slot, slot.began ? unknown : outcome)
+    else if (slot && awaitsVerdict(slot)) close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
+  }
+}
+
+export function drain(slots: Slots, take: (slot: Slot, index: number, outcome: Outcome) => void): void {
+  for (;;) {
+    const slot = slots.items[slots.drained]
+    if (!slot?.outcome || awaitsVerdict(slot)) return
+    take(slot, slots.drained, slot.outcome)
+    slots.drained++
+  }
+}
+
+/** The call whose turn it is. */
+export function headOf(slots: Slots): Slot | undefined {
+  return slots.items[slots.drained]
+}
+
+export function firstHeld(slots: Slots): HoldReason | undefined {
+  if (slots.held === slots.heldByChildren) return slots.held > 0 || slots.open > slots.own ? 'children' : undefined
+  return slots.items.find(({ hold: held }) => held && held.why !== 'children')?.hold?.why
+}

@@ -1,0 +1,67 @@
+/**
+ * Files that came with a message or an answer, put into this thread's `/attachments` (S8).
+ *
+ * ATT1 What the model reads of them are the paths at which they are here, never those where they come from.
+ */
+import { attachedText, namesOf, place } from '../../../src/core/attachments.js'
+import { isObject } from '../../../src/core/json.js'
+import type { Json } from '../../../src/core/json.js'
+import { mediaAt } from '../../../src/core/media.js'
+import type { Media } from '../../../src/core/media.js'
+import type { AnswerFiles } from '../../../src/core/records/record.js'
+import { applyChanges, thawTree } from '../../../src/core/tree.js'
+import type { FrozenTree } from '../../../src/core/tree.js'
+import type { ThreadState } from '../state.js'
+
+/** AH1: where each is now, by its name. */
+function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<string, string> {
+  const { changes, paths } = place(state.files, thawTree(files))
+  state.files = applyChanges(state.files, changes, at)
+  return paths
+}
+
+interface Attaching {
+  readonly text: string
+  readonly files?: FrozenTree
+  /** In the order given: paths that are here already, and names in `files`. */
+  readonly listed?: readonly string[]
+  readonly at: number
+}
+
+interface Attached {
+  readonly text: string
+  readonly attachments?: readonly string[]
+  /** Of these, what a model is shown. */
+  readonly media?: readonly Media[]
+}
+
+/** A message with the paths at which its files are now. */
+export function attached(state: ThreadState, { text, files, listed, at }: Attaching): Attached {
+  if (!files && !listed) return { text }
+  const placed = files ? put(state, files, at) : new Map<string, string>()
+  const attachments = listed ? listed.map((each) => placed.get(each) ?? each) : [...placed.values()]
+  const media = mediaAt(state.files, attachments)
+  return { text: `${text}\n\n${attachedText(attachments)}`, attachments, ...(media.length > 0 && { media }) }
+}
+
+
+export interface Answer {
+  readonly value: Json
+  readonly attachments?: AnswerFiles
+  readonly note?: string
+}
+
+/** ATT1: an answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
+export function answerHere(state: ThreadState, { value, attachments, note }: Answer, at: number): { readonly value: Json; readonly below: readonly string[]; readonly paths: readonly string[] } {
+  const notes = note === undefined ? [] : [note]
+  if (!attachments) return { value, below: notes, paths: [] }
+  const placed = put(state, attachments.files, at)
+  const names = namesOf(attachments.paths)
+  const moved = new Map(attachments.paths.map((path, index) => [path, placed.get(names[index] ?? '') ?? path]))
+  const paths = [...moved.values()]
+  const listed = isObject(value) ? value['attachments'] : undefined
+  if (!isObject(value) || !Array.isArray(listed)) return { value, below: [attachedText(paths), ...notes], paths }
+  const named = listed.map((path) => (typeof path === 'string' ? (moved.get(path) ?? path) : path))
+  const others = paths.filter((path) => !named.includes(path))
+  return { value: { ...value, attachments: named }, below: [...(others.length > 0 ? [attachedText(others)] : []), ...notes], paths }
+}

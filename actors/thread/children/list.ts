@@ -1,0 +1,48 @@
+/**
+ * The children of a thread as it knows them: those that were called, and behind them those in line (S12).
+ *
+ * RGY1 A place in line is counted from 1, in the order in which they will be called.
+ */
+import type { Json } from '../../../src/core/json.js'
+import type { ThreadState } from '../state.js'
+
+export interface ChildEntry {
+  /** What the model calls it. */
+  readonly reference: string
+  readonly agent: string
+  readonly thread: string
+  /** For people. */
+  readonly name?: string
+  readonly status: 'working' | 'waiting for a message' | 'done' | 'in line'
+  /** What it says that it is doing. */
+  readonly says?: string
+  /** Of one in line. */
+  readonly place?: number
+  /** It stays for further messages. */
+  readonly lasting: boolean
+}
+
+export function childrenOf(state: ThreadState): readonly ChildEntry[] {
+  return [...called(state), ...inLine(state)]
+}
+
+function called({ children }: ThreadState): readonly ChildEntry[] {
+  return [...children].map(([reference, { id, agent, name, lasting, busy, over, says }]): ChildEntry => {
+    const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
+    return { reference, agent, thread: id, status, lasting, ...(name !== undefined && { name }), ...(says !== undefined && { says }) }
+  })
+}
+
+/** RGY1. One that is spoken to again is in the list already. */
+function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
+  if (!turn || slots.open === 0) return []
+  const waiting = slots.items.slice(slots.drained).flatMap(({ call: { child }, sent, outcome }) => (child && !sent && !outcome ? [child] : []))
+  return waiting.flatMap(({ reference, agent, thread, name, lasting }, index): ChildEntry[] =>
+    children.has(reference) ? [] : [{ reference, agent, thread, status: 'in line', place: index + 1, lasting, ...(name !== undefined && { name }) }],
+  )
+}
+
+/** `subagent_list`: those that stay. Calls behind it are not made yet. */
+export function registry(state: ThreadState): Json {
+  return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) => (lasting ? [{ reference, agent, name, ...entry }] : []))
+}

@@ -1,0 +1,81 @@
+/**
+ * The life of a thread, as it is commanded: paused and resumed, alone or with all below it, terminated, deleted. What goes to
+ * children goes out with the record that says so, to every child that is not over; they pass it on.
+ *
+ * LF1 A paused tree starts nothing anywhere: a paused thread calls no child, and one that it had called hears of the pause after
+ *     its first message, because mail keeps its order.
+ * LF2 What is passed on by a parent is never refused: a child that is over, or stands like this already, has nothing to do.
+ * LF3 A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests, whoever hosts it
+ *     then (outstanding.ts).
+ */
+import type { Command } from '../../../src/core/records/command.js'
+import { failure } from '../../../src/core/failure.js'
+import type { Failure } from '../../../src/core/failure.js'
+import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../../src/core/records/record.js'
+import { abandonAll } from '../children/children.js'
+import { dropSchedules } from '../calls/calls.js'
+import { mayGoOn, needsGrant } from '../budget/grants.js'
+import { isOver, statusOf } from '../state.js'
+import type { ThreadState } from '../state.js'
+
+type Told = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
+
+const nothing: Told = { facts: [] }
+
+export function pause(state: ThreadState, { reason, tree, inherited }: Extract<Command, { kind: 'pause' }>): Told {
+  if (isOver(state) || (state.place.gate === 'paused' && !tree)) return inherited ? nothing : unchanged(state)
+  return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...(tree && { tree }) }] }
+}
+
+/** `again` goes on with a turn that failed, or whose budget was spent, from where it stood. */
+export function resume(state: ThreadState, { tree, inherited }: Extract<Command, { kind: 'resume' }>, again: Fact): Told {
+  if (isOver(state)) return inherited ? nothing : unchanged(state)
+  const early = !inherited && !tree && state.place.gate === 'open' ? needsGrant(state) : undefined
+  if (early) return { refused: early }
+  const failed = state.place.gate === 'open' && !inherited && (state.place.work === 'failed' || mayGoOn(state))
+  if (state.place.gate === 'open' && !tree && !failed) return inherited ? nothing : unchanged(state)
+  const opened: Fact[] = state.place.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...(tree && { tree }) }] : []
+  return { facts: failed ? [...opened, again] : opened }
+}
+
+export function terminate(state: ThreadState, { reason, inherited }: Extract<Command, { kind: 'terminate' }>): Told {
+  if (state.place.work === 'terminated') return inherited ? nothing : unchanged(state)
+  return { facts: [{ type: 'thread.terminated', ...(reason && { reason }), ...(inherited && { inherited }) }] }
+}
+
+export function remove(state: ThreadState, { terminate: first }: Extract<Command, { kind: 'delete' }>): Told {
+  if (state.deleting) return nothing
+  if (state.parent !== undefined) return refuse(`thread ${state.id} is a child: a tree is deleted as a whole, by its root ${state.path[0] ?? ''}`)
+  const busy = state.turn ?? (state.working > 0 || (!isOver(state) && (state.queuedCalls.length > 0 || state.queue.some(({ delivery }) => delivery !== 'store'))))
+  if (busy && !first) return refuse(`thread ${state.id} is ${statusOf(state)}, or children of it are at work; wait for them, or delete with \`terminate: true\``)
+  return { facts: [{ type: 'thread.terminated', reason: 'it is deleted', delete: true }] }
+}
+
+function refuse(message: string): Told {
+  return { refused: failure('COMMAND_REFUSED', message) }
+}
+
+function unchanged(state: ThreadState): Told {
+  return refuse(`thread ${state.id} is ${statusOf(state)} already; nothing was changed`)
+}
+
+export function crossed(state: ThreadState, record: ThreadPaused | ThreadResumed): void {
+  delete state.pausedFor
+  if (record.type === 'thread.paused' && record.reason !== undefined) state.pausedFor = record.reason
+}
+
+/** Whatever was to come does not come any more. */
+export function over(state: ThreadState, { reason, delete: deleting, inherited }: Omit<ThreadTerminated, 'type'> = {}): void {
+  if (reason !== undefined && !isOver(state)) state.endedFor = reason
+  if (deleting) state.deleting = true
+  delete state.pausedFor
+  abandonAll(state)
+  dropSchedules(state)
+  state.requests = {}
+  // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last answer told it (RP5).
+  const { child, parent, owed, gone } = state
+  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !isOver(state)) owed.push({ thread: parent, quiet: true, message: endNotice })
+}
+
+/** In place of a message that somebody waits for. */
+export const endNotice = 'end'

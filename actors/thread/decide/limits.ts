@@ -1,0 +1,93 @@
+/**
+ * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is written when it
+ * starts.
+ *
+ * LM1 Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at most.
+ * LM2 A call past the limit is answered and never made. A turn with none left whose model asks for more ends.
+ * LM3 A turn that stops keeps what it has: its text, and a result for every call.
+ */
+import { nanoUsdOf, tokensOf } from '../../../src/core/budget.js'
+import { failure } from '../../../src/core/failure.js'
+import type { Failure } from '../../../src/core/failure.js'
+import type { ModelReplied, RecordedCall, StopReason } from '../../../src/core/records/record.js'
+import { isCounted, usedUp } from '../budget/budget.js'
+import type { ThreadState, Turn } from '../state.js'
+
+interface Stop {
+  readonly reason: StopReason
+  readonly detail: string
+}
+
+/** LM1. Asked when a step is done, so that nothing that comes while the model speaks can end what it says. */
+export function stopAtLimit(state: ThreadState): void {
+  const { turn } = state
+  const stop = turn && !turn.stop && (spent(turn) ?? budgetSpent(state))
+  if (!stop) return
+  turn.stop = stop.reason
+  turn.detail = stop.detail
+}
+
+function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
+  const { tokens = Infinity, nanoUsd = Infinity, steps = Infinity } = limits
+  if (done >= steps) return { reason: 'max_steps', detail: `${done} steps of ${steps}` }
+  if (tokensOf(usage) >= tokens) return { reason: 'max_tokens', detail: `${tokensOf(usage)} tokens of ${tokens}` }
+  if (nanoUsdOf(usage.costUsd) >= nanoUsd) return { reason: 'max_cost', detail: `$${usage.costUsd} of $${nanoUsd / 1e9}` }
+  return undefined
+}
+
+function budgetSpent(state: ThreadState): Stop | undefined {
+  const what = usedUp(state)
+  return what === undefined ? undefined : { reason: 'budget_spent', detail: `nothing is left of ${what}` }
+}
+
+interface Room {
+  /** Calls that may still be made. */
+  readonly calls: number
+  readonly reason: 'max_tool_calls' | 'budget_spent'
+  readonly why: Failure
+}
+
+/** What of the turn's limit and the thread's budget is nearer. */
+function roomOf({ turn, purse }: ThreadState): Room | undefined {
+  const limit = turn?.limits?.toolCalls
+  const left = purse?.left.toolCalls
+  const ofTurn = limit === undefined ? Infinity : Math.max(0, limit - (turn?.calls ?? 0))
+  const ofBudget = left === undefined ? Infinity : Math.max(0, left)
+  if (ofTurn === Infinity && ofBudget === Infinity) return undefined
+  if (ofBudget < ofTurn) return { calls: ofBudget, reason: 'budget_spent', why: failure('BUDGET_SPENT', 'no call is left in the budget; answer with what you have') }
+  return { calls: ofTurn, reason: 'max_tool_calls', why: failure('TOOL_SKIPPED', `${limit === 1 ? 'one call is' : `${limit ?? 0} calls are`} allowed in one turn; answer with what you have`) }
+}
+
+/** LM2: the calls as they are recorded. */
+export function withinLimit(state: ThreadState, calls: readonly RecordedCall[]): readonly RecordedCall[] {
+  const room = roomOf(state)
+  if (!room) return calls
+  let counted = 0
+  return calls.map((call) => (isCounted(call) && ++counted > room.calls ? skipped(call, room.why) : call))
+}
+
+function skipped({ tool, args }: RecordedCall, { code, message }: Failure): RecordedCall {
+  return { tool, args, refused: failure(code, `${tool} was not run: ${message}`) }
+}
+
+/** LM2: a model's reply as it is recorded. */
+export function limited(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
+  const room = roomOf(state)
+  if (!room) return reply
+  const none = room.calls === 0 && !reply.stop && reply.calls.some(isCounted)
+  return { ...reply, calls: withinLimit(state, reply.calls), ...(none && { stop: room.reason }) }
+}
+
+const unfinished: Partial<Record<StopReason, string>> = {
+  reply_cut: 'the reply was cut at its limit of output tokens',
+  reply_filtered: "the provider's filter withheld the reply",
+  reply_paused: 'the provider paused the reply; a further message goes on',
+}
+
+/** What is to be said of a stop that the reply itself brought. */
+export function detailOf({ calls, limits }: Turn, stop: StopReason): string | undefined {
+  const ofReply = unfinished[stop]
+  if (ofReply !== undefined) return ofReply
+  if (stop === 'budget_spent') return 'nothing is left of toolCalls'
+  return stop === 'max_tool_calls' ? `${calls} calls of ${limits?.toolCalls ?? calls}` : undefined
+}

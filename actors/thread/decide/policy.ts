@@ -1,0 +1,111 @@
+/**
+ * Policies of calls, decided in call order: cache, cap and breaker of one run (T5–T7), stale reads and the quota of files
+ * (T3). All of it is a function of the state, so parallel calls and a crash change nothing about it.
+ *
+ * PY1 A call that its policy would prevent is never started: one whose turn has not come waits while an earlier call of
+ *     the step could still make the difference.
+ * PY2 Only successes are cached and counted; a hit is neither an execution nor a failure.
+ */
+import { applyChanges, stale, overQuota, usageOf } from '../../../src/core/tree.js'
+import type { Outcome } from '../../../src/core/effect.js'
+import { failure } from '../../../src/core/failure.js'
+import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'
+import { registry } from '../children/list.js'
+import { awaitsVerdict, headOf } from '../calls/slots.js'
+import type { Slot } from '../calls/slots.js'
+import type { ThreadState, Turn } from '../state.js'
+
+/** What a run remembers of its calls. */
+export interface Tally {
+  readonly cache: Record<string, { readonly outcome: Outcome; readonly text?: string; readonly at: number }>
+  readonly tools: Record<string, { done: number; failed: number }>
+}
+
+type Verdict = Pick<CallSettled, 'verdict' | 'outcome' | 'text'>
+
+/** What is to be said of the call whose turn it is, if anything yet. */
+export function verdictOf(state: ThreadState, now: number): Verdict | undefined {
+  const slot = headOf(state.slots)
+  if (!slot || slot.verdict || slot.hold) return undefined
+  const landed = awaitsVerdict(slot)
+  if (slot.outcome && !landed) return undefined
+  if (slot.call.asks && !slot.outcome) return { verdict: 'answered', outcome: { ok: true, value: registry(state) } }
+  const prevented = slot.call.policy && state.turn && preventing(state.turn, slot.call, now)
+  // Once its intent is recorded it may have happened: too late to prevent.
+  if (prevented && !slot.began && !slot.answer) return prevented
+  if (!landed || !slot.landed) return undefined
+  const full = overfull(state, slot)
+  // At its turn it would have been told so, and might have gone another way.
+  if (slot.call.ahead && !slot.again && (full || outdated(state, slot.landed))) return { verdict: 'stale' }
+  return full ?? { verdict: 'kept' }
+}
+
+function preventing({ tally }: Turn, { tool, policy }: RecordedCall, now: number): Verdict | undefined {
+  if (!policy) return undefined
+  const known = policy.cacheKey === undefined ? undefined : tally?.cache[policy.cacheKey]
+  if (known && now - known.at < (policy.cacheTtlMs ?? Infinity)) {
+    return { verdict: 'cached', outcome: known.outcome, ...(known.text !== undefined && { text: known.text }) }
+  }
+  const { done, failed } = tallied(tally, tool)
+  if (policy.maxExecutions !== undefined && done >= policy.maxExecutions) {
+    const why = policy.maxExecutions === 0 ? 'it may not be run here' : `it may succeed ${policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`} in one run, and has`
+    return { verdict: 'skipped', outcome: { ok: false, failure: failure('TOOL_SKIPPED', `${tool} was not run: ${why}; go on without it`) } }
+  }
+  if (policy.breaker !== undefined && failed >= policy.breaker) {
+    return { verdict: 'broken', outcome: { ok: false, failure: failure('TOOL_BREAKER_OPEN', `${tool} was not run: it failed ${failed} times in a row in this run and is not tried again; go on without it`) } }
+  }
+  return undefined
+}
+
+const none = { done: 0, failed: 0 }
+
+function tallied(tally: Tally | undefined, tool: string): { readonly done: number; readonly failed: number } {
+  return tally && Object.hasOwn(tally.tools, tool) ? (tally.tools[tool] ?? none) : none
+}
+
+function outdated({ files, values }: ThreadState, { reads }: Landed): boolean {
+  if (reads?.values?.some(({ key, version }) => (values[key]?.version ?? 0) !== version)) return true
+  return reads?.files !== undefined && stale(files, reads.files)
+}
+
+function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Verdict | undefined {
+  if (!landed?.changes?.files || landed.quotaBytes === undefined) return undefined
+  const { quotaBytes, quotaNames } = landed
+  const quota = { quotaBytes, ...(quotaNames !== undefined && { quotaNames }) }
+  const exceeded = overQuota(quota, usageOf(files), usageOf(applyChanges(files, landed.changes.files, updatedAt)))
+  if (exceeded === undefined) return undefined
+  const message = `${call.tool} was undone: the thread's files would hold ${exceeded}; remove some first`
+  return { verdict: 'full', outcome: { ok: false, failure: failure('FILES_QUOTA', message) } }
+}
+
+/** Keeps count of a call that was settled with what it gave itself (PY2). */
+export function count(turn: Turn, { call, outcome, text }: Slot, at: number): void {
+  const { policy } = call
+  if (!policy || !outcome) return
+  turn.tally ??= { cache: {}, tools: {} }
+  const { done, failed } = tallied(turn.tally, call.tool)
+  turn.tally.tools[call.tool] = outcome.ok ? { done: done + 1, failed: 0 } : { done, failed: failed + 1 }
+  if (outcome.ok && policy.cacheKey !== undefined) turn.tally.cache[policy.cacheKey] = { outcome, at, ...(text !== undefined && { text }) }
+}
+
+/** PY1: whether a call may start before its turn, given the calls before it that are not settled. */
+export function createForesight(turn: Turn | undefined) {
+  const earlier = new Map<string, number>()
+  const keys = new Set<string>()
+  return {
+    allows({ tool, policy }: RecordedCall): boolean {
+      if (!policy) return true
+      const before = earlier.get(tool) ?? 0
+      const { done, failed } = tallied(turn?.tally, tool)
+      const key = policy.cacheKey
+      if (key !== undefined && (keys.has(key) || turn?.tally?.cache[key])) return false
+      return done + before < (policy.maxExecutions ?? Infinity) && failed + before < (policy.breaker ?? Infinity)
+    },
+    pass({ tool, policy }: RecordedCall): void {
+      if (!policy) return
+      earlier.set(tool, (earlier.get(tool) ?? 0) + 1)
+      if (policy.cacheKey !== undefined) keys.add(policy.cacheKey)
+    },
+  }
+}
+

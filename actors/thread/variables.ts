@@ -1,0 +1,113 @@
+/**
+ * Variables of a thread: how they change, and who waits for one. What is needed and what definitions give is said by the
+ * host at the moment of a decision; that someone waits, and for what, is a record.
+ *
+ * VE1 The calls of one step see the same values: a change counts from the next step on. A name that a call of the step waits
+ *     for had no value in it, so it counts at once.
+ * VE2 Whoever waits for variables holds no worker and no model, and goes on by itself when they have values.
+ */
+import { changedEnv, hasValue } from '../../src/core/env.js'
+import type { Env, SealedEnv } from '../../src/core/env.js'
+import type { CallFreed, EnvChanged, Fact, ThreadRecord, TurnFreed, TurnHeld } from '../../src/core/records/record.js'
+import { takeResults } from './turn/results.js'
+import { release } from './calls/slots.js'
+import type { Slot } from './calls/slots.js'
+import type { ThreadState } from './state.js'
+
+/** What the host knows of variables. */
+export interface Needs {
+  /** What the agent and its prompts need. */
+  readonly ofTurn: readonly string[]
+  /** Whether definitions or the skein's options have a value. */
+  gives(name: string): boolean
+}
+
+type OfVariables = Extract<ThreadRecord, { readonly type: 'env.changed' | 'call.freed' | 'turn.held' | 'turn.freed' }>
+
+export function absorbOfVariables(state: ThreadState, record: OfVariables): boolean {
+  switch (record.type) {
+    case 'env.changed':
+      return changeEnv(state, record)
+    case 'call.freed':
+      return record.step === state.step && freed(state, record)
+    case 'turn.held':
+      return holdTurn(state, record)
+    case 'turn.freed':
+      return freeTurn(state, record)
+  }
+}
+
+function changeEnv(state: ThreadState, record: EnvChanged): boolean {
+  const before = envOfStep(state)
+  state.env = changedEnv(state.env, record)
+  if (state.slots.open > 0) state.envOfStep = withAwaited(before, state)
+  return true
+}
+
+/** VE1: what a call of the step sees. */
+export function envOfStep({ env, envOfStep: before }: ThreadState): Env {
+  return before ?? env
+}
+
+/** VE1 */
+function withAwaited({ own, inherited }: Env, { env, slots }: ThreadState): Env {
+  const names = new Set(slots.needing.flatMap((index) => slots.items[index]?.hold?.missing ?? []))
+  const add = (known: SealedEnv, now: SealedEnv): SealedEnv => ({ ...known, ...Object.fromEntries(Object.entries(now).filter(([name]) => names.has(name))) })
+  return { keys: env.keys, own: add(own, env.own), inherited: add(inherited, env.inherited) }
+}
+
+/** The next that must wait for variables, or need not any more. */
+export function dueOfVariables(state: ThreadState, needs: Needs | undefined): Fact | undefined {
+  const { slots, step } = state
+  if (!needs) return undefined
+  if (slots.open === 0) return dueOfTurn(state, needs)
+  for (const index of slots.needing) {
+    const slot = slots.items[index]
+    if (!slot || !mayWait(slot)) continue
+    const missing = missingOf(envOfStep(state), slot.call.needs ?? [], needs)
+    if (missing.length > 0 && !sameNames(missing, slot.hold?.missing)) return { type: 'call.held', step, index, why: 'variables', missing }
+    if (missing.length === 0 && slot.hold) return { type: 'call.freed', step, index }
+  }
+  return undefined
+}
+
+/** It has not begun, and waits for nobody else. */
+function mayWait({ outcome, began, hold }: Slot): boolean {
+  return !outcome && !began && (!hold || hold.why === 'variables')
+}
+
+function dueOfTurn({ turn, env, place }: ThreadState, needs: Needs): Fact | undefined {
+  if (!turn || (place.work !== 'thinking' && !turn.awaits) || turn.stop) return undefined
+  const missing = missingOf(env, needs.ofTurn, needs)
+  if (missing.length > 0) return turn.awaits && sameNames(missing, turn.awaits.missing) ? undefined : { type: 'turn.held', run: turn.run, missing }
+  return turn.awaits && { type: 'turn.freed', run: turn.run }
+}
+
+function missingOf(env: Env, names: readonly string[], { gives }: Needs): readonly string[] {
+  return names.filter((name) => !hasValue(env, name) && !gives(name))
+}
+
+function sameNames(some: readonly string[], others: readonly string[] | undefined): boolean {
+  return some.length === others?.length && some.every((name) => others.includes(name))
+}
+
+function freed({ slots }: ThreadState, { index }: CallFreed): boolean {
+  const slot = slots.items[index]
+  if (slot?.hold?.why !== 'variables') return false
+  release(slots, slot)
+  return true
+}
+
+function holdTurn({ turn }: ThreadState, { run, missing, at }: TurnHeld & { readonly at: number }): boolean {
+  if (turn?.run !== run) return false
+  turn.awaits = { missing, at: turn.awaits?.at ?? at }
+  return true
+}
+
+function freeTurn(state: ThreadState, { run, at }: TurnFreed & { readonly at: number }): boolean {
+  if (state.turn?.run !== run || !state.turn.awaits) return false
+  delete state.turn.awaits
+  // What was said meanwhile is heard first.
+  takeResults(state, at)
+  return true
+}

@@ -1,0 +1,198 @@
+/**
+ * Blobs as files `<folder>/blobs/ab/<sha256>`: the large ones, and all that a client puts. Owner and clients
+ * alike write here: a blob appears by rename, whole and synced. Owns that folder and its `.part` files.
+ *
+ * BF1 A file under its final name was complete and synced before it got that name.
+ * BF2 A `.part` file that nobody wrote to for an hour is a killed process's; the next host takes it away. Every
+ *     write makes it young again, so that a client that is at work keeps its own.
+ * BF3 A file that is swept is first renamed and looked at again: one that was made young meanwhile comes back.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { join } from 'node:path'
+import { systemChance, systemClock } from '../../../core/clock.js'
+import { isObject } from '../../../core/json.js'
+import { blobMissing } from '../../checks.js'
+
+export interface PutBlob {
+  readonly hash: string
+  readonly size: number
+}
+
+const abandonedMs = 60 * 60 * 1000
+
+const homeOf = (folder: string): string => join(folder, 'blobs')
+
+export class BlobFiles {
+  private readonly home: string
+
+  constructor(folder: string) {
+    this.home = homeOf(folder)
+  }
+
+  async put(bytes: Uint8Array): Promise<PutBlob> {
+    const hash = createHash('sha256').update(bytes).digest('hex')
+    if (await this.refresh(hash, bytes.length)) return { hash, size: bytes.length }
+    const part = await this.begin()
+    try {
+      await part.write(bytes)
+      return await part.keep()
+    } finally {
+      await part.drop()
+    }
+  }
+
+  /** A blob whose bytes come one after the other. Whoever begins one drops it in the end, kept or not. */
+  async begin(): Promise<PartFile> {
+    await mkdir(this.home, { recursive: true, mode: 0o700 })
+    const path = join(this.home, `${systemChance.id()}.part`)
+    return new PartFile(path, await open(path, 'wx', 0o600), this)
+  }
+
+  /** Compares while it gives: a blob that is not that of its name fails at the end. */
+  async *read(hash: string): AsyncGenerator<Uint8Array> {
+    const path = this.pathOf(hash)
+    const digest = createHash('sha256')
+    try {
+      for await (const part of createReadStream(path, { highWaterMark: 256 * 1024 })) {
+        if (!(part instanceof Uint8Array)) continue
+        digest.update(part)
+        yield part
+      }
+    } catch (error) {
+      if (isMissing(error)) throw blobMissing(hash, `is neither in the database nor at ${path}`)
+      throw error
+    }
+    if (digest.digest('hex') !== hash) throw blobMissing(hash, `is damaged at ${path}: its bytes are not those of its name`)
+  }
+
+  async has(hash: string): Promise<boolean> {
+    return (await found(this.pathOf(hash))) !== undefined
+  }
+
+  /** Gives the whole and synced file its name, unless the blob is there. */
+  async adopt(temporary: string, { hash, size }: PutBlob): Promise<void> {
+    if (await this.refresh(hash, size)) return
+    await mkdir(join(this.home, hash.slice(0, 2)), { recursive: true, mode: 0o700 })
+    await rename(temporary, this.pathOf(hash))
+  }
+
+  /** Whether a blob of that size is there; makes it young again. */
+  private async refresh(hash: string, size: number): Promise<boolean> {
+    const path = this.pathOf(hash)
+    if ((await found(path))?.size !== size) return false
+    const now = systemClock.now() / 1000
+    try {
+      await utimes(path, now, now)
+    } catch (error) {
+      if (isMissing(error)) return false // swept in between (BF3)
+      throw error
+    }
+    return true
+  }
+
+  private pathOf(hash: string): string {
+    return join(this.home, hash.slice(0, 2), hash)
+  }
+}
+
+class PartFile {
+  private readonly digest = createHash('sha256')
+  private size = 0
+  private readonly path: string
+  private readonly file: FileHandle
+  private readonly files: BlobFiles
+
+  constructor(path: string, file: FileHandle, files: BlobFiles) {
+    this.path = path
+    this.file = file
+    this.files = files
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    this.digest.update(bytes)
+    this.size += bytes.length
+    await this.file.writeFile(bytes)
+  }
+
+  /** BF1 */
+  async keep(): Promise<PutBlob> {
+    await this.file.sync()
+    await this.file.close()
+    const blob = { hash: this.digest.digest('hex'), size: this.size }
+    await this.files.adopt(this.path, blob)
+    return blob
+  }
+
+  async drop(): Promise<void> {
+    await this.file.close()
+    await rm(this.path, { force: true })
+  }
+}
+
+export type { PartFile }
+
+/** BF2 */
+export async function sweepParts(folder: string, now: number): Promise<void> {
+  const home = homeOf(folder)
+  for (const name of await namesIn(home)) {
+    if (!name.endsWith('.part')) continue
+    const path = join(home, name)
+    const part = await found(path)
+    if (part && part.mtimeMs < now - abandonedMs) await rm(path, { force: true })
+  }
+}
+
+export interface SweptFiles {
+  readonly before: number
+  isNamed(hash: string): boolean
+}
+
+/** BF3: of one folder of blobs; true when one that nobody names was too young to go. */
+export async function sweepFolder(folder: string, name: string, { before, isNamed }: SweptFiles): Promise<boolean> {
+  const home = join(homeOf(folder), name)
+  let young = false
+  for (const hash of await namesIn(home)) {
+    const path = join(home, hash)
+    const file = isHash(hash) && !isNamed(hash) ? await found(path) : undefined
+    if (!file) continue
+    if (file.mtimeMs >= before) young = true
+    else await discard(path, join(homeOf(folder), `${hash}.part`), before)
+  }
+  return young
+}
+
+async function discard(path: string, aside: string, before: number): Promise<void> {
+  await rename(path, aside)
+  const file = await found(aside)
+  if (file && file.mtimeMs >= before) await rename(aside, path)
+  else await rm(aside, { force: true })
+}
+
+function isHash(name: string): boolean {
+  return /^[0-9a-f]{64}$/.test(name)
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    if (isMissing(error)) return []
+    throw error
+  }
+}
+
+async function found(path: string): Promise<{ readonly size: number; readonly mtimeMs: number } | undefined> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (isMissing(error)) return undefined
+    throw error
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return isObject(error) && error['code'] === 'ENOENT'
+}

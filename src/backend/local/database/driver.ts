@@ -1,0 +1,148 @@
+/**
+ * The only file that knows which SQLite there is: `node:sqlite` where Node has it, else `libsql`.
+ * Owns the smallest synchronous surface that the store needs; knows no table.
+ *
+ * DR1 `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
+ * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
+ * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not UTF-8, and a
+ *     flipped bit on the disk is enough to make one.
+ */
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import type Libsql from 'libsql'
+import { broken } from '../../../core/failure.js'
+import { isObject } from '../../../core/json.js'
+
+export type Value = null | number | string | Uint8Array
+export type Row = readonly unknown[]
+
+export interface Write {
+  run(...values: Value[]): { readonly changes: number; readonly rowid: number }
+}
+
+export interface Query {
+  one(...values: Value[]): Row | undefined
+  all(...values: Value[]): readonly Row[]
+}
+
+export interface Database {
+  exec(sql: string): void
+  write(sql: string): Write
+  query(sql: string): Query
+  /** One that answers with a row; the answer may be a word of SQLite's own, and is not looked at. */
+  pragma(words: string): void
+  close(): void
+}
+
+interface BuiltInStatement {
+  run(...values: Value[]): { changes: number | bigint; lastInsertRowid: number | bigint }
+  get(...values: Value[]): unknown
+  all(...values: Value[]): unknown[]
+}
+
+interface BuiltInDatabase {
+  exec(sql: string): void
+  prepare(sql: string): BuiltInStatement
+  close(): void
+}
+
+interface BuiltInModule {
+  readonly DatabaseSync: new (path: string) => BuiltInDatabase
+}
+
+function isBuiltIn(module: unknown): module is BuiltInModule {
+  return isObject(module) && typeof module['DatabaseSync'] === 'function'
+}
+
+let libsql: typeof Libsql | undefined
+
+function loadLibsql(): typeof Libsql {
+  const load: (name: 'libsql') => typeof Libsql = createRequire(import.meta.url)
+  return load('libsql')
+}
+
+/** Creates the file when it is missing. */
+export async function openDatabase(path: string): Promise<Database> {
+  const builtIn: unknown = process.getBuiltinModule('node:sqlite')
+  if (isBuiltIn(builtIn)) return overBuiltIn(new builtIn.DatabaseSync(path))
+  // Not by import(): walking its CommonJS modules for named exports takes another 5 ms.
+  libsql ??= loadLibsql()
+  return overLibsql(new libsql(path))
+}
+
+/** Runs in a thread of its own, without a module: there may be no compiled one. */
+const copier = `
+  const { workerData: { from, to, libsql } } = require('node:worker_threads')
+  const Database = libsql ? require(libsql) : process.getBuiltinModule('node:sqlite').DatabaseSync
+  const database = new Database(from)
+  database.exec('PRAGMA busy_timeout = 5000')
+  database.prepare('VACUUM INTO ?').run(to)
+  database.close()
+`
+
+/** One instant of a database as a new file, made without holding up this thread or its writers. */
+export async function copyDatabase(from: string, to: string): Promise<void> {
+  const builtIn = isBuiltIn(process.getBuiltinModule('node:sqlite'))
+  const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
+  await new Promise<void>((done, failed) => {
+    const worker = new Worker(copier, { eval: true, workerData: { from, to, ...(libsqlPath !== undefined && { libsql: libsqlPath }) } })
+    worker.once('error', failed)
+    worker.once('exit', (code) => (code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`))))
+  })
+}
+
+function overLibsql(database: Libsql.Database): Database {
+  return {
+    exec: (sql) => void database.exec(sql),
+    write(sql) {
+      const statement = database.prepare(sql)
+      // An array as the only argument goes through as it is; spread ones are copied twice.
+      return {
+        run(...values) {
+          const { changes, lastInsertRowid } = statement.run(values)
+          return { changes, rowid: Number(lastInsertRowid) }
+        },
+      }
+    },
+    query(sql) {
+      const statement = database.prepare(sql).raw()
+      return {
+        one: (...values) => asRow(statement.get(values)),
+        all: (...values) => statement.all(values).map((row) => asRow(row) ?? []),
+      }
+    },
+    pragma: (words) => void database.prepare(`PRAGMA ${words}`).raw().all([]),
+    close: () => void database.close(),
+  }
+}
+
+function overBuiltIn(database: BuiltInDatabase): Database {
+  return {
+    exec: (sql) => database.exec(sql),
+    write(sql) {
+      const statement = database.prepare(sql)
+      return {
+        run(...values) {
+          const { changes, lastInsertRowid } = statement.run(...values)
+          return { changes: Number(changes), rowid: Number(lastInsertRowid) }
+        },
+      }
+    },
+    query(sql) {
+      const statement = database.prepare(sql)
+      return {
+        one: (...values) => asRow(statement.get(...values)),
+        all: (...values) => statement.all(...values).map((row) => asRow(row) ?? []),
+      }
+    },
+    pragma: (words) => void database.prepare(`PRAGMA ${words}`).all(),
+    close: () => database.close(),
+  }
+}
+
+/** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
+function asRow(row: unknown): Row | undefined {
+  const values: Row | undefined = Array.isArray(row) ? row : isObject(row) ? Object.values(row) : undefined
+  if (values?.some((value) => typeof value === 'string')) throw broken('DR3', 'a query asked for text; ask for its bytes')
+  return values
+}

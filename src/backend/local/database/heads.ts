@@ -1,0 +1,116 @@
+/**
+ * The heads of a local store: one row of `threads` each. Owns its queries and the reading of that row.
+ *
+ * HB1 A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody from the others. A
+ *     row whose id cannot be read is left out, with a warning.
+ */
+import type { HeadFilter, Heads, StoredHead } from '../../port.js'
+import { cursorNumber, damagedHead, listedAtOnce, matches } from '../../checks.js'
+import type { Database, Query, Row, Value } from './driver.js'
+import { bytes, corrupt, damageIn, integer, list, more, whole, optionalInteger, optionalText, pendings, raw, reading, text, texts } from './rows.js'
+import { there } from './schema.js'
+
+const headColumns = list({
+  tid: 'number', id: 'text', seq: 'number', status: 'text', updated: 'number', rest: 'number', wake: 'number', agent: 'text', parent: 'text',
+  root: 'text', path: 'text', tags: 'text', created: 'number', pending: 'text', more: 'text',
+})
+
+export function createHeads(database: Database, live: () => void): Heads {
+  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
+  const restless = database.query(`SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`)
+  const rootOf = database.query(`SELECT ${raw('root')} FROM threads WHERE id = ?`)
+  /** One statement per combination of filters: at most 64. */
+  const lists = new Map<string, Query>()
+
+  function page(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
+    const limit = filter.limit ?? listedAtOnce
+    // Children share their parent's root, which has an index; a parent that is gone costs a scan.
+    const root = filter.root ?? (filter.parent === undefined ? undefined : optionalText(rootOf.one(filter.parent)?.[0]))
+    const { where, values } = conditions({ ...filter, ...(root !== undefined && { root }) })
+    let query = lists.get(where)
+    if (!query) {
+      query = database.query(`SELECT ${whole('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`)
+      lists.set(where, query)
+    }
+    const rows = query.all(cursorNumber(filter.cursor), ...values, limit + 1)
+    const heads = rows.slice(0, limit).flatMap((row) => headOf(row[1]) ?? []).filter((head) => head.damaged === undefined || matches(head, filter))
+    const last = rows[limit - 1]
+    return rows.length > limit && last ? { heads, next: String(integer(last[0])) } : { heads }
+  }
+
+  return {
+    get: async (thread) => {
+      live()
+      const row = reading(() => one.one(thread), thread)
+      return row && headOf(row[0])
+    },
+    list: async (filter) => (live(), reading(() => page(filter))),
+    restless: async () => (live(), reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))),
+  }
+}
+
+function conditions(filter: HeadFilter): { where: string; values: Value[] } {
+  let where = ''
+  const values: Value[] = []
+  for (const column of ['root', 'parent', 'status', 'agent'] as const) {
+    const wanted = filter[column]
+    if (wanted === undefined) continue
+    where += ` AND ${column} = ?`
+    values.push(wanted)
+  }
+  if (filter.pending) where += ' AND pending IS NOT NULL'
+  if (filter.tag !== undefined) {
+    // Tags that are no JSON would end the whole list.
+    where += ' AND CASE WHEN json_valid(tags) THEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?) ELSE 1 END'
+    values.push(filter.tag)
+  }
+  return { where, values }
+}
+
+const lenient = new TextDecoder()
+
+/** HB1 */
+function headOf(stored: unknown): StoredHead | undefined {
+  try {
+    return wholeHead(JSON.parse(text(stored)))
+  } catch (thrown) {
+    const damaged = damageIn(thrown)
+    const [, thread, , , , , , , , root] = namesIn(stored)
+    if (thread !== undefined) return damagedHead({ thread, root: root ?? thread, damaged })
+    process.emitWarning(corrupt(`a thread has no id that can be read (${damaged})`))
+    return undefined
+  }
+}
+
+/** The texts of a row that can be read. */
+function namesIn(stored: unknown): readonly (string | undefined)[] {
+  try {
+    const row: unknown = JSON.parse(lenient.decode(bytes(stored)))
+    return Array.isArray(row) ? row.map((value: unknown) => (typeof value === 'string' && !value.includes('\ufffd') ? value : undefined)) : []
+  } catch {
+    return [] // told by who asks
+  }
+}
+
+function wholeHead(row: Row): StoredHead {
+  const wakeAt = optionalInteger(row[6])
+  const parent = optionalText(row[8])
+  const pending = optionalText(row[13])
+  const also = optionalText(row[14])
+  return {
+    thread: text(row[1]),
+    seq: integer(row[2]),
+    status: text(row[3]),
+    updatedAt: integer(row[4]),
+    rest: integer(row[5]) === 1,
+    ...(wakeAt !== undefined && { wakeAt }),
+    agent: text(row[7]),
+    ...(parent !== undefined && { parent }),
+    root: text(row[9]),
+    path: texts(row[10]),
+    tags: texts(row[11]),
+    createdAt: integer(row[12]),
+    ...(pending !== undefined && { pending: pendings(pending) }),
+    ...(also !== undefined && more(also)),
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * Reads entries. Crossing from SQLite to JavaScript costs more than finding the rows, so the entries of one
+ * thread cross as three texts per page: half the time of a row each. Owns the packing and nothing else.
+ *
+ * PG1 A page whose text does not split into as many entries as SQLite counted (a body that has the separator)
+ *     is read again row by row.
+ * PG2 A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is damaged: it is
+ *     JOURNAL_CORRUPT, whoever reads it to its end.
+ */
+import type { StoredEntry } from '../../port.js'
+import { listedAtOnce } from '../../checks.js'
+import type { Database, Row } from './driver.js'
+import { corrupt, integer, json, whole, raw, text } from './rows.js'
+import { there } from './schema.js'
+
+interface Range {
+  readonly after?: number
+  readonly limit?: number
+}
+
+export interface JournalReader {
+  read(thread: string, range?: Range): StoredEntry[]
+  readTree(root: string, range?: Range): StoredEntry[]
+}
+
+/** JSON has it only escaped, so bodies do not contain it in practice; hashes never do (checks.ts). */
+const betweenEntries = '\u001e'
+/** Measured: 1,000 entries take 3.3 ms cold and 1 ms warm in pages of 100, 4 and 2 as single rows. */
+const pageSize = 100
+/** How many positions `readTree` tries, per wanted entry, before it goes through the threads of the tree. */
+const windowPerEntry = 4
+
+// An entry belongs to the answer when its last record is after `after`; the inner select finds the one that
+// begins at or before it, so that both ends of the search use the index.
+const ofThread = `FROM journal WHERE tid = ?1 AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
+  AND first + count > ?2 + 1 ORDER BY first LIMIT ?3`
+const columns = 'position, first, count, hash, body'
+const safeColumns = `position, ${whole('first')}, ${whole('count')}, ${raw('hash')}, ${raw('body')}`
+const packedColumns = [
+  `'[' || group_concat(position || ',' || first || ',' || count) || ']'`,
+  'group_concat(hash, char(30))',
+  'group_concat(body, char(30))',
+].map(raw).join(', ')
+
+export function createJournalReader(database: Database): JournalReader {
+  const rowOf = database.query(`SELECT tid, ${whole('seq')} FROM threads WHERE id = ? AND ${there}`)
+  const packed = database.query(`SELECT ${packedColumns} FROM (SELECT ${columns} ${ofThread})`)
+  const rows = database.query(`SELECT ${safeColumns} ${ofThread}`)
+
+  function page(thread: string, tid: number, range: Required<Range>): StoredEntry[] {
+    const [numbers, hashes, bodies] = packed.one(tid, range.after, range.limit) ?? []
+    if (numbers === null) return []
+    const entries = unpacked(thread, {
+      numbers: json(numbers),
+      hashes: text(hashes).split(betweenEntries),
+      bodies: text(bodies).split(betweenEntries),
+    })
+    return entries ?? rows.all(tid, range.after, range.limit).map((row) => entryOf(thread, row))
+  }
+
+  function pages(thread: string, tid: number, range: Range): StoredEntry[] {
+    const wanted = range.limit ?? Number.MAX_SAFE_INTEGER
+    const found: StoredEntry[] = []
+    let after = range.after ?? 0
+    while (found.length < wanted) {
+      const limit = Math.min(pageSize, wanted - found.length)
+      const entries = page(thread, tid, { after, limit })
+      for (const entry of entries) found.push(entry)
+      const end = entries.at(-1)
+      if (!end || entries.length < limit) break
+      after = end.first + end.count - 1
+    }
+    return found
+  }
+
+  return {
+    read(thread, range = {}) {
+      for (let row = rowOf.one(thread); row; ) {
+        const [tid, seq] = [integer(row[0]), integer(row[1])]
+        const found = pages(thread, tid, range)
+        const last = found.at(-1)
+        const end = last ? last.first + last.count - 1 : Math.min(range.after ?? 0, seq)
+        if (end === seq || found.length >= (range.limit ?? Infinity)) return found
+        const now = rowOf.one(thread)
+        // Another process: its owner went on meanwhile, or the thread is gone.
+        if (now?.[0] === tid && now[1] === seq) throw corrupt(`its journal ends at record ${end}, and ${seq} were acknowledged`, { thread })
+        row = now
+      }
+      return []
+    },
+    readTree: createTreeReader(database),
+  }
+}
+
+function createTreeReader(database: Database): JournalReader['readTree'] {
+  const last = database.query('SELECT max(position) FROM journal')
+  const inWindow = database.query(
+    `SELECT ${safeColumns}, ${raw('threads.id')} FROM journal CROSS JOIN threads USING (tid)
+     WHERE position > ? AND position <= ? AND threads.root = ? AND ${there} ORDER BY position LIMIT ?`,
+  )
+  // The positions come from the index alone; only the chosen rows are fetched.
+  const byThreads = database.query(
+    `SELECT ${safeColumns}, ${raw('threads.id')} FROM (
+       SELECT journal.position AS p FROM threads INDEXED BY threads_root
+       CROSS JOIN journal INDEXED BY journal_thread ON journal.tid = threads.tid
+       WHERE threads.root = ? AND ${there} AND +journal.position > ? ORDER BY p LIMIT ?
+     ) CROSS JOIN journal ON position = p CROSS JOIN threads USING (tid) ORDER BY position`,
+  )
+  return (root, range = {}) => {
+    const limit = range.limit ?? listedAtOnce
+    const after = range.after ?? 0
+    const until = after + Math.max(limit, 1) * windowPerEntry
+    const near = inWindow.all(after, until, root, limit)
+    const end = Number(last.one()?.[0] ?? 0)
+    const all = near.length >= limit || until >= end ? near : byThreads.all(root, after, limit)
+    return all.map((row) => entryOf(text(row[5]), row))
+  }
+}
+
+function entryOf(thread: string, row: Row): StoredEntry {
+  return {
+    thread,
+    position: integer(row[0]),
+    first: integer(row[1]),
+    count: integer(row[2]),
+    hash: text(row[3]),
+    body: text(row[4]),
+  }
+}
+
+/** Undefined when a body had the separator inside (PG1). */
+function unpacked(thread: string, page: { numbers: unknown; hashes: string[]; bodies: string[] }): StoredEntry[] | undefined {
+  const { numbers, hashes, bodies } = page
+  if (!Array.isArray(numbers) || bodies.length !== hashes.length || numbers.length !== 3 * hashes.length) return undefined
+  return hashes.map((hash, index) => ({
+    thread,
+    position: integer(numbers[3 * index]),
+    first: integer(numbers[3 * index + 1]),
+    count: integer(numbers[3 * index + 2]),
+    hash,
+    body: bodies[index] ?? '',
+  }))
+}

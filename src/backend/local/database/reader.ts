@@ -1,0 +1,82 @@
+/**
+ * Everything that is read from the file of a local store: journals, heads, mail, snapshots, small blobs. The owner
+ * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
+ *
+ * RD1 A read sees all that was acknowledged before it began.
+ * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it is marked and
+ *     keeps nobody from the others.
+ */
+import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
+import type { BlobRows } from './blobs.js'
+import type { Database, Row } from './driver.js'
+import { createHeads } from './heads.js'
+import { createJournalReader } from './read-journal.js'
+import { blobKey, bytes, corrupt, damageIn, integer, json, raw, reading, text } from './rows.js'
+import { there } from './schema.js'
+
+export interface Reader {
+  readonly journal: Journal
+  readonly heads: Heads
+  readonly mailbox: Pick<Mailbox, 'read' | 'waiting'>
+  readonly snapshots: Pick<Snapshots, 'get'>
+  readonly blobs: Pick<BlobRows, 'find' | 'has'>
+}
+
+export function createReader(database: Database, live: () => void): Reader {
+  const mail = database.query(`SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`)
+  const waiting = database.query(`SELECT DISTINCT ${raw('thread')} FROM mail`)
+  const snapshot = database.query(`SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`)
+  const blob = database.query(`SELECT ${raw('body')} FROM blobs WHERE hash = ?`)
+  const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
+  const journal = createJournalReader(database)
+  return {
+    journal: {
+      read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range), thread)),
+      readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range), root)),
+    },
+    heads: createHeads(database, live),
+    mailbox: {
+      read: async (thread, after) => {
+        live()
+        return reading(() => mail.all(thread, after).map(mailOf), thread)
+      },
+      waiting: async () => (live(), reading(() => waiting.all().flatMap((row) => addressee(row)))),
+    },
+    snapshots: {
+      get: async (thread) => {
+        live()
+        const row = reading(() => snapshot.one(thread), thread)
+        return row && bytes(row[0])
+      },
+    },
+    blobs: {
+      find: (hash) => reading(() => {
+        const row = blob.one(blobKey(hash))
+        return row && bytes(row[0])
+      }),
+      has: (hash) => reading(() => blobThere.one(blobKey(hash)) !== undefined),
+    },
+  }
+}
+
+/** RD2: the sender of one that cannot be read is told so, if its id can be. */
+function mailOf(row: Row): StoredMail {
+  const number = integer(row[0])
+  let id = `damaged-${number}`
+  try {
+    id = text(row[1])
+    return { number, id, body: json(row[2]) }
+  } catch (thrown) {
+    return { number, id, body: null, damaged: damageIn(thrown) }
+  }
+}
+
+/** Mail whose addressee cannot be read waits for nobody. */
+function addressee(row: Row): string[] {
+  try {
+    return [text(row[0])]
+  } catch (thrown) {
+    process.emitWarning(corrupt(`some mail is for nobody that can be read (${damageIn(thrown)})`))
+    return []
+  }
+}

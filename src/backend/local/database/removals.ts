@@ -1,0 +1,154 @@
+/**
+ * Trees that are removed: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the tables
+ * `removed` and `blob_refs`; what it does runs inside the writer's transactions.
+ *
+ * RV1 A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of blobs: what
+ *     is left is either a whole thread or none.
+ * RV2 An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
+ */
+import { blobsNamedIn } from '../../checks.js'
+import type { Removal } from '../../trees.js'
+import type { Database } from './driver.js'
+import { blobKey, integer, whole, raw, text } from './rows.js'
+import { there } from './schema.js'
+
+/** Rows that one slice takes away. */
+const slice = { threads: 50, entries: 400, blobs: 200, pages: 500 }
+/** Names that are known to be in the table. */
+const knownNames = 50_000
+
+function prepare(database: Database) {
+  return {
+    top: database.query(`SELECT ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
+    hide: database.write('INSERT INTO removed SELECT root, max(tid) FROM threads WHERE root = ? GROUP BY root'),
+    // From the mail to its threads: there is little mail, and there may be many threads.
+    dropMail: database.write('DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?)'),
+    mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
+    unswept: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'unswept'`),
+    next: database.query(`SELECT ${raw('root')}, ${whole('upto')} FROM removed LIMIT 1`),
+    threads: database.query(`SELECT tid, ${raw('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`),
+    collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
+    gone: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${there})`),
+    floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
+    dropEntries: database.write('DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)'),
+    dropNames: database.write('DELETE FROM blob_refs WHERE (hash, root) IN (SELECT hash, root FROM blob_refs WHERE root = ? LIMIT ?)'),
+    dropSnapshot: database.write('DELETE FROM snapshots WHERE thread = ?'),
+    dropThread: database.write('DELETE FROM threads WHERE tid = ?'),
+    name: database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)'),
+    named: database.query('SELECT 1 FROM blob_refs WHERE hash = ? LIMIT 1'),
+    mailed: database.query('SELECT 1 FROM mail WHERE instr(body, ?) > 0 LIMIT 1'),
+    blobs: database.query(`SELECT ${raw('hash')}, ${whole('touched')} FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`),
+    dropBlob: database.write('DELETE FROM blobs WHERE hash = ?'),
+    free: database.query('PRAGMA freelist_count'),
+  }
+}
+
+export class Removals {
+  private readonly statements: ReturnType<typeof prepare>
+  private readonly names = new Set<string>()
+
+  private readonly database: Database
+  private readonly shrinks: boolean
+
+  constructor(database: Database) {
+    this.database = database
+    this.statements = prepare(database)
+    this.shrinks = database.query('PRAGMA auto_vacuum').one()?.[0] === 2
+  }
+
+  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+    const { top, hide, dropMail, mark } = this.statements
+    const row = top.one(root)
+    const found = { seq: integer(row?.[0] ?? 0), epoch: integer(row?.[1] ?? 0) }
+    if (!row || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
+    dropMail.run(root)
+    hide.run(root)
+    mark.run(1)
+    return { ok: true }
+  }
+
+  /** A slice of the rows of removed trees; false when there are none. `position`: the last one that was given. */
+  collect(position: number): boolean {
+    const { next, threads, collected } = this.statements
+    const [root, upto] = next.one() ?? []
+    if (root === undefined) return false
+    const rows = threads.all(text(root), integer(upto))
+    let room = slice.entries
+    for (const [tid, id] of rows) {
+      room -= this.drop({ tid: integer(tid), id: text(id), position }, room)
+      if (room <= 0) return true
+    }
+    if (rows.length < slice.threads) collected.run(text(root), integer(upto))
+    return true
+  }
+
+  /** RV2 */
+  free(id: string, position: number): boolean {
+    const [tid] = this.statements.gone.one(id) ?? []
+    if (tid === undefined) return false
+    this.drop({ tid: integer(tid), id, position }, Number.MAX_SAFE_INTEGER)
+    return true
+  }
+
+  /** RV1: how many rows it took; the thread itself only when all others went. */
+  private drop({ tid, id, position }: { tid: number; id: string; position: number }, room: number): number {
+    const { dropEntries, dropNames, dropSnapshot, dropThread, floor } = this.statements
+    const entries = dropEntries.run(tid, room).changes
+    if (entries > 0) floor.run(position)
+    if (entries >= room) return entries
+    const names = dropNames.run(tid, room - entries).changes
+    if (entries + names >= room) return entries + names
+    dropSnapshot.run(id)
+    dropThread.run(tid)
+    return entries + names + 1
+  }
+
+  /** Notes what a text of the tree names (J10). */
+  refer(body: string, root: number): void {
+    for (const hash of blobsNamedIn(body)) {
+      const name = `${root} ${hash}`
+      if (this.names.has(name)) continue
+      if (this.names.size >= knownNames) this.names.clear()
+      this.names.add(name)
+      this.statements.name.run(blobKey(hash), root)
+    }
+  }
+
+  isNamed(hash: string): boolean {
+    return this.statements.named.one(blobKey(hash)) !== undefined || this.statements.mailed.one(hash) !== undefined
+  }
+
+  /** Blobs may be left that nobody names. */
+  get unswept(): boolean {
+    return integer(this.statements.unswept.one()?.[0]) === 1
+  }
+
+  mark(unswept: boolean): void {
+    this.statements.mark.run(unswept ? 1 : 0)
+  }
+
+  /** A slice of the blobs that are rows, after this one; where it ended, and whether one was too young to go. */
+  sweepRows(after: string, before: number): { readonly end: string | undefined; readonly young: boolean } {
+    let young = false
+    let end: string | undefined
+    for (const [key, touched] of this.statements.blobs.all(blobKey(after))) {
+      end = Buffer.from(key instanceof Uint8Array ? key : []).toString('hex')
+      if (this.isNamed(end)) continue
+      if (integer(touched) < before) this.statements.dropBlob.run(blobKey(end))
+      else young = true
+    }
+    return { end, young }
+  }
+
+  /** Gives a slice of the room that nobody needs back to the disk; false when there is none. */
+  shrink(): boolean {
+    if (!this.shrinks || integer(this.statements.free.one()?.[0]) === 0) return false
+    this.database.exec(`PRAGMA incremental_vacuum(${slice.pages})`)
+    return true
+  }
+
+  /** After a transaction that failed. */
+  forget(): void {
+    this.names.clear()
+  }
+}

@@ -1,0 +1,121 @@
+/**
+ * From what SQLite gives to what the port promises: checked values of a row, and errors of the driver as
+ * SkeinErrors that say what to do. Owns no statement.
+ */
+import { isSkeinError, SkeinError } from '../../../core/failure.js'
+import type { Json } from '../../../core/json.js'
+import { moreSchema, pendingSchema } from '../../head-schema.js'
+import type { Head, Pending } from '../../port.js'
+
+/** What is damaged may say whose it is. */
+export function corrupt(detail: string, { thread, cause }: { readonly thread?: string; readonly cause?: unknown } = {}): SkeinError {
+  const whose = thread === undefined ? 'the store' : `the store of thread ${thread}`
+  return new SkeinError('JOURNAL_CORRUPT', `${whose} is damaged: ${detail}. ${restore}`, { cause, ...(thread !== undefined && { data: { thread } }) })
+}
+
+const restore = 'Restore the folder from a back-up (skein doctor says what else is damaged).'
+
+/** A column of texts as a query may ask for it (DR3). */
+export const raw = (column: string): string => `CAST(${column} AS BLOB)`
+
+/** A column of integers: one that was damaged into something else is no number, and no text (DR3). */
+export const whole = (column: string): string => `iif(typeof(${column}) IN ('integer', 'null'), ${column}, x'')`
+
+/** Some columns as one JSON list of bytes: a third of the time of a value each. */
+export function list(columns: { readonly [name: string]: 'text' | 'number' }): string {
+  const checks = { text: ['text', '0'], number: ['integer', `''`] }
+  const each = Object.entries(columns).map(([name, kind]) => `iif(typeof(${name}) IN ('${checks[kind][0]}', 'null'), ${name}, ${checks[kind][1]})`)
+  return raw(`json_array(${each.join(', ')})`)
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function text(value: unknown): string {
+  if (typeof value === 'string') return value // of a list
+  if (!(value instanceof Uint8Array)) throw corrupt(`expected text, found ${typeof value}`)
+  try {
+    return utf8.decode(value)
+  } catch (cause) {
+    throw corrupt('a text is not UTF-8', { cause })
+  }
+}
+
+export function integer(value: unknown): number {
+  if (Number.isSafeInteger(value)) return Number(value)
+  throw corrupt(`expected a number, found ${typeof value}`)
+}
+
+export function optionalText(value: unknown): string | undefined {
+  return value === null || value === undefined ? undefined : text(value)
+}
+
+export function optionalInteger(value: unknown): number | undefined {
+  return value === null || value === undefined ? undefined : integer(value)
+}
+
+export function json(value: unknown): Json {
+  const source = text(value)
+  try {
+    const parsed: Json = JSON.parse(source)
+    return parsed
+  } catch (error) {
+    throw corrupt('a stored value is not JSON', { cause: error })
+  }
+}
+
+export function texts(value: unknown): string[] {
+  const parsed = json(value)
+  if (!Array.isArray(parsed)) throw corrupt('expected a list of texts')
+  return parsed.map(text)
+}
+
+export function pendings(value: unknown): Pending[] {
+  const parsed = pendingSchema.safeParse(json(value))
+  if (!parsed.success) throw corrupt('expected what a thread waits for')
+  return parsed.data
+}
+
+export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
+  const parsed = moreSchema.safeParse(json(value))
+  if (!parsed.success) throw corrupt('expected what a thread is called')
+  return parsed.data
+}
+
+export function bytes(value: unknown): Uint8Array {
+  if (value instanceof Uint8Array) return value
+  throw corrupt(`expected bytes, found ${typeof value}`)
+}
+
+/** The hash of a blob as the column has it. */
+export function blobKey(hash: string): Uint8Array {
+  return Buffer.from(hash, 'hex')
+}
+
+/** What to say of it inside another sentence. */
+export function damageIn(thrown: unknown): string {
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
+  return message.replace(/^the store is damaged: /, '').replace(`. ${restore}`, '')
+}
+
+/** Runs a read, of one thread if it is given; what the driver throws becomes a SkeinError. */
+export function reading<T>(read: () => T, thread?: string): T {
+  try {
+    return read()
+  } catch (error) {
+    const failed = sqliteFailure('read', error)
+    if (thread === undefined || failed.code !== 'JOURNAL_CORRUPT' || failed.data?.['thread'] !== undefined) throw failed
+    throw new SkeinError(failed.code, failed.message.replace('the store', `the store of thread ${thread}`), { cause: failed, data: { thread } })
+  }
+}
+
+/** What the driver threw while we tried to read or write. */
+export function sqliteFailure(doing: 'read' | 'write', error: unknown): SkeinError {
+  if (isSkeinError(error)) return error
+  const message = error instanceof Error ? error.message : String(error)
+  if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, { cause: error })
+  return new SkeinError(
+    'STORE_FAILED',
+    `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, permissions), then try again.`,
+    { retry: true, cause: error },
+  )
+}

@@ -1,0 +1,78 @@
+/**
+ * The sweep of a local store, a slice at a time: rows of removed trees, then blobs that are rows, then those that are files.
+ * Owns where it stands, and nothing that is stored.
+ *
+ * SW1 A slice is one short transaction or one folder of blobs.
+ * SW2 A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
+ * SW3 One slice at a time, however many ask.
+ * SW4 What a sweep collected is in no byte of the folder when it has come to its end (TB4), and the room goes back to the disk.
+ */
+import { systemClock } from '../../../core/clock.js'
+import type { Trees } from '../../trees.js'
+import { sweepFolder } from './blob-files.js'
+import type { Writes } from './write.js'
+import type { Writer } from './writer.js'
+
+export interface Swept {
+  readonly folder: string
+  readonly writer: Writer
+  readonly writes: Writes
+}
+
+interface Pass {
+  rows: string | undefined
+  folder: number
+  young: boolean
+}
+
+const folders = 256
+
+export function createTrees(swept: Swept, live: () => void): Trees {
+  const { writer, writes } = swept
+  const sweep = createSweep(swept)
+  let last: Promise<unknown> = Promise.resolve()
+  return {
+    remove: async (removal) => (live(), writer.add(() => writes.remove(removal))),
+    async sweep(options) {
+      live()
+      const slice = last.then(() => sweep(options))
+      last = slice.catch(() => undefined) // whoever asked for it hears of it
+      return slice
+    },
+  }
+}
+
+function createSweep({ folder, writer, writes }: Swept): Trees['sweep'] {
+  const { removals } = writes
+  let pass: Pass | undefined
+  /** Something was deleted since the log was emptied. */
+  let traces = false
+  const finish = async (): Promise<{ more: boolean }> => {
+    if (await writer.add(() => removals.shrink())) return { more: (traces = true) }
+    if (traces) writer.scrub()
+    traces = false
+    return { more: false }
+  }
+  return async ({ olderThanMs }) => {
+    if (await writer.add(() => removals.collect(writes.lastPosition()))) return { more: (traces = true) }
+    pass ??= removals.unswept ? { rows: '', folder: 0, young: false } : undefined
+    if (!pass) return finish()
+    traces = true
+    const current = pass
+    const before = systemClock.now() - olderThanMs
+    if (current.rows !== undefined) {
+      const { end, young } = await writer.add(() => removals.sweepRows(current.rows ?? '', before))
+      current.rows = end
+      current.young ||= young
+    } else if (current.folder < folders) {
+      const name = current.folder.toString(16).padStart(2, '0')
+      if (await sweepFolder(folder, name, { before, isNamed: (hash) => removals.isNamed(hash) })) current.young = true
+      current.folder++
+    } else {
+      pass = undefined
+      await writer.add(() => removals.mark(current.young))
+      return finish()
+    }
+    return { more: true }
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * What one write does inside the group's transaction: a commit, a mail, a snapshot, a blob, an epoch. Owns the
+ * statements and a bounded memory of threads (their row and what their head was), so that an ordinary commit
+ * costs two statements and touches no index of heads.
+ *
+ * W1  A commit compares and advances the thread in one statement before it writes anything else, so that a
+ *     refusal leaves nothing behind and needs no savepoint (J1, J2).
+ * W2  What is remembered of a thread is forgotten when a transaction fails.
+ */
+import type { Commit, CommitResult, Head, Send } from '../../port.js'
+import type { Removal } from '../../trees.js'
+import type { Database, Value } from './driver.js'
+import { noteOf } from '../files/mark.js'
+import type { Heights } from '../files/mark.js'
+import { Removals } from './removals.js'
+import { blobKey, integer, whole } from './rows.js'
+import { there } from './schema.js'
+
+interface Known {
+  readonly tid: number
+  /** The parts of the head that rarely change, as one text. */
+  steady: string
+}
+
+const knownThreads = 10_000
+
+/** What a write compares with: only this row at this sequence, and no newer owner's. */
+const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
+
+function prepare(database: Database) {
+  return {
+    find: database.query(`SELECT tid, ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
+    create: database.write(
+      `INSERT INTO threads (tid, id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
+    ),
+    advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
+    rewrite: database.write(
+      `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
+       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ? ${fence}`,
+    ),
+    touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
+    append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
+    finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
+    post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
+    // Of a thread that is there: one that comes after its tree was removed would stay for ever.
+    keep: database.write(
+      `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${there})
+       ON CONFLICT (thread) DO UPDATE SET body = excluded.body`,
+    ),
+    // Bytes that are there already cost nothing: SQLite leaves pages alone that would not change.
+    store: database.write(
+      `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
+       ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
+    ),
+    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no epochs.
+    raise: database.write(
+      `UPDATE meta SET value = max(value, (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})) + 1
+       WHERE name = 'epoch'`,
+    ),
+    epoch: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'epoch'`),
+    end: database.query(`SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE name = 'position'))`),
+    lastMail: database.query(`SELECT ${whole('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
+    raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
+    countMail: database.write("INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mail')"),
+    raiseMail: database.write("UPDATE sqlite_sequence SET seq = max(seq, CAST(? AS INTEGER)) WHERE name = 'mail'"),
+    lastThread: database.query('SELECT max(coalesce((SELECT max(tid) FROM threads), 0), coalesce((SELECT max(upto) FROM removed), 0))'),
+  }
+}
+
+export class Writes {
+  private readonly statements: ReturnType<typeof prepare>
+  private readonly known = new Map<string, Known>()
+  private position: number | undefined
+  private thread: number | undefined
+  private mails: number
+  /** What this transaction will have acknowledged, as the mark says it. */
+  private noted = ''
+  readonly removals: Removals
+
+  constructor(database: Database) {
+    this.statements = prepare(database)
+    this.removals = new Removals(database)
+    this.mails = integer(this.statements.lastMail.one()?.[0] ?? 0)
+  }
+
+  /** What was acknowledged last. */
+  get heights(): Heights {
+    return { position: this.lastPosition(), mail: this.mails }
+  }
+
+  /** After a loss: no number is given twice (TB3). */
+  raise({ position, mail }: Heights): void {
+    this.statements.raisePosition.run(position)
+    this.statements.countMail.run()
+    this.statements.raiseMail.run(mail)
+    this.position = undefined
+    this.mails = Math.max(this.mails, mail)
+  }
+
+  /** What has been noted since it was last taken. */
+  takeNotes(): string {
+    const { noted } = this
+    this.noted = ''
+    return noted
+  }
+
+  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
+    const { append, find, finish } = this.statements
+    const tid = this.compareAndAdvance(commit)
+    if (tid === undefined) {
+      const found = find.one(commit.thread)
+      return { ok: false, seq: integer(found?.[1] ?? 0), epoch: integer(found?.[2] ?? 0) }
+    }
+    const { entry } = commit
+    let position = this.lastPosition()
+    if (entry) {
+      append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
+      this.position = position
+      this.noted += noteOf('commit', position, commit.thread)
+      this.removals.refer(entry.body, this.rootOf(commit, tid))
+    }
+    for (const number of commit.done) finish.run(number, commit.thread)
+    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
+    return { ok: true, position }
+  }
+
+  /** Counted here, where the only writer is. */
+  lastPosition(): number {
+    return (this.position ??= integer(this.statements.end.one()?.[0] ?? 0))
+  }
+
+  /** Likewise (TB3). */
+  private nextThread(): number {
+    this.thread = (this.thread ?? Number(this.statements.lastThread.one()?.[0] ?? 0)) + 1
+    return this.thread
+  }
+
+  private rootOf({ thread, head }: Commit, tid: number): number {
+    if (!head || head.root === thread) return tid
+    return this.known.get(head.root)?.tid ?? Number(this.statements.find.one(head.root)?.[0] ?? tid)
+  }
+
+  remove(removal: Removal): ReturnType<Removals['remove']> {
+    const removed = this.removals.remove(removal)
+    if (removed.ok) this.known.clear()
+    return removed
+  }
+
+  putMail(send: Send, body: string, arrived: Set<string>): void {
+    const { changes, rowid } = this.statements.post.run(send.to, send.id, body)
+    if (changes !== 1) return
+    this.mails = rowid
+    this.noted += noteOf('mail', rowid, send.to)
+    arrived.add(send.to)
+  }
+
+  putSnapshot(thread: string, snapshot: Uint8Array): void {
+    this.statements.keep.run(thread, snapshot)
+  }
+
+  /** New, or young again and as whole as on its first day (BL3). */
+  putBlob(hash: string, bytes: Uint8Array, at: number): void {
+    this.statements.store.run(blobKey(hash), at, bytes)
+  }
+
+  /** Greater than every epoch before. */
+  nextEpoch(): number {
+    this.statements.raise.run()
+    return integer(this.statements.epoch.one()?.[0])
+  }
+
+  /** W2 */
+  forget(): void {
+    this.noted = ''
+    this.known.clear()
+    this.removals.forget()
+    this.position = undefined
+    this.thread = undefined
+  }
+
+  /** W1: the thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
+  private compareAndAdvance(commit: Commit): number | undefined {
+    const { thread, expected, head, entry, epoch } = commit
+    const { advance, find, rewrite, touch } = this.statements
+    let row = this.known.get(thread)
+    if (!row && head && entry && expected === 0) return this.create(commit, head)
+    if (!row) {
+      const found = find.one(thread)
+      if (!found) return expected === 0 ? 0 : undefined
+      row = { tid: integer(found[0]), steady: '' }
+      this.remember(thread, row)
+    }
+    if (!head) return touch.run(epoch, row.tid, expected, epoch).changes === 1 ? row.tid : undefined
+    const moving: Value[] = [expected + (entry?.count ?? 0), epoch, head.status, head.updatedAt]
+    const steady = steadyText(head)
+    const { changes } =
+      steady === row.steady
+        ? advance.run(...moving, row.tid, expected, epoch)
+        : rewrite.run(...moving, ...steadyValues(head), row.tid, expected, epoch)
+    if (changes !== 1) return undefined
+    row.steady = steady
+    return row.tid
+  }
+
+  private create(commit: Commit, head: Head): number | undefined {
+    const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
+    const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
+    const first = insert()
+    const { changes, rowid } = first.changes === 1 || !this.removals.free(commit.thread, this.lastPosition()) ? first : insert()
+    if (changes !== 1) return undefined
+    this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
+    return rowid
+  }
+
+  private remember(thread: string, row: Known): void {
+    // The oldest goes first; one that is in use comes back with a lookup.
+    if (this.known.size >= knownThreads) {
+      const oldest = this.known.keys().next()
+      if (!oldest.done) this.known.delete(oldest.value)
+    }
+    this.known.set(thread, row)
+  }
+}
+
+function steadyValues(head: Head): Value[] {
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } = head
+  const more = (reference ?? name ?? says ?? reason ?? dead) === undefined ? null : JSON.stringify({ reference, name, says, reason, dead })
+  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null, more]
+}
+
+function steadyText(head: Head): string {
+  return JSON.stringify(steadyValues(head))
+}

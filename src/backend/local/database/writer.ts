@@ -1,0 +1,154 @@
+/**
+ * The group commit of a local store: all writes that are handed over together become durable in one transaction.
+ * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
+ *
+ * Q1  A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
+ * Q2  When the transaction fails as a whole, every write in it is rejected and none is kept.
+ * Q3  Watchers hear of mail after it is durable, once per thread and transaction.
+ * Q4  The write-ahead log is written back while nobody waits; inside a commit only when that never came.
+ * Q5  After `scrub` the log is cut to nothing as soon as nobody reads from it, and never by waiting for a reader.
+ */
+import { systemClock } from '../../../core/clock.js'
+import { storeClosed } from '../../checks.js'
+import type { Database, Query } from './driver.js'
+import { sqliteFailure } from './rows.js'
+
+interface Queued {
+  /** Runs inside the transaction; gives what acknowledges it after the COMMIT. */
+  readonly apply: (arrived: Set<string>) => () => void
+  readonly reject: (error: unknown) => void
+}
+
+export interface WriterHooks {
+  /** Before anyone hears of it. */
+  readonly committed: () => void
+  readonly arrived: (threads: ReadonlySet<string>) => void
+  readonly rolledBack: () => void
+  /** All that was committed is in the database itself, and none of it in the log alone. */
+  readonly settled: () => void
+}
+
+const idleMs = 100
+const lockPatienceMs = 5_000
+
+/** Makes the log an empty file, unless someone reads from it just now: false. */
+export function emptyLog(database: Database, truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')): boolean {
+  database.pragma('busy_timeout = 0')
+  try {
+    return truncate.one()?.[0] === 0
+  } finally {
+    database.pragma(`busy_timeout = ${lockPatienceMs}`)
+  }
+}
+
+export class Writer {
+  private queue: Queued[] = []
+  private open = true
+  private cancelIdle: (() => void) | undefined
+  private lastFlushAt = 0
+  private scrubbing = false
+  private readonly database: Database
+  private readonly hooks: WriterHooks
+  private readonly checkpoint: Query
+  private readonly truncate: Query
+
+  constructor(database: Database, hooks: WriterHooks) {
+    this.database = database
+    this.hooks = hooks
+    this.checkpoint = database.query('PRAGMA wal_checkpoint(PASSIVE)')
+    this.truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')
+  }
+
+  add<T>(write: (arrived: Set<string>) => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (!this.open) {
+        reject(storeClosed('local'))
+        return
+      }
+      // The host hands over everything that is ready in one go (HO4), so the end of its turn is soon enough.
+      if (this.queue.length === 0) queueMicrotask(() => this.flush())
+      this.queue.push({
+        apply: (arrived) => {
+          const result = write(arrived)
+          return () => resolve(result)
+        },
+        reject,
+      })
+    })
+  }
+
+  flush(): void {
+    const queue = this.queue
+    if (queue.length === 0) return
+    this.queue = []
+    const arrived = new Set<string>()
+    const acknowledgements: (() => void)[] = []
+    try {
+      this.database.exec('BEGIN IMMEDIATE')
+      for (const { apply } of queue) acknowledgements.push(apply(arrived))
+      this.database.exec('COMMIT')
+    } catch (error) {
+      const failure = sqliteFailure('write', error)
+      this.rollBack()
+      for (const { reject } of queue) reject(failure)
+      return
+    }
+    this.hooks.committed()
+    for (const acknowledge of acknowledgements) acknowledge()
+    if (arrived.size > 0) this.hooks.arrived(arrived)
+    this.lastFlushAt = systemClock.now()
+    this.cancelIdle ??= this.checkpointWhenIdle()
+  }
+
+  /** What was deleted is to go from the log, too (Q5). */
+  scrub(): void {
+    this.scrubbing = true
+    this.tryCheckpoint()
+  }
+
+  /** Flushes, then empties the log. Later writes are refused. */
+  close(): void {
+    this.flush()
+    this.open = false
+    this.cancelIdle?.()
+    if (this.truncate.one()?.[0] === 0) this.hooks.settled()
+  }
+
+  private rollBack(): void {
+    this.hooks.rolledBack()
+    try {
+      this.database.exec('ROLLBACK')
+    } catch (error) {
+      // SQLite rolls back by itself on a full disk; then there is nothing left to roll back. Anything else
+      // leaves a connection that we cannot trust with another write.
+      if (!(error instanceof Error) || !/no transaction is active/.test(error.message)) this.open = false
+    }
+  }
+
+  private checkpointWhenIdle(): () => void {
+    return systemClock.wakeAt((this.scrubbing ? systemClock.now() : this.lastFlushAt) + idleMs, () => {
+      this.cancelIdle = undefined
+      if (!this.scrubbing && systemClock.now() - this.lastFlushAt < idleMs) this.cancelIdle = this.checkpointWhenIdle()
+      else this.tryCheckpoint()
+    })
+  }
+
+  private tryCheckpoint(): void {
+    try {
+      if (this.scrubbing) this.cut()
+      else {
+        const [busy, frames, written] = this.checkpoint.one() ?? []
+        if (busy === 0 && frames === written) this.hooks.settled()
+      }
+    } catch (error) {
+      // Nothing is lost: the log stays as it is and the next checkpoint or commit meets the same trouble.
+      process.emitWarning(sqliteFailure('write', error))
+    }
+  }
+
+  private cut(): void {
+    this.scrubbing = !emptyLog(this.database, this.truncate)
+    if (this.scrubbing) this.cancelIdle ??= this.checkpointWhenIdle()
+    else this.hooks.settled()
+  }
+}

@@ -1,0 +1,192 @@
+/**
+ * A client's end of the folder's socket. Connects when it is needed and, while someone listens to a signal,
+ * again whenever the owner has gone. Owns the connection, the calls that wait for an answer and the topics
+ * that the owner must forward.
+ *
+ * LK1 A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
+ * LK2 After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7), and
+ *     the listener's `missed` says so.
+ * LK3 The link keeps the process alive only while a call waits or someone listens.
+ */
+import { createConnection } from 'node:net'
+import type { Socket } from 'node:net'
+import { systemClock } from '../../../core/clock.js'
+import { SkeinError } from '../../../core/failure.js'
+import type { Json } from '../../../core/json.js'
+import { toHostInfos } from '../../host-info.js'
+import type { HostInfo } from '../../host-info.js'
+import type { Send } from '../../port.js'
+import { createTopics, tell } from '../../topics.js'
+import { encodeFrame, frameDecoder, parseFromOwner } from './frames.js'
+import type { FromOwner, ToOwner } from './frames.js'
+
+const shortestPauseMs = 50
+const longestPauseMs = 2000
+
+type Answer = { readonly ok: true; readonly value?: Json } | { readonly ok: false; readonly error: SkeinError }
+
+export class OwnerLink {
+  private socket: Socket | undefined
+  private connecting: Promise<boolean> | undefined
+  private cancelRetry: (() => void) | undefined
+  private pauseMs = shortestPauseMs
+  private closed = false
+  private calls = 0
+  private readonly waiting = new Map<number, (answer: Answer | undefined) => void>()
+  private readonly listeners = new Map<string, Set<() => void>>()
+  private readonly topics = createTopics()
+  private readonly path: string
+
+  constructor(path: string) {
+    this.path = path
+  }
+
+  /** Whether there is an owner now. */
+  connect(): Promise<boolean> {
+    if (this.closed) return Promise.resolve(false)
+    if (this.socket) return Promise.resolve(true)
+    this.connecting ??= this.attempt().finally(() => {
+      this.connecting = undefined
+    })
+    return this.connecting
+  }
+
+  /** Undefined when there is no owner, or it went away before it answered (LK1). */
+  async put(send: Send, body: string): Promise<Answer | undefined> {
+    return this.call((call) => ({ kind: 'put', call, to: send.to, id: send.id, body }))
+  }
+
+  /** None when there is no owner. */
+  async hosts(): Promise<readonly HostInfo[]> {
+    const answer = await this.call((call) => ({ kind: 'ask_hosts', call }))
+    return answer?.ok && answer.value !== undefined ? toHostInfos(answer.value) : []
+  }
+
+  private async call(frame: (call: number) => ToOwner): Promise<Answer | undefined> {
+    if (!(await this.connect())) return undefined
+    this.calls += 1
+    const call = this.calls
+    return new Promise((resolve) => {
+      this.waiting.set(call, (answer) => {
+        this.waiting.delete(call)
+        this.holdProcess()
+        resolve(answer)
+      })
+      this.say(frame(call))
+      this.holdProcess()
+    })
+  }
+
+  publish(topic: string, value: Json): void {
+    this.topics.publish(topic, value)
+    const frame: ToOwner = { kind: 'publish', topic, value: JSON.stringify(value) }
+    if (this.socket) this.say(frame)
+    else void this.connect().then((there) => there && this.say(frame))
+  }
+
+  subscribe(topic: string, heard: (value: Json) => void, missed: () => void = () => undefined): () => void {
+    const stop = this.topics.subscribe(topic, heard)
+    // A wrapper of its own, so that the same function may be given twice.
+    const listener = (): void => missed()
+    const listeners = this.listeners.get(topic) ?? new Set()
+    if (listeners.size === 0) this.say({ kind: 'subscribe', topic })
+    this.listeners.set(topic, listeners.add(listener))
+    if (!this.socket) this.retry()
+    this.holdProcess()
+    let stopped = false
+    return () => {
+      if (stopped) return
+      stopped = true
+      stop()
+      listeners.delete(listener)
+      if (listeners.size === 0 && this.listeners.get(topic) === listeners) {
+        this.listeners.delete(topic)
+        this.say({ kind: 'unsubscribe', topic })
+      }
+      this.holdProcess()
+    }
+  }
+
+  /** With an owner there, whoever listens is known to it alone. */
+  heard(topic: string): boolean {
+    return this.socket !== undefined || this.connecting !== undefined || this.topics.heard(topic)
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.cancelRetry?.()
+    this.listeners.clear()
+    const socket = this.socket
+    if (!socket) return
+    await new Promise<void>((resolve) => {
+      socket.once('close', () => resolve())
+      socket.ref()
+      socket.destroySoon()
+    })
+  }
+
+  private attempt(): Promise<boolean> {
+    return new Promise((resolve) => {
+      const socket = createConnection(this.path)
+      // An error is always followed by a close, which says the same.
+      socket.on('error', () => undefined)
+      socket.once('connect', () => {
+        this.socket = socket
+        this.pauseMs = shortestPauseMs
+        this.cancelRetry?.()
+        this.cancelRetry = undefined
+        for (const topic of this.listeners.keys()) this.say({ kind: 'subscribe', topic })
+        this.holdProcess()
+        resolve(true)
+      })
+      const decode = frameDecoder((frame) => this.receive(parseFromOwner(frame)))
+      socket.on('data', (bytes) => {
+        try {
+          decode(bytes)
+        } catch (error) {
+          socket.destroy(error instanceof Error ? error : undefined)
+        }
+      })
+      socket.once('close', () => {
+        resolve(false)
+        this.lost(socket)
+      })
+    })
+  }
+
+  private receive(frame: FromOwner): void {
+    if (frame.kind === 'signal') this.topics.publish(frame.topic, frame.value)
+    else if (frame.kind === 'subscribed') [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
+    else if (frame.kind === 'hosts') this.waiting.get(frame.call)?.({ ok: true, value: frame.value })
+    else if (frame.kind === 'stored') this.waiting.get(frame.call)?.({ ok: true })
+    else this.waiting.get(frame.call)?.({ ok: false, error: new SkeinError(frame.code, frame.message, { retry: frame.retry }) })
+  }
+
+  private lost(socket: Socket): void {
+    if (this.socket === socket) {
+      this.socket = undefined
+      for (const answer of [...this.waiting.values()]) answer(undefined)
+    }
+    this.retry()
+  }
+
+  /** Only listeners need a connection that comes back by itself; a call makes its own. */
+  private retry(): void {
+    if (this.closed || this.cancelRetry || this.listeners.size === 0) return
+    const pauseMs = this.pauseMs
+    this.pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+    this.cancelRetry = systemClock.wakeAt(systemClock.now() + pauseMs, () => {
+      this.cancelRetry = undefined
+      void this.connect()
+    })
+  }
+
+  private say(frame: ToOwner): void {
+    this.socket?.write(encodeFrame(frame))
+  }
+
+  private holdProcess(): void {
+    if (this.waiting.size > 0 || this.listeners.size > 0) this.socket?.ref()
+    else this.socket?.unref()
+  }
+}

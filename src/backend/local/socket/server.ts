@@ -1,0 +1,149 @@
+/**
+ * The owner's end of the folder's socket: takes mail and signals from clients and forwards signals to those
+ * that listen. Owns the listening socket and its connections; storing mail is given to it.
+ *
+ * OS1 A client's mail is answered after it is durable.
+ * OS2 Signals to a client that does not keep up are dropped, not queued without end (J7); when it has caught up it is
+ *     told so, by the same frame that confirms a subscription.
+ * OS3 Neither the socket nor its connections keep the process alive.
+ */
+import { chmod, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { Server, Socket } from 'node:net'
+import { isMainThread } from 'node:worker_threads'
+import { systemClock } from '../../../core/clock.js'
+import { toFailure } from '../../../core/failure.js'
+import type { Json } from '../../../core/json.js'
+import type { HostInfo } from '../../host-info.js'
+import type { Send } from '../../port.js'
+import type { Topics } from '../../topics.js'
+import { encodeFrame, frameDecoder, parseFromClient } from './frames.js'
+import type { FromClient, RefusalCode } from './frames.js'
+
+const mostQueuedBytes = 16 * 1024 * 1024
+const partingMs = 500
+
+interface Served {
+  readonly put: (send: Send) => Promise<void>
+  readonly topics: Topics
+  readonly hosts: () => readonly HostInfo[]
+}
+
+export class OwnerServer {
+  private readonly listeners = new Map<string, Set<Socket>>()
+  private readonly sockets = new Set<Socket>()
+  private readonly server = createServer((socket) => this.accept(socket))
+  private readonly served: Served
+
+  private constructor(served: Served) {
+    this.served = served
+  }
+
+  /** The caller owns the folder, so a socket file that is there is a dead owner's. */
+  static async listen(path: string, served: Served): Promise<OwnerServer> {
+    const made = new OwnerServer(served)
+    await rm(path, { force: true })
+    await listening(made.server, path)
+    await chmod(path, 0o600) // where the umask could not be set
+    made.server.unref()
+    return made
+  }
+
+  /** To the clients that listen, except the one it came from. */
+  forward(topic: string, value: Json, from?: Socket): void {
+    const heard = this.listeners.get(topic)
+    if (!heard) return
+    const frame = encodeFrame({ kind: 'signal', topic, value: JSON.stringify(value) })
+    for (const socket of heard) {
+      if (socket === from) continue
+      if (socket.writableLength < mostQueuedBytes) socket.write(frame)
+      else socket.once('drain', () => confirm(socket, topic)) // OS2
+    }
+  }
+
+  heard(topic: string): boolean {
+    return this.listeners.has(topic)
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      // Answers on their way get a moment; a client that does not read cannot hold us up.
+      const cancel = systemClock.wakeAt(systemClock.now() + partingMs, () => {
+        for (const socket of this.sockets) socket.destroy()
+      })
+      this.server.close(() => {
+        cancel()
+        resolve()
+      })
+      for (const socket of this.sockets) socket.destroySoon()
+    })
+  }
+
+  private accept(socket: Socket): void {
+    this.sockets.add(socket)
+    socket.unref()
+    const decode = frameDecoder((frame) => this.receive(socket, parseFromClient(frame)))
+    socket.on('data', (bytes) => {
+      try {
+        decode(bytes)
+      } catch (error) {
+        // FR2: the other side is not a Skein client, or a damaged one.
+        socket.destroy(error instanceof Error ? error : undefined)
+      }
+    })
+    // The close that follows every error is what matters.
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.sockets.delete(socket)
+      for (const topic of [...this.listeners.keys()]) this.unsubscribe(socket, topic)
+    })
+  }
+
+  private receive(socket: Socket, frame: FromClient): void {
+    if (frame.kind === 'put') void this.answerPut(socket, frame)
+    else if (frame.kind === 'ask_hosts') socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value: JSON.stringify(this.served.hosts()) }))
+    else if (frame.kind === 'subscribe') {
+      this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
+      confirm(socket, frame.topic)
+    }
+    else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
+    else {
+      this.served.topics.publish(frame.topic, frame.value)
+      this.forward(frame.topic, frame.value, socket)
+    }
+  }
+
+  private unsubscribe(socket: Socket, topic: string): void {
+    const heard = this.listeners.get(topic)
+    if (heard?.delete(socket) && heard.size === 0) this.listeners.delete(topic)
+  }
+
+  private async answerPut(socket: Socket, frame: FromClient & { kind: 'put' }): Promise<void> {
+    try {
+      await this.served.put({ to: frame.to, id: frame.id, body: frame.body })
+      socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
+    } catch (error) {
+      const { code, message, retry } = toFailure(error, 'INVARIANT')
+      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'STORE_FAILED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
+      socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
+    }
+  }
+}
+
+/** From now on the client hears the topic; what was said before may have been missed. */
+function confirm(socket: Socket, topic: string): void {
+  socket.write(encodeFrame({ kind: 'subscribed', topic }))
+}
+
+function listening(server: Server, path: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect (OW3).
+    const mask = isMainThread ? process.umask(0o177) : undefined
+    server.listen(path, () => {
+      server.off('error', reject)
+      resolve()
+    })
+    if (mask !== undefined) process.umask(mask)
+  })
+}

@@ -1,0 +1,186 @@
+/**
+ * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as
+ * the tables of `local`. Synchronous; memory.ts decides when a write is applied.
+ *
+ * MS1 `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
+ * MS2 Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
+ */
+import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from '../checks.js'
+import type { Json } from '../../core/json.js'
+import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from '../port.js'
+import type { Removal } from '../trees.js'
+
+interface Thread {
+  readonly number: number
+  readonly entries: StoredEntry[]
+  head: Head
+  seq: number
+  epoch: number
+}
+
+interface Box {
+  /** In order of number, since a Map keeps the order of insertion. */
+  readonly mail: Map<number, { readonly id: string; readonly body: string }>
+  readonly ids: Set<string>
+}
+
+interface Range {
+  readonly after?: number
+  readonly limit?: number
+}
+
+export class MemoryStore {
+  readonly snapshots = new Map<string, Uint8Array>()
+  private readonly threads = new Map<string, Thread>()
+  private readonly trees = new Map<string, StoredEntry[]>()
+  private readonly boxes = new Map<string, Box>()
+  private position = 0
+  private threadNumber = 0
+  private mailNumber = 0
+
+  commit(commit: Commit, bodies: readonly string[], arrived: Set<string>): CommitResult {
+    const thread = this.threads.get(commit.thread)
+    const seq = thread?.seq ?? 0
+    const epoch = thread?.epoch ?? 0
+    if (seq !== commit.expected || commit.epoch < epoch) return { ok: false, seq, epoch }
+    this.append(commit, thread)
+    this.finish(commit.thread, commit.done)
+    commit.sends.forEach((send, index) => this.putMail(send, bodies[index] ?? 'null', arrived))
+    return { ok: true, position: this.position }
+  }
+
+  putMail(send: Send, body: string, arrived: Set<string>): void {
+    const box = this.boxes.get(send.to) ?? { mail: new Map(), ids: new Set() }
+    if (box.ids.has(send.id)) return
+    this.boxes.set(send.to, box)
+    this.mailNumber += 1
+    box.mail.set(this.mailNumber, { id: send.id, body })
+    box.ids.add(send.id)
+    arrived.add(send.to)
+  }
+
+  read(thread: string, range: Range = {}): StoredEntry[] {
+    const entries = this.threads.get(thread)?.entries ?? []
+    const after = range.after ?? 0
+    const from = firstWhere(entries, (entry) => entry.first + entry.count - 1 > after)
+    return entries.slice(from, range.limit === undefined ? undefined : from + range.limit)
+  }
+
+  readTree(root: string, range: Range = {}): StoredEntry[] {
+    const entries = this.trees.get(root) ?? []
+    const from = firstWhere(entries, (entry) => entry.position > (range.after ?? 0))
+    return entries.slice(from, from + (range.limit ?? listedAtOnce))
+  }
+
+  head(id: string): StoredHead | undefined {
+    const thread = this.threads.get(id)
+    return thread && { ...thread.head, thread: id, seq: thread.seq }
+  }
+
+  list(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
+    return listHeads(this.threads, filter)
+  }
+
+  restless(): StoredHead[] {
+    return [...this.threads]
+      .filter(([, { head }]) => !head.rest || head.wakeAt !== undefined)
+      .map(([id, { head, seq }]) => ({ ...head, thread: id, seq }))
+  }
+
+  readMail(thread: string, after: number): StoredMail[] {
+    const found: StoredMail[] = []
+    for (const [number, { id, body }] of this.boxes.get(thread)?.mail ?? []) {
+      if (number > after) found.push({ number, id, body: parsed(body) })
+    }
+    return found
+  }
+
+  waiting(): string[] {
+    return [...this.boxes.keys()]
+  }
+
+  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+    const top = this.threads.get(root)
+    const found = { seq: top?.seq ?? 0, epoch: top?.epoch ?? 0 }
+    if (!top || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
+    for (const [id, { head }] of this.threads) {
+      if (head.root !== root) continue
+      this.threads.delete(id)
+      this.boxes.delete(id)
+      this.snapshots.delete(id)
+    }
+    this.trees.delete(root)
+    return { ok: true }
+  }
+
+  /** Every blob that anything names (J10). */
+  named(): Set<string> {
+    const names = new Set<string>()
+    for (const { entries } of this.threads.values()) for (const { body } of entries) for (const hash of blobsNamedIn(body)) names.add(hash)
+    for (const { mail } of this.boxes.values()) for (const { body } of mail.values()) for (const hash of blobsNamedIn(body)) names.add(hash)
+    return names
+  }
+
+  private finish(thread: string, done: readonly number[]): void {
+    const box = this.boxes.get(thread)
+    if (!box) return
+    for (const number of done) {
+      const mail = box.mail.get(number)
+      if (mail && box.mail.delete(number)) box.ids.delete(mail.id)
+    }
+    if (box.mail.size === 0) this.boxes.delete(thread)
+  }
+
+  private append(commit: Commit, thread: Thread | undefined): void {
+    const { entry, head } = commit
+    if (!head) {
+      if (thread) thread.epoch = commit.epoch
+      return
+    }
+    const kept = thread ?? { number: (this.threadNumber += 1), entries: [], head, seq: 0, epoch: commit.epoch }
+    kept.head = head
+    kept.epoch = commit.epoch
+    this.threads.set(commit.thread, kept)
+    if (!entry) return
+    this.position += 1
+    const { first, count, body, hash } = entry
+    const stored: StoredEntry = { thread: commit.thread, position: this.position, first, count, body, hash }
+    kept.seq += count
+    kept.entries.push(stored)
+    const tree = this.trees.get(head.root) ?? []
+    tree.push(stored)
+    this.trees.set(head.root, tree)
+  }
+}
+
+function parsed(text: string): Json {
+  const value: Json = JSON.parse(text)
+  return value
+}
+
+function listHeads(threads: ReadonlyMap<string, Thread>, filter: HeadFilter): { heads: StoredHead[]; next?: string } {
+  const after = cursorNumber(filter.cursor)
+  const limit = filter.limit ?? listedAtOnce
+  const heads: StoredHead[] = []
+  let last = after
+  for (const [id, { number, head, seq }] of threads) {
+    if (number <= after || !matches(head, filter)) continue
+    if (heads.length === limit) return { heads, next: String(last) }
+    heads.push({ ...head, thread: id, seq })
+    last = number
+  }
+  return { heads }
+}
+
+/** Index of the first entry for which `holds` is true, when it is false before and true after. */
+function firstWhere(entries: readonly StoredEntry[], holds: (entry: StoredEntry) => boolean): number {
+  let low = 0
+  let high = entries.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const entry = entries[middle]
+    if (entry && holds(entry)) high = middle
+    else low = middle + 1
+  }
+  return low
+}

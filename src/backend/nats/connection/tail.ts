@@ -1,0 +1,167 @@
+/**
+ * Following a stream live, from its first message that a filter finds: what is there, then what comes. Owns the consumer on
+ * the server, which is only a place to read from: it keeps nothing that is needed after it is gone.
+ *
+ * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it goes on after the last one.
+ * NT2 It never gives up by itself: a server that is away is waited for until `stop`.
+ * NT3 What was there is given, or gone: a message that is removed before it is delivered is not waited for.
+ */
+import { nanos, nuid } from '@nats-io/transport-node'
+import type { Msg, Subscription } from '@nats-io/transport-node'
+import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
+import { steadyClock } from '../../../core/clock.js'
+import { every, pause } from './timers.js'
+import type { Link } from './connection.js'
+import { toMessage } from './read.js'
+import type { Message } from './read.js'
+
+export interface Tailing {
+  readonly stream: string
+  readonly filter: string
+  readonly each: (message: Message) => void
+  /** Of what is there only the last message of each subject. */
+  readonly last?: true
+  /** Leave the payloads out. */
+  readonly headersOnly?: true
+}
+
+const heartbeatMs = 2_000
+/** Without a sign for this long the consumer is taken for gone. */
+const silenceMs = 3 * heartbeatMs
+const unusedMs = 30_000
+const againMs = 200
+
+export class Tail {
+  readonly #link: Link
+  readonly #tailing: Tailing
+  readonly #stops: (() => void)[] = []
+  #subscription: Subscription | undefined
+  #consumer = ''
+  #last = 0
+  #delivered = 0
+  #heardAt = 0
+  #stopped = false
+  #starting = false
+  /** The consumer that is there, or being made, is not to be relied on. */
+  #stale = false
+  #caughtUp: () => void = () => undefined
+
+  private constructor(link: Link, tailing: Tailing) {
+    this.#link = link
+    this.#tailing = tailing
+  }
+
+  /** Resolves when everything that was there has been given. */
+  static async open(link: Link, tailing: Tailing): Promise<Tail> {
+    const tail = new Tail(link, tailing)
+    const caughtUp = new Promise<void>((resolve) => (tail.#caughtUp = resolve))
+    tail.#stops.push(link.onReconnect(() => tail.#restart()))
+    tail.#stops.push(every(heartbeatMs, () => tail.#checkSilence()))
+    try {
+      await tail.#follow('once')
+      await caughtUp
+      return tail
+    } catch (thrown) {
+      tail.stop()
+      throw thrown
+    }
+  }
+
+  /** Of the last message that was given. */
+  get last(): number {
+    return this.#last
+  }
+
+  stop(): void {
+    this.#stopped = true
+    for (const stop of this.#stops) stop()
+    this.#drop()
+    this.#caughtUp()
+  }
+
+  async #start(): Promise<void> {
+    const { stream, filter, last, headersOnly } = this.#tailing
+    const { jsm } = this.#link
+    const inbox = this.#link.inbox()
+    const name = nuid.next()
+    this.#delivered = 0
+    this.#heardAt = steadyClock.now()
+    this.#consumer = name
+    const subscription = this.#link.subscribe(inbox, (message) => this.#consumer === name && this.#hear(message))
+    this.#subscription = subscription
+    const info = await this.#link.persist(`following ${filter}`, () =>
+      jsm.consumers.add(stream, {
+        name,
+        deliver_subject: inbox,
+        ack_policy: AckPolicy.None,
+        mem_storage: true,
+        num_replicas: 1,
+        flow_control: true,
+        idle_heartbeat: nanos(heartbeatMs),
+        inactive_threshold: nanos(unusedMs),
+        filter_subject: filter,
+        ...(last && this.#last === 0 ? { deliver_policy: DeliverPolicy.LastPerSubject } : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
+        ...(headersOnly && { headers_only: true }),
+      }),
+    )
+    if (info.num_pending === 0 && this.#delivered === 0) this.#caughtUp()
+  }
+
+  #hear(message: Msg): void {
+    this.#heardAt = steadyClock.now()
+    const stored = toMessage(message)
+    if (!stored) return this.#status(message)
+    if (stored.delivered !== this.#delivered + 1) return this.#restart()
+    this.#delivered = stored.delivered
+    this.#last = stored.seq
+    this.#tailing.each(stored)
+    if (stored.pending === 0) this.#caughtUp()
+  }
+
+  #status({ reply, headers }: Msg): void {
+    // Flow control: the server goes on when this is answered.
+    const stalled = headers?.get('Nats-Consumer-Stalled')
+    if (reply) this.#link.nc.publish(reply)
+    else if (stalled) this.#link.nc.publish(stalled)
+    const last = headers?.get('Nats-Last-Consumer')
+    if (Number(last || 0) > this.#delivered) this.#restart()
+    // What was promised at the start may have been removed before it came: who has nothing to say for so long has said all.
+    else if (last && !stalled) this.#caughtUp() // NT3
+  }
+
+  #checkSilence(): void {
+    if (steadyClock.now() - this.#heardAt > silenceMs) this.#restart()
+  }
+
+  #restart(): void {
+    this.#stale = true
+    if (!this.#stopped && !this.#starting) void this.#follow('for ever')
+  }
+
+  async #follow(tries: 'once' | 'for ever'): Promise<void> {
+    this.#starting = true
+    try {
+      do {
+        this.#stale = false
+        this.#drop()
+        try {
+          await this.#start()
+        } catch (thrown) {
+          // What fails here is a server that is away (NT2); `persist` has waited long already.
+          if (tries === 'once') throw thrown
+          this.#stale = true
+          await pause(againMs)
+        }
+      } while (this.#stale && !this.#stopped)
+    } finally {
+      this.#starting = false
+    }
+  }
+
+  #drop(): void {
+    this.#subscription?.unsubscribe()
+    const name = this.#consumer
+    this.#consumer = ''
+    if (name) void this.#link.ask(() => this.#link.jsm.consumers.delete(this.#tailing.stream, name)).catch(() => undefined)
+  }
+}

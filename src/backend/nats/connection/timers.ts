@@ -1,0 +1,20 @@
+/** Time for the parts of the NATS backend: later, again and again, and waiting. It goes on whatever clock the threads have. */
+import { steadyClock } from '../../../core/clock.js'
+
+/** Returns what cancels it. */
+export function after(ms: number, then: () => void): () => void {
+  return steadyClock.wakeAt(steadyClock.now() + ms, then)
+}
+
+/** Returns what stops it. */
+export function every(ms: number, then: () => void): () => void {
+  let cancel = after(ms, function again() {
+    cancel = after(ms, again)
+    then()
+  })
+  return () => cancel()
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void after(ms, resolve))
+}

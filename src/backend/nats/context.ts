@@ -1,0 +1,54 @@
+/**
+ * What all parts of a NATS backend stand on: the connection, the names, the settings of the namespace, and payloads that are
+ * too long for a message. Owns nothing but that rule.
+ *
+ * GD1 A payload that does not fit goes into a blob before its message is written; the message names it.
+ */
+import type { Role } from '../port.js'
+import type { NatsBlobs } from './store/blobs.js'
+import type { Link } from './connection/connection.js'
+import type { Names } from './subjects.js'
+import type { Message, Reads } from './connection/read.js'
+import { blobHeader } from './store/commit-message.js'
+
+export interface Ground {
+  readonly role: Role
+  readonly link: Link
+  readonly reads: Reads
+  readonly names: Names
+  readonly partitions: number
+  readonly blobs: NatsBlobs
+  readonly live: () => void
+  /** The payload and headers of a message whose own headers have that many bytes (GD1). */
+  readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<Spilt>
+  /** The payload, wherever it is. */
+  readonly payloadOf: (message: Message) => Promise<Uint8Array>
+}
+
+export interface Spilt {
+  readonly payload: Uint8Array
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** Room for the server's and our small headers. */
+const margin = 2 * 1024
+
+export function createGround(parts: Omit<Ground, 'spill' | 'payloadOf'>): Ground {
+  const { link, blobs } = parts
+  return {
+    ...parts,
+    async spill(payload, headerBytes) {
+      const room = (link.nc.info?.max_payload ?? Infinity) - headerBytes - margin
+      if (payload.length <= room) return { payload, headers: {} }
+      const { hash } = await blobs.put(payload)
+      return { payload: new Uint8Array(), headers: { [blobHeader]: hash } }
+    },
+    async payloadOf({ headers, data }) {
+      const hash = headers.get(blobHeader)
+      if (hash === '') return data
+      const found: Uint8Array[] = []
+      for await (const part of blobs.get(hash)) found.push(part)
+      return Buffer.concat(found)
+    },
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * Where streams have replicas, a scan reads from any of them, and that one may be some messages behind. A new holder of a partition must
+ * not miss what its last holder wrote, so it writes a message of its own first, and reads until it has seen that. Owns the subject of
+ * these messages; the journals' stream keeps the last one of each partition.
+ *
+ * NY1 Whoever has seen the barrier has seen every commit of the partition that was acknowledged before it was written.
+ * NY2 Without replicas there is none: what is read is what was written.
+ */
+import type { Ground } from '../context.js'
+import { publish } from '../connection/publish.js'
+import type { Scan } from '../connection/read.js'
+
+/** At a take-over, when nobody else writes to the partition any more. */
+export async function raiseBarrier({ link, reads, names }: Ground, partition: number): Promise<Pick<Scan, 'upTo'>> {
+  if (!reads.replicated) return {} // NY2
+  const stream = names.streams.log
+  const filter = names.barrier(partition)
+  const before = await reads.last(stream, filter)
+  const seq = await publish(link, reads, { stream, subject: filter, payload: '' })
+  // What stays behind is a few bytes.
+  if (before) void link.jsm.streams.deleteMessage(stream, before.seq, false).catch(() => undefined)
+  return seq === undefined ? {} : { upTo: { filter, seq } }
+}
+
+/** The one that was raised last. */
+export async function lastBarrier({ reads, names }: Ground, partition: number): Promise<Pick<Scan, 'upTo'>> {
+  const found = reads.replicated ? await reads.last(names.streams.log, names.barrier(partition)) : undefined
+  return found ? { upTo: { filter: found.subject, seq: found.seq } } : {}
+}

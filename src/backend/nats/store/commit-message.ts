@@ -1,0 +1,144 @@
+/**
+ * What a commit looks like as one message: the head and the numbers in a header, so that a new owner reads them without the
+ * payloads; the entry's text and the sends in the payload. Owns the format.
+ *
+ * NF1 One message is one commit; its last message is a thread's head.
+ * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not notice.
+ */
+import { z } from 'zod'
+import { SkeinError } from '../../../core/failure.js'
+import type { Json } from '../../../core/json.js'
+import { damagedHead, mailText } from '../../checks.js'
+import { toStoredHead } from '../../head-schema.js'
+import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../../port.js'
+import { idIn, rootIn } from '../subjects.js'
+import type { Message } from '../connection/read.js'
+
+/** Mail as text: what is sent is what was said at the time of the call. */
+export interface Sealed {
+  readonly to: string
+  readonly mail: string
+}
+
+/** What follows an entry's text in the payload. */
+interface Tail {
+  readonly sends: readonly Sealed[]
+  readonly head?: Head
+}
+
+export interface Packed {
+  readonly header: string
+  readonly payload: Uint8Array
+}
+
+/** What the header of a commit says. */
+export interface Note {
+  readonly thread: string
+  /** Sequence of the thread's last record. */
+  readonly seq: number
+  readonly epoch: number
+  /** Place of the thread's first message; 0 in that message itself. */
+  readonly born: number
+  /** The entry, without its text. */
+  readonly entry?: Omit<Entry, 'body'> & { readonly bytes: number }
+  /** Mail that goes out with it. */
+  readonly sends: number
+  /** The thread is the root of a tree that is being removed. */
+  readonly removed?: true
+  /** Absent when it is in the payload. */
+  readonly head?: Head
+}
+
+export const noteHeader = 'Skein-Commit'
+/** The payload is this blob. */
+export const blobHeader = 'Skein-Blob'
+const longestHeader = 16 * 1024
+
+const noteSchema: z.ZodType<Note> = z.object({
+  thread: z.string(),
+  seq: z.number(),
+  epoch: z.number(),
+  born: z.number(),
+  entry: z.object({ first: z.number(), count: z.number(), hash: z.string(), bytes: z.number() }).exactOptional(),
+  sends: z.number(),
+  removed: z.literal(true).exactOptional(),
+  // Looked at where heads are read (J11).
+  head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
+})
+
+export function seal(send: Send): Sealed {
+  return { to: send.to, mail: `{"id":${JSON.stringify(send.id)},"body":${mailText(send)}}` }
+}
+
+export interface Packing {
+  readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<Note, 'removed'>
+  readonly head: Head
+  readonly sends: readonly Sealed[]
+  readonly born: number
+}
+
+export function pack({ commit, head, sends, born }: Packing): Packed {
+  const { thread, expected, epoch, entry, removed } = commit
+  const body = Buffer.from(entry?.body ?? '')
+  const note: Note = {
+    thread,
+    seq: expected + (entry?.count ?? 0),
+    epoch,
+    born,
+    ...(entry && { entry: { first: entry.first, count: entry.count, hash: entry.hash, bytes: body.length } }),
+    sends: sends.length,
+    ...(removed && { removed }),
+  }
+  const whole = JSON.stringify({ ...note, head })
+  const long = Buffer.byteLength(whole) > longestHeader
+  const rest = Buffer.from(sends.length > 0 || long ? tailText(sends, long ? head : undefined) : '')
+  return { header: long ? JSON.stringify(note) : whole, payload: Buffer.concat([body, rest]) }
+}
+
+/** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
+function tailText(sends: readonly Sealed[], head: Head | undefined): string {
+  const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
+  return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
+}
+
+export function noteOf({ headers, subject, seq }: Message): Note {
+  try {
+    return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
+  } catch (cause) {
+    const thread = idIn(subject)
+    throw new SkeinError('JOURNAL_CORRUPT', `thread ${thread}: what message ${seq} of its stream says cannot be read. Restore the stream from a back-up.`, { cause, data: { thread } })
+  }
+}
+
+/** Undefined for a commit without records. */
+export function entryOf(note: Note, { seq }: Message, payload: Uint8Array): StoredEntry | undefined {
+  if (!note.entry) return undefined
+  const { first, count, hash, bytes } = note.entry
+  return { thread: note.thread, position: seq, first, count, hash, body: Buffer.from(payload.buffer, payload.byteOffset, bytes).toString() }
+}
+
+export function tailOf(note: Note, payload: Uint8Array): Tail {
+  const rest = payload.subarray(note.entry?.bytes ?? 0)
+  if (rest.length === 0) return { sends: [] }
+  const { sends, head }: { sends: [string, Json][]; head?: Head } = JSON.parse(Buffer.from(rest).toString())
+  return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...(head && { head }) }
+}
+
+export function headOf({ thread, seq }: Note, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {
+  return toStoredHead(head, { thread, seq, root: rootIn(subject) })
+}
+
+/** J11: of a commit whose header cannot be read. */
+function unreadable({ subject }: Message, thrown: unknown): StoredHead {
+  return damagedHead({ thread: idIn(subject), root: rootIn(subject), damaged: thrown instanceof Error ? thrown.message : String(thrown) })
+}
+
+/** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */
+export function readable(message: Message): { readonly note?: Note; readonly head?: StoredHead } {
+  try {
+    const note = noteOf(message)
+    return { note, ...(note.head && { head: headOf(note, note.head, message) }) }
+  } catch (thrown) {
+    return { head: unreadable(message, thrown) }
+  }
+}

@@ -1,0 +1,131 @@
+/**
+ * The heads of all threads of a namespace, followed: read once, when someone lists them, then kept up with what is written, for as long as
+ * lists are asked for. A list is two requests and a look through memory then, not a scan of the stream. Owns that memory.
+ *
+ * NI1 A list has every commit that was acknowledged before it was asked for.
+ * NI2 What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
+ * NI3 Where nobody lists for a while, nothing is kept and nothing is followed.
+ */
+import { after, pause } from '../connection/timers.js'
+import type { Ground } from '../context.js'
+import { rootIn } from '../subjects.js'
+import type { Message } from '../connection/read.js'
+import { Tail } from '../connection/tail.js'
+import type { StoredHead } from '../../port.js'
+import { noteHeader, readable } from './commit-message.js'
+import type { Note } from './commit-message.js'
+
+/** A head, or where it is too long for a header the note that leads to it (J11). */
+export interface Row {
+  readonly note?: Note
+  readonly head?: StoredHead
+  /** Of the message in the stream. */
+  readonly subject: string
+  readonly seq: number
+}
+
+const keptMs = 30_000
+const lookMs = 20
+/** A subject may come or go between two answers of the server. */
+const looks = 3
+
+interface Following {
+  readonly tail: Promise<Tail>
+  /** By subject. */
+  readonly rows: Map<string, Row>
+  /** Subjects that hold no head: barriers, and what nobody of ours wrote. */
+  readonly others: Set<string>
+  /** Roots of trees that are being removed. */
+  readonly dying: Set<string>
+}
+
+export class Directory {
+  readonly #ground: Ground
+  #following: Following | undefined
+  #forget: (() => void) | undefined
+
+  constructor(ground: Ground) {
+    this.#ground = ground
+  }
+
+  /** Undefined: it cannot be known here, the stream must be read. */
+  async rows(): Promise<Iterable<Row> | undefined> {
+    for (let tries = 0; tries < looks; tries++) {
+      const following = (this.#following ??= this.#follow())
+      this.#forget?.()
+      this.#forget = after(keptMs, () => this.close()) // NI3
+      try {
+        const tail = await following.tail
+        await this.#catchUp(tail)
+        if (await this.#isWhole(following)) return following.rows.values()
+      } catch (thrown) {
+        this.#drop(following)
+        throw thrown
+      }
+      this.#drop(following) // NI2
+    }
+    return undefined
+  }
+
+  close(): void {
+    this.#forget?.()
+    if (this.#following) this.#drop(this.#following)
+  }
+
+  #drop(following: Following): void {
+    if (this.#following === following) this.#following = undefined
+    following.tail.then((tail) => tail.stop(), () => undefined)
+  }
+
+  #follow(): Following {
+    const { link, names } = this.#ground
+    const rows = new Map<string, Row>()
+    const others = new Set<string>()
+    const dying = new Set<string>()
+    const each = (message: Message): void => {
+      const { subject, seq } = message
+      // A message that nobody of ours wrote is no head.
+      if (!message.headers.has(noteHeader)) {
+        rows.delete(subject)
+        return void others.add(subject)
+      }
+      others.delete(subject)
+      const read = readable(message)
+      rows.set(subject, { ...read, subject, seq })
+      if (read.note?.removed) dying.add(read.note.thread)
+    }
+    return { rows, others, dying, tail: Tail.open(link, { stream: names.streams.log, filter: names.everyLog, each, last: true, headersOnly: true }) }
+  }
+
+  /** NI1: until the last message that is there was given. */
+  async #catchUp(tail: Tail): Promise<void> {
+    const { reads, names, live } = this.#ground
+    for (;;) {
+      live()
+      const last = await reads.last(names.streams.log, names.everyLog)
+      if (tail.last >= (last?.seq ?? 0)) return
+      await pause(lookMs)
+    }
+  }
+
+  /** NI2 */
+  async #isWhole(following: Following): Promise<boolean> {
+    const { link, names } = this.#ground
+    for (let look = 0; look < looks; look++) {
+      const { state } = await link.persist('listing threads', () => link.jsm.streams.info(names.streams.log))
+      const { rows, others } = following
+      if (rows.size + others.size === (state.num_subjects ?? 0)) return true
+      forgetDying(following)
+      if (rows.size + others.size === (state.num_subjects ?? 0)) return true
+      await this.#catchUp(await following.tail)
+    }
+    return false
+  }
+}
+
+/** Trees whose end was told are taken for removed when there are fewer subjects than rows. */
+function forgetDying({ rows, dying }: Following): void {
+  if (dying.size === 0) return
+  for (const subject of rows.keys()) if (dying.has(rootIn(subject))) rows.delete(subject)
+  dying.clear()
+}

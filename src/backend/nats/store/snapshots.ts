@@ -1,0 +1,34 @@
+/**
+ * Snapshots: the last message of a subject per thread. A cache (J6), so nothing is compared when it is written.
+ *
+ * NH1 A snapshot is given only for the very thread that it was made of: not for another that has its id later.
+ */
+import { clientMayNot } from '../../checks.js'
+import type { Snapshots } from '../../port.js'
+import type { Ground } from '../context.js'
+import { publish } from '../connection/publish.js'
+
+type Identify = (thread: string) => Promise<{ readonly born: number; readonly root: string } | undefined>
+
+const bornHeader = 'Skein-Born'
+
+export function createSnapshots({ link, reads, names, role, live, spill, payloadOf }: Ground, identify: Identify): Snapshots {
+  const stream = names.streams.snapshots
+  return {
+    async get(thread) {
+      live()
+      const message = await reads.last(stream, names.snapshotOf(thread))
+      if (!message) return undefined
+      const born = String((await identify(thread))?.born ?? 0)
+      return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined // NH1
+    },
+    async put(thread, snapshot) {
+      live()
+      if (role === 'client') throw clientMayNot('put a snapshot')
+      const copy = Uint8Array.from(snapshot)
+      const { born = 0, root = thread } = (await identify(thread)) ?? {}
+      const { payload, headers } = await spill(copy, 0)
+      await publish(link, reads, { stream, subject: names.snapshot(root, thread), payload, headers: { ...headers, [bornHeader]: String(born) } })
+    },
+  }
+}

@@ -1,0 +1,21 @@
+/** `skein backup`: copies the store, while it is in use or not, into a new folder. */
+import type { Command } from 'commander'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import type { Around, Perform } from '../run-command.js'
+import { localPlace } from '../place.js'
+import { typed, withClient } from '../store.js'
+
+export function register(command: Command, perform: Perform): void {
+  command.argument('<dir>', 'the new folder').action((dir: string) => perform(command, (around) => copy(around, dir)))
+}
+
+async function copy({ out, store }: Around, dir: string): Promise<ExitCode> {
+  await withClient(store, (client) => client.backup(dir))
+  if (out.mode === 'json') out.json({ store: store.name, dir })
+  else {
+    out.print(`copied to ${dir}\n`)
+    out.note(`to look at it: ${typed(localPlace(dir), 'skein', 'ps')}`)
+  }
+  return exitCode.ok
+}

@@ -1,0 +1,39 @@
+/** `skein create`: a thread without a turn; its host makes it, or it is kept until there is one. */
+import type { Command } from 'commander'
+import type { SkeinClient } from '../../index.js'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { envOf } from './env-option.js'
+import { kept, tellKept } from '../unanswered.js'
+import type { Around, Perform } from '../run-command.js'
+import { budgetHelp, budgetOf, fileHelp, filesOf, several } from '../settings.js'
+import { withClient } from '../store.js'
+
+interface Options {
+  readonly thread?: string
+  readonly tag?: readonly string[]
+  readonly env?: readonly string[]
+  readonly file?: readonly string[]
+  readonly budget?: readonly string[]
+}
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .argument('<agent>', 'agent of the thread')
+    .option('--thread <id>', 'id of the thread (default: one that nobody has)')
+    .option('--tag <tag>', 'a tag; may be given several times', several)
+    .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
+    .option('--file <path=file>', fileHelp, several)
+    .option('--budget <name=amount>', budgetHelp, several)
+    .action((agent: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => create(around, client, { ...options, agent }))))
+}
+
+async function create({ out, shell }: Around, { threads }: SkeinClient, { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string }): Promise<ExitCode> {
+  const [env, files, budget] = await Promise.all([envOf(shell, given.env ?? [], '--env '), filesOf(given.file), budgetOf(given.budget)])
+  const state = await kept(threads.create({ agent, id: thread, tags: tag, env, files, ...(budget && { budget }) }))
+  const value = { thread, state }
+  if (out.mode !== 'json') out.print(`${thread}\n`)
+  if (state === 'kept') return tellKept(out, value)
+  if (out.mode === 'json') out.json(value)
+  return exitCode.ok
+}

@@ -1,0 +1,43 @@
+/** `skein dead`: children that failed for good, with what they were asked; each may be tried again or dropped. */
+import type { Command } from 'commander'
+import type { DeadLetter, SkeinClient } from '../../index.js'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { dateTime, failureLine, oneLine, preview, table } from '../format.js'
+import { kept, tellKept } from '../unanswered.js'
+import type { Around, Perform } from '../run-command.js'
+import { withClient } from '../store.js'
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .option('--root <thread>', 'only those of the tree below this thread')
+    .action((filter: { readonly root?: string }) => perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))))
+  const one = (name: 'requeue' | 'drop', description: string, done: string): void => {
+    const sub = command.command(name).description(description).argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
+    sub.action((id: string) => perform(sub, (around) => withClient(around.store, (client) => tell(around, client, { id, name, done }))))
+  }
+  one('requeue', 'try it again; its answer comes to its parent as a message', 'it is tried again')
+  one('drop', 'forget it', 'dropped')
+}
+
+async function list({ out }: Around, client: SkeinClient, filter: { readonly root?: string }): Promise<ExitCode> {
+  // A name with a mistake in it is no empty list.
+  if (filter.root !== undefined) await client.threads.get(filter.root)
+  const letters = await client.deadLetters.list(filter)
+  if (out.mode === 'json') out.json({ letters })
+  else if (letters.length === 0) out.note('no child failed for good')
+  else out.print(table([['ID', 'AGENT', 'ATTEMPTS', 'SINCE', 'MESSAGE', 'FAILURE'], ...letters.map(row)]))
+  return exitCode.ok
+}
+
+function row({ id, agent, attempts, at, text, failure }: DeadLetter): readonly string[] {
+  return [id, agent, String(attempts), dateTime(at), preview(text, 40), oneLine(failureLine(failure), 80)]
+}
+
+async function tell({ out }: Around, client: SkeinClient, { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string }): Promise<ExitCode> {
+  const state = await kept(client.deadLetters[name](id))
+  if (state === 'kept') return tellKept(out, { id, state })
+  if (out.mode === 'json') out.json({ id, state })
+  else out.print(`${done}\n`)
+  return exitCode.ok
+}

@@ -1,0 +1,17 @@
+/** `skein deny`: what someone was asked for is declined, an approval, an answer or values; the model is told, with the comment. */
+import type { Command } from 'commander'
+import { decidable, decide } from './decide.js'
+import type { DecideOptions } from './decide.js'
+import type { Perform } from '../run-command.js'
+
+interface Options extends DecideOptions {
+  readonly comment?: string
+}
+
+export function register(command: Command, perform: Perform): void {
+  decidable(command)
+    .option('--comment <text>', 'why; the model reads it')
+    .action((id: string, { wait, ...said }: Options) =>
+      perform(command, (around) => decide(around, { id, ...(wait && { wait }), done: 'denied', say: (inbox) => inbox.reject(id, said) })),
+    )
+}

@@ -1,0 +1,31 @@
+/** `skein doctor`: looks whether Skein can run here, and says what to do where it cannot. */
+import type { Command } from 'commander'
+import type { Finding } from '../../index.js'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { oneLine } from '../format.js'
+import type { Colour } from '../output.js'
+import type { Around, Perform } from '../run-command.js'
+import { several, workerEnvHelp, workersOf } from '../settings.js'
+import type { WorkerFlags } from '../settings.js'
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .argument('[app]', 'module or folder of the definitions, to be checked as well')
+    .option('--worker-env <name>', workerEnvHelp, several)
+    .action((app: string | undefined, flags: WorkerFlags) => perform(command, (around) => examine(around, app, flags)))
+}
+
+const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }
+
+async function examine({ out, shell, store }: Around, app: string | undefined, flags: WorkerFlags): Promise<ExitCode> {
+  const workers = await workersOf(shell, flags)
+  const { diagnose } = await import('../../index.js')
+  const findings = await diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...(app !== undefined && { app }), ...(workers && { workers }) })
+  for (const each of findings) {
+    const { check, level, says, advice } = each
+    if (out.mode === 'json') out.json(each)
+    else out.print(`${out.paint(colours[level], level.padEnd(4))}  ${check.padEnd(9)}  ${oneLine(advice === undefined ? says : `${says} → ${advice}`, 2_000)}\n`)
+  }
+  return findings.some(({ level }) => level === 'fail') ? exitCode.failed : exitCode.ok
+}

@@ -1,0 +1,37 @@
+/** `skein files cat`: the bytes of a file as they are. On a terminal control characters are dropped, as from everything else. */
+import { isUtf8 } from 'node:buffer'
+import type { Command } from 'commander'
+import type { SkeinClient } from '../../../index.js'
+import { exitCode } from '../../exit.js'
+import type { ExitCode } from '../../exit.js'
+import { visible } from '../../visible.js'
+import type { Around, Perform } from '../../run-command.js'
+import { withClient } from '../../store.js'
+import { inFiles, pathOf } from './entry.js'
+
+interface Asked {
+  readonly id: string
+  readonly path: string
+}
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .argument('<path>', 'the file')
+    .action((id: string, path: string) => perform(command, (around) => withClient(around.store, (client) => cat(around, client, { id, path }))))
+}
+
+async function cat({ out }: Around, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
+  const path = await pathOf(given)
+  const files = await (await client.threads.get(id)).files.snapshot()
+  await inFiles(id, async () => {
+    if (out.mode === 'plain') {
+      for await (const chunk of files.readStream(path)) await out.bytes(chunk)
+      return
+    }
+    const content = Buffer.from(await files.readFile(path))
+    if (out.mode === 'live') out.print(visible(content.toString('utf8')))
+    else out.json({ thread: id, path, size: content.length, ...(isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') }) })
+  })
+  return exitCode.ok
+}

@@ -1,0 +1,54 @@
+/** `skein files ls`: names, one a line; a directory's ends with a slash. */
+import { posix } from 'node:path'
+import type { Command } from 'commander'
+import type { SkeinClient } from '../../../index.js'
+import { exitCode } from '../../exit.js'
+import type { ExitCode } from '../../exit.js'
+import { dateTime, oneLine, table } from '../../format.js'
+import type { Around, Perform } from '../../run-command.js'
+import { withClient } from '../../store.js'
+import { entriesIn, entryAt, inFiles, pathOf } from './entry.js'
+import type { Entry } from './entry.js'
+
+interface Options {
+  readonly long?: boolean
+  readonly recursive?: boolean
+}
+
+interface Asked extends Options {
+  readonly id: string
+  readonly path: string
+}
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .argument('[path]', 'directory or file', '/')
+    .option('-l, --long', 'with mode, size and time')
+    .option('-R, --recursive', 'all below the directory')
+    .action((id: string, path: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => ls(around, client, { ...options, id, path }))))
+}
+
+async function ls({ out }: Around, client: SkeinClient, { id, path: given, long, recursive }: Asked): Promise<ExitCode> {
+  const path = await pathOf(given)
+  const files = await (await client.threads.get(id)).files.snapshot()
+  const entries = await inFiles(id, async () => {
+    if ((await files.stat(path)).kind !== 'dir') return [await entryAt(files, path)]
+    const found: Entry[] = []
+    for await (const entry of entriesIn(files, path, recursive === true)) found.push(entry)
+    return found
+  })
+  const name = ({ path: of, kind }: Entry): string => `${oneLine(posix.relative(path, of) || posix.basename(of), Infinity)}${kind === 'dir' ? '/' : ''}`
+  if (out.mode === 'json') out.json({ thread: id, path, entries })
+  else if (long) out.print(table(entries.map((entry) => [modeWord(entry), String(entry.size).padStart(8), dateTime(entry.at), `${name(entry)}${entry.target === undefined ? '' : ` -> ${oneLine(entry.target, Infinity)}`}`])))
+  else out.print(entries.map((entry) => `${name(entry)}\n`).join(''))
+  return exitCode.ok
+}
+
+const kinds = { file: '-', dir: 'd', link: 'l' } as const
+
+/** As everyone knows it: `-rw-r--r--`. */
+function modeWord({ kind, mode }: Entry): string {
+  const bits = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
+  return `${kinds[kind]}${bits.join('')}`
+}

@@ -1,0 +1,68 @@
+/** `skein files push`: a real file becomes one of a thread, with its mode. Without a host it is kept, and is there when one comes. */
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import { basename, posix } from 'node:path'
+import type { Command } from 'commander'
+import type { Files, SkeinClient } from '../../../index.js'
+import { exitCode } from '../../exit.js'
+import type { ExitCode } from '../../exit.js'
+import { kept, tellKept } from '../../unanswered.js'
+import type { Around, Perform } from '../../run-command.js'
+import type { Shell } from '../../process.js'
+import { withClient } from '../../store.js'
+import { inFiles, pathOf } from './entry.js'
+
+interface Asked {
+  readonly id: string
+  readonly file: string
+  readonly path?: string
+}
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .argument('<thread>', 'id of the thread')
+    .argument('<file>', 'the file; - reads stdin')
+    .argument('[path]', 'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)')
+    .action((id: string, file: string, path: string | undefined) => perform(command, (around) => withClient(around.store, (client) => push(around, client, { id, file, ...(path !== undefined && { path }) }))))
+}
+
+async function push({ out, shell }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {
+  const { files } = await client.threads.get(id)
+  const { mode, content } = await opened(file, shell)
+  const path = await inFiles(id, () => placeOf(files, file, given))
+  const state = await inFiles(id, () => kept(files.writeStream(path, content(), mode === undefined ? {} : { mode })))
+  const value = { thread: id, path, state }
+  if (state === 'kept') return tellKept(out, value)
+  if (out.mode === 'json') out.json(value)
+  else out.print(`${path}\n`)
+  return exitCode.ok
+}
+
+interface Opened {
+  readonly mode?: number
+  content(): AsyncIterable<Uint8Array>
+}
+
+async function opened(file: string, { stdin }: Shell): Promise<Opened> {
+  if (file === '-') return { content: () => stdin }
+  const { SkeinError } = await import('../../../index.js')
+  const found = await stat(file).catch((thrown: Error) => {
+    throw new SkeinError('BAD_OPTION', `${file} cannot be read: ${thrown.message}`)
+  })
+  if (!found.isFile()) throw new SkeinError('BAD_OPTION', `${file} is not a file; push takes one file at a time`)
+  return { mode: found.mode & 0o777, content: () => createReadStream(file) }
+}
+
+async function placeOf(files: Files, file: string, given: string | undefined): Promise<string> {
+  const own = file === '-' ? undefined : basename(file)
+  const path = await pathOf(given ?? '/')
+  const into = given === undefined || given.endsWith('/') || (await isDir(files, path))
+  if (!into) return path
+  if (own !== undefined) return posix.join(path, own)
+  const { SkeinError } = await import('../../../index.js')
+  throw new SkeinError('BAD_OPTION', 'what stdin gives needs a name: give the path of the file as the last argument')
+}
+
+async function isDir(files: Files, path: string): Promise<boolean> {
+  return (await files.exists(path)) && (await files.stat(path)).kind === 'dir'
+}

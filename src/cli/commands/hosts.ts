@@ -1,0 +1,41 @@
+/** `skein hosts`: the processes that serve a store, and what each says of itself. */
+import type { Command } from 'commander'
+import type { HostInfo, SkeinClient } from '../../index.js'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { counted, dateTime, oneLine, table } from '../format.js'
+import type { Around, Perform } from '../run-command.js'
+import { withClient } from '../store.js'
+
+export function register(command: Command, perform: Perform): void {
+  command.action(() => perform(command, (around) => withClient(around.store, (client) => list(around, client))))
+}
+
+async function list({ out }: Around, client: SkeinClient): Promise<ExitCode> {
+  const { hosts, partitions } = await client.hosts()
+  if (out.mode === 'json') {
+    out.json({ hosts, partitions })
+    return exitCode.ok
+  }
+  if (hosts.length === 0) out.note('no host serves this store now')
+  else out.print(table(rowsOf(hosts, partitions)))
+  const held = hosts.reduce((sum, host) => sum + host.partitions.length, 0)
+  if (hosts.length > 0 && held < partitions) out.note(`${counted(partitions - held, 'partition')} of ${partitions} ${partitions - held === 1 ? 'has' : 'have'} no host: a hand-over, the lease of a host that died, or records of a newer Skein`)
+  return exitCode.ok
+}
+
+/** What others wrote may be anything. */
+const word = (text: string): string => oneLine(text, 60) || '?'
+
+export function rowsOf(hosts: readonly HostInfo[], partitions: number): readonly (readonly string[])[] {
+  const rows = hosts.map(({ name, since, app, appVersion, skein, records, partitions: held, awake, busy, load }) => [
+    word(name),
+    dateTime(since),
+    word([app ?? '-', appVersion ?? ''].join(' ').trim()),
+    `${word(skein)} (records ${records})`,
+    `${held.length} of ${partitions}`,
+    `${awake} awake, ${busy} at work`,
+    `${Math.round(load * 100)} %`,
+  ])
+  return [['HOST', 'SINCE', 'APP', 'SKEIN', 'PARTITIONS', 'THREADS', 'LOAD'], ...rows]
+}

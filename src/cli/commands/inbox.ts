@@ -1,0 +1,57 @@
+/** `skein inbox`: what threads wait for a person to decide or to give, oldest first. Reads the store itself. */
+import { Option } from 'commander'
+import type { Command } from 'commander'
+import type { InboxFilter, InboxItem, SkeinClient } from '../../index.js'
+import { answersTo, wholeOf } from '../turn/waiting-for.js'
+import { exitCode } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { dateTime, oneLine, preview, table } from '../format.js'
+import type { Output } from '../output.js'
+import type { Around, Perform } from '../run-command.js'
+import { typed, withClient } from '../store.js'
+import { label } from '../visible.js'
+
+export function register(command: Command, perform: Perform): void {
+  command
+    .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
+    .option('--thread <thread>', 'only what this thread waits for')
+    .option('--full', 'all of each, instead of a line')
+    .action((filter: Options) => perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))))
+}
+
+interface Options extends InboxFilter {
+  readonly full?: boolean
+}
+
+async function inbox({ out, store }: Around, client: SkeinClient, { full, ...filter }: Options): Promise<ExitCode> {
+  const named = filter.thread ?? filter.root
+  // A name with a mistake in it is no empty inbox.
+  if (named !== undefined) await client.threads.get(named)
+  const items = (await client.inbox.list(filter)).filter(({ why }) => why !== 'children')
+  if (out.mode === 'json') out.json({ items, hosted: await client.hosted() })
+  else if (items.length === 0) out.note('nothing waits for anyone')
+  else if (full) out.print(`${items.flatMap((item) => [...wholeOf(item), ...answersTo(store, item).map((command) => `  ${command}`), '']).join('\n')}`)
+  else {
+    out.print(listing(out, items))
+    if (items.some(({ args }) => preview(args, Infinity) !== preview(args, mostArgs))) out.note(`args that end with … are cut: ${typed(store, 'skein', 'inbox', '--full')} shows all of them, and so does skein approve before it decides`)
+  }
+  return exitCode.ok
+}
+
+const mostArgs = 40
+
+function listing({ paint }: Output, items: readonly InboxItem[]): string {
+  const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)]).trimEnd().split('\n')
+  const lines = rows.flatMap((line, index) => [line, ...questions(items[index]).map((text) => paint('dim', `  ${text}`))])
+  return [head, ...lines, ''].join('\n')
+}
+
+function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxItem): readonly string[] {
+  return [id, missing ? `${why}: ${missing.join(', ')}` : why, tool, args === null ? '' : preview(args, mostArgs), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
+}
+
+/** In which tree, and whose; then what is asked. */
+function questions({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
+  const whose = reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')].map(label)
+  return [...whose, ...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]), ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`])]
+}

@@ -1,0 +1,47 @@
+/** What happens to a call, as a line for people; the same words wherever a turn is shown. */
+import type { CallNews, HoldReason } from './calls.js'
+import { duration, failureLine, oneLine, preview } from '../format.js'
+import type { Output } from '../output.js'
+import { label } from '../visible.js'
+
+const needs: Readonly<Record<HoldReason, string>> = { approval: 'approval', person: 'an answer', variables: 'variables', children: 'its children' }
+
+export function waitsFor(why: HoldReason, missing: readonly string[] = []): string {
+  return `waits for ${needs[why]}${missing.length > 0 ? ` ${label(missing.join(', '))}` : ''}`
+}
+
+/** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
+export function callLine(paint: Output['paint'], news: CallNews, more: string): string | undefined {
+  const { state, call } = news
+  const tool = label(call.tool)
+  const by = 'by' in news && news.by !== undefined ? ` by ${oneLine(news.by, 100)}` : ''
+  switch (state) {
+    case 'asked':
+      return `→ ${tool} ${paint('dim', preview(call.args, 200))}`
+    case 'held':
+      return `${paint('yellow', '‖')} ${tool} ${paint('yellow', waitsFor(news.why, news.missing))}${said(news.prompt)}`
+    case 'freed':
+      return `→ ${tool} ${news.how}${by}${news.edited ? ` with other args ${paint('dim', preview(call.args, 200))}` : ''}`
+    case 'denied':
+      return `${paint('red', '✗')} ${tool} ${paint('red', `denied${by}${said(news.comment)}`)}`
+    case 'again':
+      return `${paint('yellow', '↻')} ${tool} runs again: what it read has changed`
+    case 'returned':
+      return undefined
+    case 'answered': {
+      const { outcome } = news
+      if (outcome.ok) return `${paint('green', '✓')} ${tool} ${more}`.trimEnd()
+      return `${paint('red', '✗')} ${tool} ${more === '' ? '' : `${more} `}${paint('red', failureLine(outcome.failure))}`
+    }
+  }
+}
+
+/** How long a call that is answered took, or why no time. */
+export function tookOf({ tookMs, cached }: Extract<CallNews, { state: 'answered' }>): string {
+  if (cached) return 'cached'
+  return tookMs === undefined ? '' : duration(tookMs)
+}
+
+function said(text: string | undefined): string {
+  return text === undefined || text.trim() === '' ? '' : `: ${oneLine(text, 500)}`
+}

@@ -1,0 +1,85 @@
+/** The turns of a thread that a command stays for, shown one after another until everything rests or waits for people. */
+import type { SendMessage } from '../../index.js'
+import { exitCode, exitOfStatus } from '../exit.js'
+import type { ExitCode } from '../exit.js'
+import { counted } from '../format.js'
+import type { Around } from '../run-command.js'
+import { typed } from '../store.js'
+import { subtree } from './subtree.js'
+import { turnsSince, watchHere } from './watch.js'
+import type { Standing, Watching } from './watch.js'
+
+/** The turn that was asked for, or what was outstanding. */
+export async function showFirst(around: Around, watched: Watched, message: SendMessage | undefined): Promise<ExitCode | undefined> {
+  const { watching, shown } = watched
+  if (message === undefined) {
+    await goOn(watching)
+    return watchTurns(around, watched)
+  }
+  const seen = await watchHere(around, { ...watching, alone: watched.before.open === undefined, run: watching.thread.send(message) })
+  shown.add(seen.run)
+  return seen.code
+}
+
+export interface Watched {
+  readonly watching: Omit<Watching, 'run'>
+  /** Where the thread stood before anything was asked of it here. */
+  readonly before: Standing
+  /** Turns that were shown. */
+  readonly shown: Set<string>
+}
+
+/** What a pause, a failure, a stopped process or kept mail left to do. */
+async function goOn({ client, thread }: Omit<Watching, 'run'>): Promise<void> {
+  // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
+  await thread.resume()
+  // The same for children that wait for someone, who may have answered. Paused ones stay so.
+  const below = (await subtree(client, await thread.info())).filter(({ thread: id, status }) => id !== thread.id && status.startsWith('awaiting_'))
+  for (const child of below) await (await client.threads.get(child.thread)).resume()
+}
+
+/** Shows the turns that nobody has seen yet; stops at one that waits for people. */
+async function watchTurns(around: Around, { watching, before, shown }: Watched): Promise<ExitCode | undefined> {
+  let code: ExitCode | undefined
+  for await (const turn of turnsSince(watching.thread, before)) {
+    if (shown.has(turn.id)) continue
+    const seen = await watchHere(around, { ...watching, run: turn })
+    shown.add(turn.id).add(seen.run)
+    code = seen.code
+    if (code === exitCode.waiting) return code
+  }
+  return code
+}
+
+/**
+ * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they say may start further turns,
+ * which are shown like the first.
+ */
+export async function seeOut(around: Around, watched: Watched, first: ExitCode | undefined): Promise<ExitCode> {
+  const { client, thread } = watched.watching
+  const { out, store } = around
+  let code = first
+  for (let more: ExitCode | undefined = first; code !== exitCode.waiting; code = more ?? code) {
+    const busy = (await subtree(client, await thread.info())).filter(({ thread: id, rest }) => !rest && id !== thread.id).map(({ thread: id }) => id)
+    if (busy.length > 0) out.note(`${counted(busy.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go on whenever a host serves the store)`, { thread: thread.id, busy })
+    await thread.settled({ tree: true })
+    more = await watchTurns(around, watched)
+    if (more === undefined) break
+  }
+  if (code === exitCode.waiting) {
+    // A child that reports only when it likes may be at work.
+    await thread.settled({ tree: true })
+    return code
+  }
+  const asked = (await client.inbox.list({ root: (await thread.info()).root })).filter(({ path }) => path.includes(thread.id))
+  if (asked.length > 0) {
+    const command = typed(store, 'skein', 'inbox')
+    out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, { thread: thread.id, command })
+    return exitCode.waiting
+  }
+  if (code !== undefined) return code
+  const status = await thread.status()
+  out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
+  return exitOfStatus(status)
+}
+

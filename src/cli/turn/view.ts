@@ -1,0 +1,75 @@
+/**
+ * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events for programs, whole lines for
+ * pipes and logs, and a live view for a terminal (live-view.ts).
+ *
+ * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two sides it
+ *     says whose words they are.
+ * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it is noise.
+ * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are for its
+ *     parent.
+ */
+import type { SkeinEvent } from '../../index.js'
+import { callLine, tookOf } from './call-line.js'
+import { createCalls } from './calls.js'
+import type { CallNews } from './calls.js'
+import { exitCode } from '../exit.js'
+import { createFamily } from './children.js'
+import { oneLine, outputText } from '../format.js'
+import { label, visible } from '../visible.js'
+import { createLiveView } from './live-view.js'
+import type { Output } from '../output.js'
+import { speakerOf } from './speaker.js'
+import { exitOfTally, tallyLine } from './summary.js'
+import type { Tally } from './summary.js'
+
+export interface View {
+  take(event: SkeinEvent): void
+  /** The turn ended, or stands still. */
+  end(tally: Tally): void
+}
+
+export function createView(out: Output, thread: string): View {
+  if (out.mode === 'json') return createJsonView(out)
+  return out.mode === 'live' ? createLiveView(out, thread) : createPlainView(out, thread)
+}
+
+function createJsonView(out: Output): View {
+  return {
+    take: (event) => out.json(event),
+    end: (tally) => out.json({ type: 'run.ended', ...tally, exitCode: exitOfTally(tally) }),
+  }
+}
+
+/** Of a child too: someone has to act, or did. */
+const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied'])
+
+function createPlainView(out: Output, thread: string): View {
+  const calls = new Map<string, ReturnType<typeof createCalls>>()
+  const family = createFamily()
+  /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
+  const whose = ({ path }: SkeinEvent): string => path.slice(path.indexOf(thread) + 1).map((id) => `${family.label(id)} › `).join('')
+  const say = (event: SkeinEvent): void => {
+    if (event.type === 'turn.ended' && event.output !== undefined) return out.print(outputText(event.output))
+    // What a turn came to by a call stands in no reply.
+    if ((event.type !== 'model.replied' && event.type !== 'turn.ended') || !event.text) return
+    const who = event.type === 'model.replied' && event.side ? `${speakerOf(event)}: ` : ''
+    out.print(`${who}${visible(event.text).replace(/\n*$/, '')}\n`)
+  }
+  return {
+    take(event) {
+      const own = event.thread === thread
+      const known = calls.get(event.thread) ?? createCalls()
+      calls.set(event.thread, known)
+      family.take(event)
+      if (own) say(event)
+      if (event.type === 'tool.log') out.note(`· ${whose(event)}${label(event.tool)}: ${oneLine(event.text, 2_000)}`)
+      for (const news of known.take(event)) {
+        if (!own && !news.call.child && !people.has(news.state)) continue
+        const named = { ...news, call: { ...news.call, tool: `${whose(event)}${news.call.tool}` } }
+        const line = callLine(out.paint, named, news.state === 'answered' ? tookOf(news) : '')
+        if (line !== undefined) out.note(line)
+      }
+    },
+    end: (tally) => out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
+  }
+}

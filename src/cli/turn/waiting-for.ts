@@ -1,0 +1,93 @@
+/**
+ * What a thread waits for, and what to type so that it goes on.
+ *
+ * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment, and is
+ *     quoted for a shell.
+ */
+import type { InboxItem, StoredHead } from '../../index.js'
+import { waitsFor } from './call-line.js'
+import { oneLine, preview } from '../format.js'
+import type { Place } from '../place.js'
+import { typed } from '../store.js'
+import type { Tally } from './summary.js'
+import { label, visible } from '../visible.js'
+
+export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
+
+/** The calls of a thread that wait for someone. */
+export function awaitedOf({ thread, reference, pending = [] }: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
+  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}`, ...(reference !== undefined && { reference }) }))
+}
+
+export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown, reference }: Awaited): string {
+  const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
+  const whose = reference === undefined ? '' : `${label(reference)} › `
+  if (request !== undefined) return `${whose}a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
+  const what = call === 'turn' ? `agent ${label(tool)}` : `${label(tool)} ${preview(args, 200)}`
+  return `${whose}${what} ${waitsFor(why, missing)}${unknown ? ' to be run again' : ''}${question}`
+}
+
+export function inFull(name: string, json: unknown): readonly string[] {
+  const [first = '', ...rest] = (JSON.stringify(json, undefined, 2) ?? 'null').split('\n')
+  return [`  ${name} ${first}`, ...rest.map((line) => `  ${line}`)]
+}
+
+/** All that someone agrees to, in lines: nothing of it is cut. */
+export function wholeOf({ id, tool, args, prompt, defaults, reference }: Awaited): readonly string[] {
+  return [
+    `${label(id)}${reference === undefined ? '' : ` (${label(reference)})`}: ${label(tool)}`,
+    ...inFull('args', args),
+    ...(defaults === undefined ? [] : inFull('defaults', defaults)),
+    // Indented, so that no line of it looks like one of ours.
+    ...(prompt === undefined || prompt.trim() === '' ? [] : visible(prompt).trim().split('\n').map((line, index) => `  ${index === 0 ? 'asks ' : '     '}${line}`)),
+  ]
+}
+
+/** The commands that answer it. */
+export function answersTo(store: Place, { id, call, why, missing = [], request }: Awaited): readonly string[] {
+  const deny = call === 'turn' ? [] : [typed(store, 'skein', 'deny', id)]
+  if (why === 'variables') return [...missing.map((name) => typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name)), ...deny]
+  if (why === 'approval') return [typed(store, 'skein', 'approve', id), ...deny]
+  return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`, ...deny] : []
+}
+
+interface Way {
+  readonly store: Place
+  /** How the thread goes on where no other process serves it. */
+  readonly goOn?: string
+}
+
+/** Of more than so many equal waits the rest is counted. */
+const mostAlike = 3
+
+/** Waits for the same thing, together, in the order of the first of each. */
+function alike(pending: readonly Awaited[]): readonly (readonly Awaited[])[] {
+  const groups = new Map<string, Awaited[]>()
+  for (const item of pending) {
+    // Values for a child that has not begun are its own.
+    const key = item.request !== undefined ? item.id : item.why === 'variables' ? `variables ${(item.missing ?? []).join()}` : `${item.why} ${item.tool}`
+    groups.set(key, [...(groups.get(key) ?? []), item])
+  }
+  return [...groups.values()]
+}
+
+/** A value that many wait for is given once, to the thread above them all: it flows down. */
+function stepsFor(items: readonly Awaited[], { store, thread }: { readonly store: Place; readonly thread: string }): readonly string[] {
+  const [first] = items
+  if (items.length > 1 && first?.why === 'variables') {
+    const { missing = [] } = first
+    return [`${items.length} calls ${waitsFor('variables', missing).replace('waits', 'wait')}`, ...missing.map((name) => `  ${typed(store, 'skein', 'env', thread, '--stdin', name)}`)]
+  }
+  const shown = items.length > mostAlike + 1 ? items.slice(0, mostAlike) : items
+  const lines = shown.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
+  return shown.length === items.length ? lines : [...lines, `… and ${items.length - shown.length} more of ${first?.tool ?? ''}`, `  ${typed(store, 'skein', 'inbox', '--root', thread)}`]
+}
+
+/** For whoever watched a turn until it stood still. */
+export function nextSteps({ thread, standstill, pending = [], pausedChildren = [] }: Pick<Tally, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>, { store, goOn }: Way): readonly string[] {
+  if (!standstill) return []
+  const people = alike(pending).flatMap((items) => stepsFor(items, { store, thread }))
+  const asked = [...people, ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${typed(store, 'skein', 'resume', child)}`])]
+  if (standstill === 'paused' && pausedChildren.length === 0) return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
+  return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
+}

@@ -1,0 +1,87 @@
+/** Watching turns: shows one until it ends or stands still, and finds those that are under way. */
+import type { Run, SkeinClient, Thread } from '../../index.js'
+import type { Ask } from './ask.js'
+import { nextSteps } from './waiting-for.js'
+import type { ExitCode } from '../exit.js'
+import { createHalts } from './standstill.js'
+import type { Around } from '../run-command.js'
+import { createTally, exitOfTally } from './summary.js'
+import type { Halt, Tally } from './summary.js'
+import { turnEvents } from './events.js'
+import { createView } from './view.js'
+import type { View } from './view.js'
+
+export interface Watching {
+  readonly client: SkeinClient
+  readonly thread: Thread
+  readonly run: Run
+  /** How it goes on where no other process serves it; undefined when that was told already. */
+  readonly goOn?: () => string | undefined
+  /** Asks whoever watches for what is waited for. */
+  readonly ask?: Ask
+  /** No other turn of the thread is open. */
+  readonly alone?: boolean
+}
+
+export interface Seen {
+  readonly code: ExitCode
+  /** The turn that it was: a message that steers belongs to another one. */
+  readonly run: string
+}
+
+/** Shows a turn, and when it stands still what to type. */
+export async function watchHere({ out, store }: Around, { goOn, ...watched }: Watching): Promise<Seen> {
+  const tally = await watchTurn(watched, createView(out, watched.thread.id))
+  // A program has it in the tally.
+  const seen = { code: exitOfTally(tally), run: tally.run }
+  if (!tally.standstill || out.mode === 'json') return seen
+  const command = goOn?.()
+  if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...(command !== undefined && { goOn: command }) })) out.note(line)
+  return seen
+}
+
+async function watchTurn({ client, thread, run, ask, alone = false }: Omit<Watching, 'goOn'>, view: View): Promise<Tally> {
+  const tally = createTally(thread.id, run.id)
+  const halts = createHalts(client, thread)
+  let halt: Halt | undefined
+  for await (const { event, belongs } of turnEvents(client, thread, { run, alone })) {
+    if (belongs) {
+      tally.take(event)
+      view.take(event)
+    }
+    halt = await halts.after(event)
+    if (halt && !(await ask?.(halt))) break
+  }
+  const sum = tally.sum(halt)
+  view.end(sum)
+  return sum
+}
+
+/** Where a thread stood at some moment. */
+export interface Standing {
+  readonly seq: number
+  /** The turn that had begun and not ended. */
+  readonly open?: string
+}
+
+export async function standingOf(thread: Thread): Promise<Standing> {
+  // In this order: a turn that begins in between is seen twice, not never.
+  const { seq } = await thread.info()
+  const open = await thread.current()
+  return { seq, ...(open && { open: open.id }) }
+}
+
+/** The turns that were open then or began since, oldest first; looks for more when the last one was watched. */
+export async function* turnsSince(thread: Thread, { seq, open }: Standing): AsyncGenerator<Run> {
+  if (open !== undefined) yield thread.run(open)
+  let from: string | undefined
+  for (let found = true; found; ) {
+    found = false
+    for await (const event of thread.events({ until: 'now', ...(from !== undefined && { from }) })) {
+      if ('cursor' in event) from = event.cursor
+      if (event.type !== 'turn.started' || event.seq <= seq || event.run === open) continue
+      found = true
+      yield thread.run(event.run)
+    }
+  }
+}

@@ -1,0 +1,174 @@
+/**
+ * Commands: what anyone may ask of a thread. They travel through its durable mailbox and are checked with
+ * zod where they arrive, because another process may have written them.
+ *
+ * CM1 A command has an id given by its sender; the same id twice is one command with one answer.
+ * CM2 A command has an answer, given after its records are durable: accepted, or refused with a failure.
+ * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came early waits.
+ */
+import { z } from 'zod'
+import { isVariableName } from '../env.js'
+import type { Failure } from '../failure.js'
+import type { Json } from '../json.js'
+import type { Landed } from './call.js'
+import { isFrozenTree, isPlainPath } from '../tree.js'
+import type { FrozenTree } from '../tree.js'
+
+/** Commands are read from JSON text: whatever is there is JSON. */
+const json = z.custom<Json>((value) => value !== undefined)
+/** What is not plain would stand in a tree where nobody finds it again (FT2). */
+const path = z.string().refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
+const tree = z.custom<FrozenTree>(isFrozenTree, 'is no tree of files')
+
+const changes = z.strictObject({
+  files: z
+    .array(
+      z.discriminatedUnion('op', [
+        z.strictObject({ op: z.literal('file'), path, hash: z.string().regex(/^[0-9a-f]{64}$/), size: z.number().int().min(0), mode: z.number().int().exactOptional() }),
+        z.strictObject({ op: z.literal('dir'), path, mode: z.number().int().exactOptional() }),
+        z.strictObject({ op: z.literal('link'), path, target: z.string() }),
+        z.strictObject({ op: z.literal('mode'), path, mode: z.number().int() }),
+        z.strictObject({ op: z.literal('gone'), path }),
+      ]),
+    )
+    .exactOptional(),
+  values: z.array(z.strictObject({ key: z.string(), value: json.exactOptional() })).exactOptional(),
+  schedules: z
+    .array(
+      z.discriminatedUnion('op', [
+        z.strictObject({ op: z.literal('add'), id: z.string().min(1), tool: z.string(), args: json, at: z.number().int() }),
+        z.strictObject({ op: z.literal('remove'), id: z.string() }),
+      ]),
+    )
+    .exactOptional(),
+})
+
+const whole = z.number().int().exactOptional()
+const amounts = z.strictObject({ tokens: whole, nanoUsd: whole, toolCalls: whole, steps: whole })
+
+const said = {
+  text: z.string(),
+  role: z.enum(['user', 'system', 'assistant']),
+  delivery: z.enum(['steer', 'new_turn', 'store']),
+  silent: z.literal(true).optional(),
+  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() }).optional(),
+  attachments: tree.optional(),
+  /** Attachments in order: paths of the thread's own files, and names in `attachments`. */
+  listed: z.array(z.string().min(1)).optional(),
+  grant: amounts.optional(),
+}
+
+/** By the name of a tool, or `shared`. A caller gives fields to set; its host makes whole contexts of them. */
+const context = z.record(z.string(), json).optional()
+
+const yes = z.literal(true).exactOptional()
+const gives = z.strictObject({ text: yes, calls: yes, errors: yes, output: yes })
+
+const variable = z.string().refine(isVariableName, 'is no name of a variable')
+const sealed = z.record(variable, z.string())
+const keys = z.array(z.string())
+
+const create = z.strictObject({
+  kind: z.literal('create'),
+  agent: z.string().min(1),
+  tags: z.array(z.string().min(1)),
+  parent: z.string().optional(),
+  path: z.array(z.string()).min(1),
+  changes: changes.optional(),
+  budget: amounts.optional(),
+  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional(), reports: z.literal('implicit').exactOptional(), caller: z.string().exactOptional() }).optional(),
+  tree: tree.optional(),
+  /** What it is told first: a child is made and spoken to by one mail. */
+  message: z.strictObject(said).optional(),
+  env: z.strictObject({ keys, own: sealed, inherited: sealed }).optional(),
+  context,
+})
+
+const message = z.strictObject({ kind: z.literal('message'), ...said, context })
+
+const reason = z.string().optional()
+/** `tree`: and all below. `inherited`: a parent passes it on. */
+const set = z.literal(true).optional()
+
+/** A failure of another version may have a code that this one does not know: it is passed on as it is. */
+const failed = z.custom<Failure>((value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value)
+const outcome = z.discriminatedUnion('ok', [
+  z.strictObject({ ok: z.literal(true), value: json, whole: z.strictObject({ hash: z.string(), size: z.number() }).exactOptional() }),
+  z.strictObject({ ok: z.literal(false), failure: failed }),
+])
+
+/** Written by a host, as its record would have been. */
+const landed = z.custom<Landed>((value) => outcome.safeParse((value as Partial<Landed> | null)?.outcome).success)
+
+const amount = z.number().min(0)
+const used = z.strictObject({
+  model: z.string(),
+  inputTokens: amount,
+  outputTokens: amount,
+  costUsd: amount,
+  cachedInputTokens: amount.exactOptional(),
+  cacheWriteTokens: amount.exactOptional(),
+  reasoningTokens: amount.exactOptional(),
+})
+const spent = z.strictObject({ byModel: z.array(used).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
+const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
+
+export const commandSchema = z.discriminatedUnion('kind', [
+  create,
+  message,
+  /** Without a text it is taken out. */
+  z.strictObject({ kind: z.literal('edit'), message: z.string().min(1), text: z.string().exactOptional() }),
+  /** `messages`: only what these have asked for, as their sender takes them back. */
+  z.strictObject({ kind: z.literal('cancel'), reason, messages: z.array(z.string()).exactOptional() }),
+  z.strictObject({ kind: z.literal('pause'), reason, tree: set, inherited: set }),
+  z.strictObject({ kind: z.literal('resume'), tree: set, inherited: set }),
+  z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
+  /** Of a root: it goes with its whole tree. */
+  z.strictObject({ kind: z.literal('delete'), terminate: set }),
+  z.strictObject({ kind: z.literal('decide'), call: z.string(), decision: z.enum(['approve', 'reject']), args: json.optional(), comment: z.string().optional(), by: z.string().optional() }),
+  z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
+  z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
+  /** Refused when what was read has changed since. */
+  z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
+  /** More to spend. `child`: for this one, out of what the thread has itself. `from`: its parent, which has reserved it. */
+  z.strictObject({ kind: z.literal('grant'), amounts, child: z.string().exactOptional(), from: z.string().exactOptional(), resume: yes, by: z.string().exactOptional() }),
+  /** For a child that was deferred. */
+  z.strictObject({ kind: z.literal('provide'), request: z.string(), keys, set: sealed }),
+  /** Values arrive sealed; null takes one away. `inherited`: from its parent. */
+  z.strictObject({ kind: z.literal('env'), level: z.enum(['own', 'inherited']), keys, set: z.record(variable, z.string().nullable()) }),
+  /** From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last number is kept (CM3). */
+  z.strictObject({
+    kind: z.literal('report'),
+    child: z.string(),
+    reference: z.string(),
+    outcome,
+    call: z.string().exactOptional(),
+    over: z.literal(true).exactOptional(),
+    tree: tree.exactOptional(),
+    quiet: z.literal(true).exactOptional(),
+    attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
+    note: z.string().exactOptional(),
+    unasked: z.literal(true).exactOptional(),
+    began: z.strictObject({ by: z.enum(['message', 'report', 'schedule', 'call', 'resume']), of: z.string().exactOptional() }).exactOptional(),
+    failed: z.literal(true).exactOptional(),
+    number: z.number().int().positive().exactOptional(),
+    spent: spent.exactOptional(),
+  }),
+  /** What came of a call with a side effect, from a host that had its thread when the body began and has it no more. */
+  z.strictObject({ kind: z.literal('receipt'), step: z.number().int(), index: z.number().int().min(0), key: z.string(), landed }),
+  /** Of a child that failed for good. */
+  z.strictObject({ kind: z.enum(['requeue', 'drop']), reference: z.string() }),
+  z.strictObject({ kind: z.literal('tell'), child: z.string(), reference: z.string(), words: z.array(word), number: z.number().int().positive() }),
+])
+
+export type Command = z.infer<typeof commandSchema>
+
+export type Answer =
+  | {
+      readonly ok: true
+      /** Last record of the thread that this command caused, or that was there when it changed nothing. */
+      readonly seq: number
+      /** The turn that the command started, joined or ended. */
+      readonly run?: string
+    }
+  | { readonly ok: false; readonly failure: Failure }

@@ -1,0 +1,142 @@
+/**
+ * A server as its tools see it: calls go over one session, and a session that is lost is opened anew.
+ *
+ * MV1 A lost connection costs the calls under way one error result each; the next call connects again.
+ * MV2 No call is sent twice, unless the server said that it does not know the session: then it was not heard.
+ * MV3 After `close` nothing is started, and no process is left.
+ */
+import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client'
+import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
+import type { ToolState } from '../agent/define.js'
+import type { Clock } from '../core/clock.js'
+import { SkeinError, isSkeinError } from '../core/failure.js'
+import type { McpDefinition } from '../tools/foreign/server.js'
+import { openSession, reasonOf } from './session.js'
+import type { Session } from './session.js'
+
+export interface McpServer {
+  tools(signal?: AbortSignal): Promise<readonly Tool[]>
+  call(tool: Called, sent: Sent): Promise<CallToolResult>
+  close(): Promise<void>
+}
+
+interface Sent {
+  readonly args: Readonly<Record<string, unknown>>
+  readonly state: Pick<ToolState, 'signal' | 'progress'>
+}
+
+export interface Called {
+  /** As the server calls it. */
+  readonly name: string
+  /** Calling it once more does no harm. */
+  readonly repeatable: boolean
+}
+
+/** Longest that a timer takes: calls are ended by Skein, not by the transport. */
+const noTimeout = 2 ** 31 - 1
+
+interface Limits {
+  readonly timeoutMs: number
+  readonly clock: Clock
+}
+
+export function createMcpServer(definition: McpDefinition, limits: Limits): McpServer {
+  const sessions = createSessions(definition, limits)
+  return {
+    tools: async (signal) => (await sessions.get(signal)).tools,
+    async call(tool, { args, state }) {
+      const { signal } = state
+      for (let again = false; ; again = true) {
+        const used = await sessions.get().catch((thrown: unknown) => Promise.reject(unreachable(definition.name, thrown)))
+        try {
+          return await sessions.use(used, ({ client }) =>
+            client.callTool({ name: tool.name, arguments: { ...args } }, { signal, timeout: noTimeout, onprogress: (event) => state.progress(event) }),
+          )
+        } catch (thrown) {
+          signal.throwIfAborted()
+          if (ProtocolError.isInstance(thrown)) throw new SkeinError('TOOL_FAILED', `the MCP server ${definition.name} could not do ${tool.name}: ${thrown.message}`, { data: { code: thrown.code } })
+          sessions.leave(used)
+          const forgotten = SdkHttpError.isInstance(thrown) && thrown.data.status === 404
+          if (!forgotten || again) throw lostWith(thrown, { definition, tool, used }) // MV2
+        }
+      }
+    },
+    close: sessions.close,
+  }
+}
+
+/** One session at a time for new calls, and those before it until their last call is answered. */
+function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits) {
+  const life = new AbortController()
+  /** Sessions that are open, with the calls under way. */
+  const open = new Map<Session, number>()
+  const left = new Set<Session>()
+  let current: Promise<Session> | undefined
+  let live: Session | undefined
+
+  const endIfIdle = (used: Session): void => {
+    if (left.has(used) && open.get(used) === 0) void used.end()
+  }
+  /** The next call opens another. */
+  const leave = (lost: Session): void => {
+    if (live === lost) {
+      live = undefined
+      current = undefined
+    }
+    left.add(lost)
+    endIfIdle(lost)
+  }
+  const watch = (begun: Session): void => {
+    open.set(begun, 0)
+    live = begun
+    void begun.ended.then(() => {
+      leave(begun)
+      open.delete(begun)
+      left.delete(begun)
+    })
+  }
+  return {
+    leave,
+    async get(signal?: AbortSignal): Promise<Session> {
+      life.signal.throwIfAborted()
+      if (current) return current
+      const opened = openSession(definition, { timeoutMs, clock, signal: signal ? AbortSignal.any([signal, life.signal]) : life.signal })
+      current = opened
+      opened.then(watch, () => {
+        current = undefined
+      })
+      return opened
+    },
+    async use<Result>(used: Session, work: (used: Session) => Promise<Result>): Promise<Result> {
+      open.set(used, (open.get(used) ?? 0) + 1)
+      try {
+        return await work(used)
+      } finally {
+        if (open.has(used)) open.set(used, (open.get(used) ?? 1) - 1)
+        endIfIdle(used)
+      }
+    },
+    async close(): Promise<void> {
+      life.abort(new SkeinError('CANCELLED', `the connection to the MCP server ${definition.name} is closed`))
+      await current?.catch(() => undefined)
+      await Promise.all([...open.keys()].map((begun) => begun.end()))
+    },
+  }
+}
+
+function unreachable(name: string, thrown: unknown): SkeinError {
+  // A model reads this: neither the command line nor what the server wrote is for it.
+  const reason = isSkeinError(thrown) ? thrown.data?.['reason'] : undefined
+  return new SkeinError('TOOL_FAILED', `the MCP server ${name} could not be connected: ${typeof reason === 'string' ? reason : reasonOf(thrown)}`, { retry: true, cause: thrown })
+}
+
+function lostWith(thrown: unknown, { definition, tool, used }: { definition: McpDefinition; tool: Called; used: Session }): SkeinError {
+  const known = reasonOf(thrown)
+  const complaint = used.complaint()
+  const reason = complaint === undefined || known.includes(complaint) ? known : `${known}; ${complaint}`
+  const doubt = tool.repeatable ? 'Call it again.' : 'Whether it took effect is not known: look before you call it again.'
+  return new SkeinError('TOOL_FAILED', `the connection to the MCP server ${definition.name} was lost in the middle of ${tool.name}: ${reason}. ${doubt}`, {
+    retry: tool.repeatable,
+    data: { server: definition.name, stderr: used.stderr() },
+  })
+}

@@ -1,0 +1,184 @@
+/**
+ * Skein's messages as the prompt of an AI SDK model (the shape is the same in v2, v3 and v4).
+ *
+ * PR1 A message is converted once: messages never change, so a step converts only what is new.
+ * PR2 Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
+ * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no call
+ *     whose args are not an object, no thoughts with nothing after them, no name or half a character that they do not take
+ *     (sendable.ts). A bad message would block its thread for good.
+ * PR4 A system message inside the transcript goes out as a marked user message: several providers refuse
+ *     or hoist a system message that is not the first.
+ * PR5 What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
+ */
+import { isObject } from '../../core/json.js'
+import { piecesOf } from '../../core/records/provider-parts.js'
+import type { KeptPart } from '../../core/records/provider-parts.js'
+import { type Call, failureText, type Message } from '../../core/records/message.js'
+import { sendableJson, sendableName, sendableText } from '../sendable.js'
+import { filesOf, illustrated } from './pictures.js'
+import type { FilePart, Pictures } from './pictures.js'
+
+/** The provider's own data, as it gave it. */
+type Meta = { readonly [key: string]: unknown }
+
+export interface TextPart {
+  readonly type: 'text' | 'reasoning'
+  readonly text: string
+  readonly providerOptions?: Meta
+}
+
+interface CallPart {
+  readonly type: 'tool-call'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly input: unknown
+  readonly providerOptions?: Meta
+}
+
+interface ResultPart {
+  readonly type: 'tool-result'
+  readonly toolCallId: string
+  readonly toolName: string
+  readonly output:
+    | { readonly type: 'text' | 'error-text'; readonly value: string }
+    | { readonly type: 'content'; readonly value: readonly object[] }
+}
+
+type AssistantPart = TextPart | CallPart
+
+export type PromptMessage = { readonly providerOptions?: Meta } & (
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user'; readonly content: readonly (TextPart | FilePart)[] }
+  | { readonly role: 'assistant'; readonly content: readonly AssistantPart[] }
+  | { readonly role: 'tool'; readonly content: readonly ResultPart[] }
+)
+
+export type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | ResultPart | 'nothing'
+
+/**
+ * How much of what replies keep is told: `kept`, what the model itself gave; `bare`, nothing; `told`, the readable thoughts of every reply
+ * that calls tools, whoever gave it.
+ */
+export type Thoughts = 'kept' | 'bare' | 'told'
+
+export interface Asking {
+  readonly system: string
+  readonly messages: readonly Message[]
+  /** Who is asked, as `Kept.origin` has it. */
+  readonly origin: string
+  readonly thoughts: Thoughts
+  /** Absent: the model is told what it is not shown. */
+  readonly pictures?: Pictures
+}
+
+const plain = new WeakMap<Message, Converted>()
+/** With what their own model keeps. */
+const whole = new WeakMap<Message, Converted>()
+
+export function toPrompt({ system, messages, origin, thoughts, pictures }: Asking): PromptMessage[] {
+  const prompt: PromptMessage[] = []
+  if (system.trim() !== '') prompt.push({ role: 'system', content: sendableText(system) })
+  let results: ResultPart[] | undefined
+  let late: FilePart[] = []
+  const flush = (): void => {
+    results = undefined
+    if (late.length > 0) prompt.push({ role: 'user', content: [{ type: 'text', text: '(What the tools above have shown:)' }, ...late] })
+    late = []
+  }
+  for (const message of messages) {
+    const plainly = thoughts === 'told' ? told(message) : convertOnce(message, thoughts === 'kept' && message.kept?.origin === origin)
+    const one = message.media ? illustrated(plainly, message.media, pictures) : plainly
+    if (one === 'nothing') continue
+    if ('role' in one) {
+      flush()
+      prompt.push(one)
+      continue
+    }
+    if (!results) prompt.push({ role: 'tool', content: (results = []) })
+    results.push(one)
+    // Results come first, all of them: what cannot be among them follows.
+    if (message.media && pictures?.results === 'after') late.push(...filesOf(message.media, pictures.shown))
+  }
+  flush()
+  return prompt
+}
+
+/** Whether a prompt for it holds anything that another reader of the same messages is not told. */
+export function isKeptFor(origin: string, messages: readonly Message[]): boolean {
+  return messages.some(({ kept }) => kept?.origin === origin)
+}
+
+function convertOnce(message: Message, own: boolean): Converted {
+  const cache = own ? whole : plain
+  let known = cache.get(message)
+  if (!known) {
+    known = convert(message, own)
+    cache.set(message, known)
+  }
+  return known
+}
+
+function convert(message: Message, own: boolean): Converted {
+  switch (message.role) {
+    case 'user':
+      return userMessage(message.text)
+    case 'system':
+      return userMessage(`<system-message>\n${message.text}\n</system-message>`)
+    case 'assistant':
+      return assistantMessage(own ? (keptParts(message) ?? plainParts(message)) : plainParts(message))
+    case 'tool':
+      return {
+        type: 'tool-result',
+        toolCallId: message.call ?? message.id,
+        toolName: sendableName(message.tool ?? 'unknown'),
+        output: message.failed
+          ? { type: 'error-text', value: sendableText(message.text || failureText(message.failed)) }
+          : { type: 'text', value: sendableText(message.text) },
+      }
+  }
+}
+
+function told(message: Message): Converted {
+  if (message.role !== 'assistant' || !message.calls) return convertOnce(message, false)
+  return assistantMessage([{ type: 'reasoning', text: message.reasoning || '(not kept)' }, ...plainParts(message)])
+}
+
+function userMessage(text: string): Converted {
+  return { role: 'user', content: [{ type: 'text', text: text.trim() === '' ? '(empty message)' : sendableText(text) }] }
+}
+
+/** PR3 */
+function assistantMessage(parts: readonly AssistantPart[]): Converted {
+  const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
+  const last = said.findLastIndex(({ type }) => type !== 'reasoning')
+  return last === -1 ? 'nothing' : { role: 'assistant', content: said.slice(0, last + 1) }
+}
+
+function plainParts({ text, calls = [] }: Message): readonly AssistantPart[] {
+  return [{ type: 'text', text: sendableText(text) }, ...calls.map((call) => callPart(call))]
+}
+
+/** PR5; undefined where its parts are not of this message any more. */
+function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly AssistantPart[] | undefined {
+  // What was said in an earlier turn may be left out, with its calls there.
+  const parts = text === '' ? kept?.parts.filter(({ type }) => type !== 'text') : kept?.parts
+  const pieces = parts && piecesOf(parts, { text, ...(reasoning !== undefined && { reasoning }) })
+  if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
+  return parts.flatMap((part, at): readonly AssistantPart[] => {
+    if (part.type !== 'call') return [{ type: part.type, text: sendableText(pieces[at] ?? ''), ...optionsOf(part) }]
+    const call = calls[part.index]
+    return call ? [{ ...callPart(call), ...optionsOf(part) }] : []
+  })
+}
+
+/** Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under Google's. */
+function optionsOf({ meta }: KeptPart): { readonly providerOptions?: Meta } {
+  if (!isObject(meta)) return {}
+  const signed = Object.values(meta).find((fields) => isObject(fields) && 'thoughtSignature' in fields)
+  return { providerOptions: signed === undefined || 'google' in meta ? meta : { ...meta, google: signed } }
+}
+
+function callPart({ id, tool, args }: Call): CallPart {
+  // What the model sent may be anything; it should see it again, next to the error it led to (PR3).
+  return { type: 'tool-call', toolCallId: id, toolName: sendableName(tool), input: sendableJson(isObject(args) ? args : { raw: args }) }
+}

@@ -1,0 +1,132 @@
+/**
+ * A Skein request as the call options of an AI SDK model: prompt, tools, tool choice, and the settings, of which few have a
+ * common name among providers.
+ *
+ * AQ1 A setting is sent only when the request asks for it, so a provider's default stays its default.
+ * AQ2 Settings without a common name go under the provider's own key of `providerOptions`; a provider reads
+ *     no key but its own. What the app says there itself is stronger.
+ * AQ3 Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come back with
+ *     the reply, and a thread can go on after any time.
+ * AQ4 What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far. Not of a single
+ *     question, which would only pay for the writing.
+ */
+import { isObject } from '../../core/json.js'
+import { type PromptMessage, toPrompt } from './prompt.js'
+import type { Thoughts } from './prompt.js'
+import type { Pictures } from './pictures.js'
+import type { ModelRequest, ToolSpec } from '../port.js'
+
+interface FunctionTool {
+  readonly type: 'function'
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: ToolSpec['parameters']
+}
+
+type Settings = Record<string, unknown>
+
+interface CallOptions {
+  readonly prompt: PromptMessage[]
+  readonly tools?: FunctionTool[]
+  readonly toolChoice?: { readonly type: 'auto' | 'none' | 'required' } | { readonly type: 'tool'; readonly toolName: string }
+  readonly reasoning?: 'low' | 'medium' | 'high'
+  readonly temperature?: number
+  readonly maxOutputTokens?: number
+  readonly providerOptions?: Record<string, Settings>
+  readonly abortSignal: AbortSignal
+}
+
+/** Who will read the request: what decides where a setting goes. */
+export interface Reader {
+  readonly specificationVersion: string
+  readonly provider: string
+  readonly modelId: string
+}
+
+/** The request, and how it is put: a provider that has refused it once is asked another way. */
+export interface Put {
+  readonly request: ModelRequest
+  readonly thoughts: Thoughts
+  readonly pictures?: Pictures
+}
+
+/** Made once: specs never change. */
+const functionTools = new WeakMap<ToolSpec, FunctionTool>()
+
+function functionTool(tool: ToolSpec): FunctionTool {
+  let known = functionTools.get(tool)
+  if (!known) {
+    known = { type: 'function', name: tool.name, description: tool.description, inputSchema: tool.parameters }
+    functionTools.set(tool, known)
+  }
+  return known
+}
+
+export function toCallOptions({ request, thoughts, pictures }: Put, reader: Reader, abortSignal: AbortSignal): CallOptions {
+  const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
+  const providerOptions = optionsFor({ request, thoughts }, reader)
+  return {
+    prompt: cached(toPrompt({ system, messages, origin: originOf(reader), thoughts, ...(pictures && { pictures }) }), request, reader),
+    ...(tools.length > 0 && { tools: tools.map(functionTool) }),
+    ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
+    ...(request.reasoning && thoughts !== 'bare' && reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(providerOptions && { providerOptions }),
+    abortSignal,
+  }
+}
+
+const breakpoint = { anthropic: { cacheControl: { type: 'ephemeral' } } } as const
+
+/** AQ4: at the system prompt, at the last message, and at what was the last message of the request before. */
+function cached(prompt: PromptMessage[], { tools, messages, promptCache = true }: ModelRequest, { provider }: Reader): PromptMessage[] {
+  if (!promptCache || !provider.includes('anthropic') || (tools.length === 0 && messages.length < 2)) return prompt
+  const last = prompt.length - 1
+  const before = prompt.findLastIndex(({ role }, at) => at < last && role === 'assistant') - 1
+  const marks = new Set([0, before, last].filter((at) => at >= 0 && (at > 0 || prompt[at]?.role === 'system')))
+  return prompt.map((message, at) => (marks.has(at) ? { ...message, providerOptions: breakpoint } : message))
+}
+
+/** Who keeps what of a reply (KP1). */
+export function originOf({ provider, modelId }: Reader): string {
+  return `${provider}/${modelId}`
+}
+
+function choiceOf(choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<CallOptions['toolChoice']> {
+  return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
+}
+
+/** Tokens of thought that Gemini before 3 is given for each effort; newer ones know the words. */
+const geminiBudgets = { low: 1_024, medium: 8_192, high: 24_576 } as const
+
+function optionsFor({ request, thoughts }: Put, reader: Reader): Record<string, Settings> | undefined {
+  const own = ownOptions({ request, thoughts }, reader)
+  const given = request.providerOptions ?? {}
+  const all: Record<string, Settings> = {}
+  for (const [provider, settings] of [...Object.entries(own), ...Object.entries(given)]) {
+    if (isObject(settings) && Object.keys(settings).length > 0) all[provider] = { ...all[provider], ...settings }
+  }
+  // A reply without its thoughts is only taken from a model that is not to think now.
+  if (thoughts === 'bare' && isObject(all['anthropic']?.['thinking'])) all['anthropic'] = { ...all['anthropic'], thinking: { type: 'disabled' } }
+  return Object.keys(all).length === 0 ? undefined : all
+}
+
+function ownOptions({ request, thoughts }: Put, { provider, specificationVersion, modelId }: Reader): Record<string, Settings> {
+  const alone = request.parallelToolCalls === false && request.tools.length > 0
+  // v4 has a common word for it.
+  const effort = specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
+  const family = provider.split('.')[0] ?? provider
+  if (provider.includes('anthropic')) return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...(effort && { effort }) } }
+  if (family === 'openai' || family.startsWith('azure')) {
+    const responses = provider.endsWith('.responses') // AQ3
+    const settings = { ...(alone && { parallelToolCalls: false }), ...(effort && { reasoningEffort: effort }) }
+    return { openai: { ...(responses && { store: false }), ...settings } }
+  }
+  if (family === 'google' || family === 'vertex') {
+    const thinkingConfig = effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
+    return { google: { ...(thinkingConfig && { thinkingConfig }) } }
+  }
+  // OpenAI-compatible providers send keys they do not know as they are; others drop them.
+  return { [family]: { ...(alone && { parallel_tool_calls: false }), ...(effort && { reasoningEffort: effort }) } }
+}

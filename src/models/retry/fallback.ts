@@ -1,0 +1,53 @@
+/**
+ * Several models in order of preference: the next is asked when one fails. Retries belong inside each
+ * (`withRetries`), so that a fallback happens only when a model has been given up.
+ *
+ * FB1 Anything but an abort moves on to the next model, a refusal too: another model may take the request.
+ * FB2 The reply names the model that answered. The last error is thrown, with the earlier failures as data.
+ * FB3 `restarted` is called before each further model; deltas of a model that failed are dropped.
+ */
+import { failure, type Failure, SkeinError, toFailure } from '../../core/failure.js'
+import { Attempt } from './attempt.js'
+import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
+
+interface Refusal {
+  readonly model: string
+  readonly failure: Failure
+}
+
+export function withFallback(models: readonly Model[]): Model {
+  const [first, ...rest] = models
+  if (!first) throw new SkeinError('BAD_OPTION', 'withFallback: the list of models is empty; give at least one')
+  if (rest.length === 0) return first
+  return {
+    name: models.map((model) => model.name).join(' → '),
+    call: (request, options) => firstAnswer(models, request, options),
+  }
+}
+
+async function firstAnswer(models: readonly Model[], request: ModelRequest, call: ModelCallOptions): Promise<ModelReply> {
+  const refusals: Refusal[] = []
+  for (const model of models) {
+    if (refusals.length > 0) call.restarted?.()
+    const attempt = new Attempt(call)
+    try {
+      const reply = await model.call(request, attempt)
+      return reply.model === undefined ? { ...reply, model: model.name } : reply
+    } catch (thrown) {
+      attempt.end()
+      if (call.signal.aborted) throw call.signal.reason
+      refusals.push({ model: model.name, failure: toFailure(thrown, 'MODEL_UNAVAILABLE') })
+    }
+  }
+  throw allFailed(refusals)
+}
+
+function allFailed(refusals: readonly Refusal[]): SkeinError {
+  const earlier = refusals.slice(0, -1)
+  const last = refusals.at(-1)?.failure ?? failure('MODEL_UNAVAILABLE', 'no model was asked')
+  const before = earlier.map(({ model, failure: { code } }) => `${model} ${code}`).join(', ')
+  return new SkeinError(last.code, `${last.message}; before it failed: ${before}`, {
+    retry: last.retry,
+    data: { ...last.data, earlier },
+  })
+}

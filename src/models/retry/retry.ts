@@ -1,0 +1,111 @@
+/**
+ * A model that tries again. Provider retries are their own thing (T6): they do not touch a tool's retries
+ * and are not seen by the thread's journal.
+ *
+ * RY1 Only a failure that says `retry: true` is tried again, at most `maxRetries` times; a model that was not heard of in time
+ *     once, and one that was not done in time not at all: whoever waits has waited long.
+ * RY2 The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; what
+ *     the provider asked for comes on top, and is never shortened. A provider that asks for more than five
+ *     minutes is given up at once: the turn should fail while someone still waits for it.
+ * RY3 Before each new attempt `restarted` is called; deltas of an attempt that is over are dropped.
+ * RY4 An abort ends a wait at once and leaves no wake-up behind.
+ * RY5 A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts), and the call
+ *     waits there with all others. Waiting is no attempt.
+ */
+import type { Chance, Clock } from '../../core/clock.js'
+import { isSkeinError, SkeinError } from '../../core/failure.js'
+import { pause } from './abort.js'
+import { Attempt } from './attempt.js'
+import { defaultMaxRetries, Gate, longestAskedWaitMs } from '../rate-limit/gate.js'
+import type { Pass } from '../rate-limit/gate.js'
+import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
+
+export interface RetryInfo {
+  readonly model: string
+  readonly thread: string
+  /** The attempt that failed, from 1. */
+  readonly attempt: number
+  readonly waitMs: number
+  readonly error: SkeinError
+}
+
+export interface RetryOptions {
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly maxRetries?: number
+  readonly baseMs?: number
+  readonly capMs?: number
+  /** Shared by all calls of the model. Default: one of its own. */
+  readonly gate?: Gate
+  /** Told just before each wait. */
+  readonly retrying?: (info: RetryInfo) => void
+}
+
+export function withRetries(model: Model, options: RetryOptions): Model {
+  const gated: Gated = { ...options, gate: options.gate ?? new Gate(model.name, options) }
+  return { name: model.name, call: (request, call) => attemptAll(model, gated, { request, call }) }
+}
+
+type Gated = RetryOptions & { readonly gate: Gate }
+
+interface Asked {
+  readonly request: ModelRequest
+  readonly call: ModelCallOptions
+}
+
+async function attemptAll(model: Model, options: Gated, { request, call }: Asked): Promise<ModelReply> {
+  const { gate, clock } = options
+  const ticket = gate.ticket()
+  let late = 0
+  for (let attempt = 1; ; attempt++) {
+    const pass = gate.free ? gate.begin() : await gate.enter({ thread: request.thread, ticket, signal: call.signal, waiting: (wait) => call.waiting?.(wait) })
+    if (attempt > 1) call.restarted?.()
+    const own = new Attempt(call, pass && ((): void => gate.letIn(pass)))
+    let pauseMs = 0
+    try {
+      const reply = await model.call(request, own)
+      gate.letIn(pass)
+      return reply
+    } catch (thrown) {
+      own.end()
+      if (call.signal.aborted) throw call.signal.reason
+      if (!isSkeinError(thrown) || !thrown.retry) throw thrown
+      const timeout = thrown.data?.['timeout']
+      if (timeout === 'total' || (timeout === 'idle' && ++late > 1)) throw givenUp(thrown, attempt)
+      pauseMs = afterFailure(options, { model: model.name, thread: request.thread, attempt, error: thrown }, pass)
+    } finally {
+      gate.end(pass)
+    }
+    if (pauseMs > 0) await pause(pauseMs, clock, call.signal)
+  }
+}
+
+/** How long the call waits by itself; throws when it is given up. */
+function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: Pass | undefined): number {
+  const { gate, maxRetries = defaultMaxRetries, retrying } = options
+  const { attempt, error } = failed
+  const askedMs = askedWait(error)
+  const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0 // RY5
+  const waitMs = limited ? gate.limited(askedMs, pass) : jitter(attempt, options)
+  if (attempt > maxRetries || waitMs === undefined || askedMs > longestAskedWaitMs) throw givenUp(error, attempt)
+  retrying?.({ ...failed, waitMs })
+  return limited ? 0 : waitMs
+}
+
+function jitter(attempt: number, { baseMs = 500, capMs = 30_000, chance }: RetryOptions): number {
+  return Math.floor(chance.fraction() * Math.min(capMs, baseMs * 2 ** (attempt - 1)))
+}
+
+function askedWait(error: SkeinError): number {
+  const askedMs = error.data?.['retryAfterMs']
+  return typeof askedMs === 'number' && askedMs > 0 ? askedMs : 0
+}
+
+function givenUp(error: SkeinError, attempts: number): SkeinError {
+  const tries = attempts === 1 ? '1 attempt' : `${attempts} attempts`
+  return new SkeinError(error.code, `${error.message}; gave up after ${tries}`, {
+    retry: error.retry,
+    data: { ...error.data, attempts },
+    ...(error.cause !== undefined && { cause: error.cause }),
+  })
+}

@@ -1,0 +1,160 @@
+/**
+ * A model that must go on speaking: a provider that hangs would otherwise hold its turn for ever.
+ *
+ * MJ1 An attempt of which nothing is heard for `idleMs`, or that is not over after `totalMs`, is aborted and is MODEL_UNAVAILABLE, whatever
+ *     the model makes of the signal. An abort from outside stays what it is.
+ * MJ2 Calls of one model share one wake-up, and none is left when nobody speaks: a call costs an entry in a list.
+ */
+import { createCancel } from '../../core/async/cancel.js'
+import type { Clock } from '../../core/clock.js'
+import { SkeinError } from '../../core/failure.js'
+import type { Model, ModelCallOptions, ModelDelta, ModelReply, ModelWait } from '../port.js'
+
+export interface TimeLimits {
+  /** Models that think in silence take minutes before their first word. */
+  readonly idleMs: number
+  readonly totalMs: number
+}
+
+export const defaultTimeLimits: TimeLimits = { idleMs: 300_000, totalMs: 1_800_000 }
+
+export function withTimeLimits(model: Model, limits: TimeLimits, clock: Clock): Model {
+  const watch = new Watch(model.name, limits, clock)
+  return { name: model.name, call: (request, call) => watch.follow(call, (timed) => model.call(request, timed)) }
+}
+
+class Watch {
+  readonly #model: string
+  readonly #limits: TimeLimits
+  readonly clock: Clock
+  readonly #calls = new Set<TimedCall>()
+  #cancelWake: (() => void) | undefined
+  #wakesAt = Infinity
+
+  constructor(model: string, limits: TimeLimits, clock: Clock) {
+    this.#model = model
+    this.#limits = limits
+    this.clock = clock
+  }
+
+  follow(call: ModelCallOptions, ask: (timed: ModelCallOptions) => Promise<ModelReply>): Promise<ModelReply> {
+    const timed = new TimedCall(call, this.clock)
+    return new Promise<ModelReply>((resolve, reject) => {
+      timed.timedOut = reject
+      this.#calls.add(timed)
+      this.#arm(this.#dueOf(timed))
+      attempted(() => ask(timed))
+        .then(resolve, reject)
+        .finally(() => this.#leave(timed))
+    })
+  }
+
+  #leave(timed: TimedCall): void {
+    this.#calls.delete(timed)
+    timed.end()
+    if (this.#calls.size > 0) return
+    this.#cancelWake?.()
+    this.#cancelWake = undefined
+    this.#wakesAt = Infinity
+  }
+
+  #dueOf({ startedAt, heardAt }: TimedCall): number {
+    return Math.min(heardAt + this.#limits.idleMs, startedAt + this.#limits.totalMs)
+  }
+
+  /** Entries are not moved when something is heard of them: the wake-up looks again. */
+  #arm(at: number): void {
+    if (at >= this.#wakesAt) return
+    this.#cancelWake?.()
+    this.#wakesAt = at
+    this.#cancelWake = this.clock.wakeAt(at, () => this.#look())
+  }
+
+  #look(): void {
+    this.#cancelWake = undefined
+    this.#wakesAt = Infinity
+    const now = this.clock.now()
+    let next = Infinity
+    for (const timed of this.#calls) {
+      const due = this.#dueOf(timed)
+      if (due > now) next = Math.min(next, due)
+      else {
+        this.#calls.delete(timed)
+        timed.fail(this.#failed(now - timed.startedAt >= this.#limits.totalMs ? 'total' : 'idle'))
+      }
+    }
+    if (next < Infinity) this.#arm(next)
+  }
+
+  #failed(limit: 'idle' | 'total'): SkeinError {
+    const { idleMs, totalMs } = this.#limits
+    const silent = `nothing was heard of it for ${idleMs / 1_000} s (timeouts.idleMs)`
+    const what = limit === 'idle' ? silent : `it was not done after ${totalMs / 1_000} s (timeouts.totalMs)`
+    const message = `model ${this.#model} did not answer in time: ${what}; the same request may succeed later`
+    return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data: { model: this.#model, timeout: limit } })
+  }
+}
+
+/** A model of the app's own may throw at once, or give no promise. */
+function attempted(ask: () => Promise<ModelReply>): Promise<ModelReply> {
+  try {
+    return Promise.resolve(ask())
+  } catch (thrown) {
+    return Promise.reject(thrown)
+  }
+}
+
+/** A class: a swarm makes thousands a second. */
+class TimedCall implements ModelCallOptions {
+  readonly #call: ModelCallOptions
+  readonly #clock: Clock
+  readonly #cancel = createCancel()
+  readonly startedAt: number
+  heardAt: number
+  timedOut: (error: SkeinError) => void = () => undefined
+  #stopHearing: (() => void) | undefined
+
+  constructor(call: ModelCallOptions, clock: Clock) {
+    this.#call = call
+    this.#clock = clock
+    this.startedAt = this.heardAt = clock.now()
+  }
+
+  /** Not before it is looked at: that is what makes the other one. */
+  get signal(): AbortSignal {
+    const outer = this.#call.signal
+    if (!this.#stopHearing) {
+      const abort = (): void => this.#cancel.abort(outer.reason)
+      this.#stopHearing = () => outer.removeEventListener('abort', abort)
+      if (outer.aborted) abort()
+      else outer.addEventListener('abort', abort, { once: true })
+    }
+    return this.#cancel.signal
+  }
+
+  get restarted(): ModelCallOptions['restarted'] {
+    return this.#call.restarted
+  }
+
+  waiting(wait: ModelWait): void {
+    this.#call.waiting?.(wait)
+  }
+
+  heard(): void {
+    this.heardAt = this.#clock.now()
+  }
+
+  readonly emit = (delta: ModelDelta): void => {
+    this.heardAt = this.#clock.now()
+    this.#call.emit(delta)
+  }
+
+  fail(error: SkeinError): void {
+    this.timedOut(error)
+    this.#cancel.abort(error)
+  }
+
+  end(): void {
+    this.#stopHearing?.()
+  }
+}

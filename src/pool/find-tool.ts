@@ -1,0 +1,23 @@
+/**
+ * Where a tool is looked for by name: among the app's, then among Skein's own, which are loaded when one is first asked for.
+ */
+import type { ToolDefinition } from '../agent/define.js'
+
+/** A promise only where something has to be loaded first. */
+export type Shelf = (name: string) => ToolDefinition | undefined | Promise<ToolDefinition | undefined>
+
+export function createShelf(tools: ReadonlyMap<string, ToolDefinition>): Shelf {
+  return (name) => tools.get(name) ?? builtIn(name)
+}
+
+let own: Promise<ReadonlyMap<string, ToolDefinition>> | undefined
+
+async function builtIn(name: string): Promise<ToolDefinition | undefined> {
+  own ??= load()
+  return (await own).get(name)
+}
+
+async function load(): Promise<ReadonlyMap<string, ToolDefinition>> {
+  const { ownTools } = await import('../tools/own/all.js')
+  return new Map(ownTools.map((tool) => [tool.name, tool]))
+}

@@ -1,0 +1,32 @@
+/**
+ * A pool on the host's own thread: for tools that close over live objects of the process.
+ *
+ * HP1 A body that loops holds up the whole process: only threads can help against that (workers.ts).
+ */
+import type { ToolDefinition } from '../agent/define.js'
+import type { Clock } from '../core/clock.js'
+import { failure } from '../core/failure.js'
+import { workerModule } from '../tools/worker-url.js'
+import type { Job, Pool, Returned } from './port.js'
+import type { Shelf } from './find-tool.js'
+
+interface InvokeModule {
+  readonly invoke: (tool: ToolDefinition, job: Job, means: { readonly find: Shelf; readonly clock: Clock; readonly limits: 'here' }) => Promise<Returned>
+}
+
+export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
+  const { invoke } = (await import(workerModule('body/invoke').href)) as InvokeModule
+  const means = { find, clock, limits: 'here' } as const
+  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> => (tool ? invoke(tool, job, means) : gone(job.tool))
+  return {
+    run(job) {
+      const tool = find(job.tool)
+      return tool instanceof Promise ? tool.then((found) => runFound(found, job)) : runFound(tool, job)
+    },
+    close: async () => undefined,
+  }
+}
+
+async function gone(tool: string): Promise<Returned> {
+  return { outcome: { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${tool} is no longer defined; use one that is offered now`) } }
+}

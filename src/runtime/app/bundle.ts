@@ -1,0 +1,173 @@
+/**
+ * From the sources of an app to one module that this process and every worker thread can import (esbuild, once).
+ *
+ * LA1 `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
+ *     and are those that the app's own folder finds. The bundle may therefore lie anywhere.
+ * LA5 A file of the app sees itself where it lies: `import.meta`, `__dirname`, and its lines in a stack.
+ * LA6 TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the workspace.
+ */
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, extname, isAbsolute, join, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { BuildOptions, Loader, Plugin } from 'esbuild'
+import { z } from 'zod'
+import { SkeinError } from '../../core/failure.js'
+import { isObject } from '../../core/json.js'
+
+export interface BundleEntry {
+  /** The app's file or folder. */
+  readonly path: string
+  /** In place of the file: text that imports what belongs to the bundle, by paths below the folder. */
+  readonly text?: string
+}
+
+/** The file that holds the bundle. */
+export async function bundle({ path, text: entry }: BundleEntry): Promise<string> {
+  const { build } = await import('esbuild')
+  const start: BuildOptions = entry === undefined ? { entryPoints: [path] } : { stdin: { contents: entry, resolveDir: path, sourcefile: 'app.mjs', loader: 'js' } }
+  const built = build({
+    ...start,
+    bundle: true,
+    write: false,
+    outfile: join(tmpdir(), 'app.mjs'),
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    // As Node chooses: a package's `module` field is for bundlers.
+    mainFields: ['main'],
+    sourcemap: 'external',
+    sourcesContent: false,
+    define: ownMeta,
+    banner: { js: requireOf(path) },
+    logLevel: 'silent',
+    plugins: [packagesByPath, filesKnowThemselves],
+  })
+  const { outputFiles } = await built.catch((thrown: unknown) => Promise.reject(refusalOf(path, thrown)))
+  const [map, code] = [/\.map$/, /\.mjs$/].map((end) => outputFiles.find((file) => end.test(file.path))?.text ?? '')
+  const text = `${code}//# sourceMappingURL=data:application/json;base64,${Buffer.from(absolute(map ?? '{}', tmpdir())).toString('base64')}\n`
+  const name = `${createHash('sha256').update(path).update(text).digest('hex').slice(0, 20)}.mjs`
+  const written = (await write(cacheFolder(path), name, text)) ?? (await write(await mkdtemp(join(tmpdir(), 'skein-app-')), name, text))
+  if (written === undefined) throw new SkeinError('APP_NOT_LOADED', `the app ${path} must be bundled, and there is no place to write its bundle to; tried node_modules/.cache and ${tmpdir()}`)
+  return written
+}
+
+const failedBuild = z.object({
+  errors: z.array(z.object({ text: z.string(), location: z.object({ file: z.string(), line: z.number(), column: z.number() }).nullish() })).min(1),
+})
+
+/** What esbuild found in the app's files, each with its place. */
+function refusalOf(path: string, thrown: unknown): unknown {
+  const { data: failed } = failedBuild.safeParse(thrown)
+  const says = failed?.errors.map(({ text, location }) => `${location ? `${resolve(location.file)}:${location.line}:${location.column + 1}: ` : ''}${text}`)
+  return says ? new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${says.join('\n')}`, { cause: thrown }) : thrown
+}
+
+/** LA5: the map names the sources by URL, so that it holds wherever the bundle lies. */
+function absolute(map: string, folder: string): string {
+  const parsed: unknown = JSON.parse(map)
+  const { sources = [], ...rest } = z.looseObject({ sources: z.array(z.string()).optional() }).parse(parsed)
+  return JSON.stringify({ ...rest, sources: sources.map((source) => pathToFileURL(resolve(folder, source)).href) })
+}
+
+/** LA1: packages stay outside the bundle, by the path that they have as seen from the app. */
+const packagesByPath: Plugin = {
+  name: 'packages-by-path',
+  setup(build) {
+    build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
+      if (kind === 'entry-point' || pluginData === asked || path.startsWith('node:') || isAbsolute(path)) return undefined
+      if (path === 'skein') return { path: pathToFileURL(ownModule('index')).href, external: true }
+      if (path === 'skein/testing') return { path: pathToFileURL(ownModule('testing')).href, external: true }
+      const found = await build.resolve(path, { kind, resolveDir, pluginData: asked })
+      // What is imported when it is needed is missed when it is needed.
+      if (found.errors.length > 0) return kind === 'import-statement' ? { errors: found.errors } : { path, external: true }
+      if (found.external) return { path, external: true }
+      // LA6
+      if (sources.test(found.path) || !isInstalled(path, resolveDir)) return { path: found.path }
+      return { path: kind.startsWith('require') ? found.path : pathToFileURL(found.path).href, external: true }
+    })
+  },
+}
+
+/** Marks our own question, so that the plugin does not ask itself. */
+const asked = Symbol('asked')
+
+const sources = /\.[cm]?tsx?$/
+
+/** Whether this is the name of a package, and not one that tsconfig `paths` or `imports` give to a file of the app. */
+function isInstalled(path: string, from: string): boolean {
+  const name = path.split('/').slice(0, path.startsWith('@') ? 2 : 1).join('/')
+  for (let folder = from; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, 'node_modules', name))) return true
+    if (folder === dirname(folder)) return false
+  }
+}
+
+/** LA5: in the bundle `import.meta` is the bundle's; here it is what the file itself would see. */
+const ownMeta = {
+  'import.meta.url': '__skein_file.url',
+  'import.meta.dirname': '__skein_file.dirname',
+  'import.meta.filename': '__skein_file.filename',
+  'import.meta.resolve': '__skein_file.resolve',
+  __dirname: '__skein_file.dirname',
+  __filename: '__skein_file.filename',
+}
+
+const asksForItself = /\bimport\s*\.\s*meta\b|\b__(?:dir|file)name\b/
+
+const filesKnowThemselves: Plugin = {
+  name: 'files-know-themselves',
+  setup(build) {
+    build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8')
+      if (!asksForItself.test(text)) return undefined
+      const own = { url: pathToFileURL(path).href, dirname: dirname(path), filename: path }
+      const resolver = `((name) => /^\\.{0,2}\\//.test(name) ? new URL(name, ${JSON.stringify(own.url)}).href : __skein_resolve(${JSON.stringify(path)}, name))`
+      // On the first line, so that every line keeps its number.
+      return { contents: `const __skein_file = { ...${JSON.stringify(own)}, resolve: ${resolver} }; ${text.replace(/^#!.*/, '')}`, loader: loaderOf(path), resolveDir: dirname(path) }
+    })
+  },
+}
+
+function loaderOf(path: string): Loader {
+  const kind = extname(path).replace(/^\.[cm]?/, '')
+  return kind === 'ts' || kind === 'tsx' || kind === 'jsx' ? kind : 'js'
+}
+
+/** A bundle is an ES module; `require` is nevertheless the app's. */
+function requireOf(path: string): string {
+  return `import { createRequire as __skein_require } from 'node:module'; import { pathToFileURL as __skein_url } from 'node:url'; ` +
+    `const require = __skein_require(${JSON.stringify(pathToFileURL(join(path, '_')).href)}); const __skein_resolve = (from, name) => __skein_url(__skein_require(from).resolve(name)).href;`
+}
+
+/** Undefined where this folder cannot be written: a read-only image, a folder that is not there. */
+async function write(folder: string | undefined, name: string, text: string): Promise<string | undefined> {
+  if (folder === undefined) return undefined
+  const target = join(folder, name)
+  try {
+    await mkdir(folder, { recursive: true })
+    await writeFile(`${target}.${process.pid}`, text)
+    await rename(`${target}.${process.pid}`, target)
+    return target
+  } catch (thrown) {
+    if (isObject(thrown) && ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'ENOTDIR', 'EEXIST'].includes(String(thrown['code']))) return undefined
+    throw thrown
+  }
+}
+
+/** Built modules of this package: an app is plain JavaScript and cannot import our sources. */
+function ownModule(name: 'index' | 'testing'): string {
+  const built = import.meta.url.endsWith('.ts') ? `../../../dist/src/${name}.js` : `../../${name}.js`
+  return fileURLToPath(new URL(built, import.meta.url))
+}
+
+/** Kept from one start to the next where there is a place for it. */
+function cacheFolder(path: string): string | undefined {
+  for (let folder = path; folder !== dirname(folder); folder = dirname(folder)) {
+    const modules = join(folder, 'node_modules')
+    if (existsSync(modules)) return join(modules, '.cache', 'skein')
+  }
+  return undefined
+}

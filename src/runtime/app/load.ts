@@ -1,0 +1,99 @@
+/**
+ * Loading an app: a module by URL or path, a folder by convention, or definitions at hand.
+ *
+ * LA2 A definition that is exported twice, by name and by default, is one definition.
+ * LA3 Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
+ * LA4 An export that looks like a definition and has no kind is never left out silently.
+ */
+import { statSync } from 'node:fs'
+import { extname, resolve } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { createApp, isDefinition, lookalike } from '../../agent/app.js'
+import type { App, AppOptions } from '../../agent/app.js'
+import type { Definition, ToolDefinition } from '../../agent/define.js'
+import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { isObject } from '../../core/json.js'
+import type { McpDefinition } from '../../tools/foreign/server.js'
+import { bundle } from './bundle.js'
+import { collect, entryOf, readFolder } from './folder.js'
+
+export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
+
+export interface LoadOptions {
+  /** Tools that may be named without being defined. */
+  readonly builtins?: readonly ToolDefinition[]
+  /** The tools of these servers. Whoever gives this closes the connections, also when the app is refused afterwards. */
+  readonly connectMcp?: (servers: readonly McpDefinition[]) => Promise<readonly ToolDefinition[]>
+}
+
+const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
+
+export async function loadApp(source: AppSource, options: LoadOptions = {}): Promise<App> {
+  if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
+  if (source instanceof URL || typeof source === 'string') return fromPath(pathOf(source), options)
+  return fromExports(source, 'the module of definitions', options)
+}
+
+/** A URL may come as text: `import.meta.resolve('./app.js')`. */
+export function pathOf(source: URL | string): string {
+  const text = String(source)
+  if (/^file:/i.test(text)) return resolve(fileURLToPath(text))
+  const isUrl = source instanceof URL || /^[a-z][a-z0-9+.-]+:/i.test(text)
+  if (isUrl) throw new SkeinError('APP_NOT_LOADED', `the app ${text} is no file; give a path, or a URL that begins with file:`)
+  return resolve(text)
+}
+
+async function fromPath(path: string, options: LoadOptions): Promise<App> {
+  const found = statSync(path, { throwIfNoEntry: false })
+  if (!found) throw new SkeinError('APP_NOT_LOADED', `there is no app at ${path}`)
+  try {
+    return await (found.isDirectory() ? fromFolder(path, options) : fromModule(path, options))
+  } catch (thrown) {
+    if (isSkeinError(thrown)) throw thrown
+    const why = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${why}`, { cause: thrown })
+  }
+}
+
+async function fromModule(path: string, options: LoadOptions): Promise<App> {
+  const module = pathToFileURL(typescript.has(extname(path)) ? await bundle({ path }) : path).href
+  return fromExports(await importMapped(module), path, { ...options, module })
+}
+
+async function fromFolder(path: string, options: LoadOptions): Promise<App> {
+  const folder = await readFolder(path)
+  const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
+  const { files, mistakes, claimed } = collect(folder, await importMapped(module))
+  return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, mistakes, claimed, warnings: folder.warnings })
+}
+
+/** LA5: of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts). */
+async function importMapped(module: string): Promise<object> {
+  process.setSourceMapsEnabled(true)
+  return import(module)
+}
+
+/** LA2, LA4 */
+function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
+  const exported = new Map<unknown, string>()
+  for (const [name, value] of Object.entries(module)) for (const each of [value].flat(1)) if (!exported.has(each)) exported.set(each, name)
+  const definitions = [...exported.keys()].filter(isDefinition)
+  const lookalikes = [...exported].flatMap(([value, name]) => {
+    const seems = lookalike(value)
+    return seems ? [{ kind: seems.kind, name: isObject(value) && typeof value['name'] === 'string' ? value['name'] : name, says: `the export ${name} ${seems.says}` }] : []
+  })
+  if (definitions.length === 0) {
+    const why = lookalikes.length > 0 ? `: ${lookalikes.map(({ says }) => says).join('; ')}` : '; export what defineAgent, definePrompt, defineTool and defineModel give'
+    throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions${why}`)
+  }
+  return assemble(definitions, source, { ...options, lookalikes, warnings: lookalikes.map(({ says }) => `${source}: ${says}; it is left out`) })
+}
+
+/** LA3 */
+async function assemble(definitions: readonly Definition[], source: string, { connectMcp, ...options }: LoadOptions & AppOptions): Promise<App> {
+  const servers = definitions.filter((definition) => isDefinition(definition) && definition.kind === 'mcp')
+  const [server] = servers
+  if (server && !connectMcp) throw new SkeinError('APP_NOT_LOADED', `${source} names the MCP server "${server.name}", and nothing was given to connect it`)
+  const given = server && connectMcp ? await connectMcp(servers) : []
+  return createApp([...definitions, ...given], source, options)
+}

@@ -1,0 +1,90 @@
+/**
+ * The gates of a host's models (L5), joined with those of other hosts by signals; and who waits before them, for whoever asks.
+ *
+ * AY1 News of a limit may be lost: a host that missed it is limited itself. No result depends on it.
+ * AY2 It says for how long, not until when: clocks of hosts differ. Each host adds a random time of its own.
+ * AY3 News is passed on only by whom the provider told: it goes round once.
+ */
+import { z } from 'zod'
+import type { App } from '../../agent/app.js'
+import type { Signals } from '../../backend/port.js'
+import type { Chance, Clock } from '../../core/clock.js'
+import type { Json } from '../../core/json.js'
+import { Gate } from '../../models/rate-limit/gate.js'
+import type { ModelWait } from '../../models/port.js'
+import { limitsTopic, waitsTopic } from '../watch/topics.js'
+
+export interface ThreadWait extends ModelWait {
+  readonly thread: string
+}
+
+export interface Admission {
+  /** Of a model of the app. */
+  gate(model: string): Gate
+  close(): void
+}
+
+interface AdmissionMeans {
+  readonly app: App
+  readonly signals: Signals
+  readonly clock: Clock
+  readonly chance: Chance
+}
+
+const limitSchema = z.object({ model: z.string(), waitMs: z.number().min(0), from: z.string() })
+const askSchema = z.object({ to: z.string() })
+const waitSchema = z.object({ thread: z.string(), model: z.string(), place: z.number(), inMs: z.number() })
+
+/** Of each model, in one answer. */
+const mostListed = 1_000
+/** How long hosts have to answer. */
+const answeredWithinMs = 250
+
+export function createAdmission({ app, signals, clock, chance }: AdmissionMeans): Admission {
+  const gates = new Map<string, Gate>()
+  const me = chance.id()
+
+  function gate(model: string): Gate {
+    const known = gates.get(model)
+    if (known) return known
+    const maxRetries = app.models.get(model)?.maxRetries
+    const closed = (waitMs: number): void => signals.publish(limitsTopic, { model, waitMs, from: me })
+    const made = new Gate(model, { clock, chance, closed, ...(maxRetries !== undefined && { maxRetries }) })
+    gates.set(model, made)
+    return made
+  }
+
+  const stops = [
+    signals.subscribe(limitsTopic, (value) => {
+      const { data: news } = limitSchema.safeParse(value)
+      // Of a model that another version of the app has, nobody here asks.
+      if (news && news.from !== me && app.models.has(news.model)) gate(news.model).heard(news.waitMs)
+    }),
+    signals.subscribe(waitsTopic, (value) => {
+      const { data: asked } = askSchema.safeParse(value)
+      const now = clock.now()
+      const waits = [...gates.values()].flatMap((each) => each.waiting(mostListed)).map(({ thread, model, place, until }) => ({ thread, model, place, inMs: Math.max(0, until - now) }))
+      if (asked && waits.length > 0) signals.publish(asked.to, waits)
+    }),
+  ]
+  return {
+    gate,
+    close: () => stops.forEach((stop) => stop()),
+  }
+}
+
+/** Threads of all hosts that wait before a model's gate, the first 1,000 of each model and host. */
+export async function askWaits({ signals, clock, chance }: Omit<AdmissionMeans, 'app'>): Promise<readonly ThreadWait[]> {
+  const to = `${waitsTopic}/${chance.id()}`
+  const waits: ThreadWait[] = []
+  const stop = signals.subscribe(to, (value: Json) => {
+    const now = clock.now()
+    for (const { inMs, ...wait } of z.array(waitSchema).safeParse(value).data ?? []) waits.push({ ...wait, until: now + inMs })
+  })
+  signals.publish(waitsTopic, { to })
+  await new Promise<void>((resolve) => {
+    clock.wakeAt(clock.now() + answeredWithinMs, resolve)
+  })
+  stop()
+  return waits
+}

@@ -1,0 +1,73 @@
+/**
+ * Models by name, made when first needed: the definition's model with its retries, then its fallbacks with theirs.
+ */
+import type { App } from '../../agent/app.js'
+import type { ModelDefinition } from '../../agent/define.js'
+import type { Chance, Clock } from '../../core/clock.js'
+import { toModel } from '../../models/to-model.js'
+import { withFallback } from '../../models/retry/fallback.js'
+import type { Model, ModelRequest } from '../../models/port.js'
+import { withRetries } from '../../models/retry/retry.js'
+import { defaultTimeLimits, withTimeLimits } from '../../models/retry/time-limits.js'
+import type { Admission } from './model-gates.js'
+import type { Brief } from '../resolve/model-request.js'
+
+export interface ModelsMeans {
+  readonly clock: Clock
+  readonly chance: Chance
+  readonly admission: Admission
+}
+
+export function createModels(app: App, { clock, chance, admission }: ModelsMeans): (brief: Brief) => Model | Promise<Model> {
+  const made = new Map<string, Model | Promise<Model>>()
+
+  async function make(definition: ModelDefinition): Promise<Model> {
+    const chain = [definition, ...(definition.fallback ?? []).flatMap((name) => app.models.get(name) ?? [])]
+    const models = await Promise.all(chain.map(persistent))
+    const [only] = models
+    return models.length === 1 && only ? only : withFallback(models)
+  }
+
+  async function persistent(definition: ModelDefinition): Promise<Model> {
+    const { name, model: source, maxRetries, timeouts } = definition
+    const model = await toModel(source)
+    const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
+    const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
+    return withRetries(timely, { clock, chance, gate: admission.gate(name), ...(maxRetries !== undefined && { maxRetries }) })
+  }
+
+  return ({ model: definition }) => {
+    const known = made.get(definition.name)
+    if (known) return known
+    const model = make(definition)
+    made.set(definition.name, model)
+    // What could not be made is tried again with the next turn.
+    model.then(
+      (ready) => made.set(definition.name, ready),
+      () => made.delete(definition.name),
+    )
+    return model
+  }
+}
+
+/** What the prompt says is stronger than what its model does. */
+function withSettings(definition: ModelDefinition, request: ModelRequest): ModelRequest {
+  const { temperature, maxOutputTokens, promptCache, media, providerOptions } = definition
+  if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined)) return request
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
+    ...(promptCache !== undefined && { promptCache }),
+    ...(media !== undefined && { media }),
+    ...request,
+    ...(providerOptions && { providerOptions: merged(providerOptions, request.providerOptions) }),
+  }
+}
+
+type ProviderOptions = NonNullable<ModelRequest['providerOptions']>
+
+function merged(of: ProviderOptions, stronger: ProviderOptions = {}): ProviderOptions {
+  const all: Record<string, ProviderOptions[string]> = { ...of }
+  for (const [provider, settings] of Object.entries(stronger)) all[provider] = { ...all[provider], ...settings }
+  return all
+}

@@ -1,0 +1,82 @@
+/**
+ * Tries a tool again after a failure, as its definition says (T6). Only the last outcome reaches the thread; waits end
+ * with the call.
+ */
+import type { RetryPolicy } from '../../agent/define.js'
+import { createCancel } from '../../core/async/cancel.js'
+import type { Cancel } from '../../core/async/cancel.js'
+import type { Clock } from '../../core/clock.js'
+import { fromFailure, toFailure } from '../../core/failure.js'
+import type { Failure, FailureCode } from '../../core/failure.js'
+import { fromThrown } from '../../core/thrown.js'
+import type { Thrown } from '../../core/thrown.js'
+import type { Pool, Returned } from '../../pool/port.js'
+import type { CallJob } from './tool-job.js'
+
+/** What trying again cannot mend, or must not. */
+const final: ReadonlySet<FailureCode> = new Set(['CANCELLED', 'UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_NOT_ALLOWED', 'ENV_MISSING'])
+const nothingElse: ReadonlySet<FailureCode> = new Set()
+
+const usualRetries = 2
+
+/** Who says how to try again wants it tried; a breaker alone only counts. */
+export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
+  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? usualRetries : 0)
+}
+
+interface Means {
+  readonly pool: Pool
+  readonly clock: Clock
+}
+
+/** `never`: failures after which it is not tried again, besides those that are final for any call. */
+export function withRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
+  const policy = job.definition?.retry
+  return policy && retriesOf(policy) > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
+}
+
+async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> }): Promise<Returned> {
+  let delayMs = policy.backoffMs ?? 0
+  for (let retries = 0; ; retries++) {
+    const returned = await tryOnce(means, job)
+    const { outcome } = returned
+    if (outcome.ok || retries >= retriesOf(policy) || job.cancel.reason || never.has(outcome.failure.code) || !wants(policy, outcome.failure, returned.thrown)) return returned
+    if (delayMs > 0) await pause(means.clock, delayMs, job.cancel)
+    if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
+    delayMs *= 2
+  }
+}
+
+/** With an end of its own: a time-out ends the try, not the call. */
+async function tryOnce({ pool }: Means, job: CallJob): Promise<Returned> {
+  const cancel = createCancel()
+  const deafen = job.cancel.onAbort((reason) => cancel.abort(reason))
+  try {
+    return await pool.run(job.trying(cancel))
+  } finally {
+    deafen()
+  }
+}
+
+function wants({ shouldRetry }: RetryPolicy, failed: Failure, thrown: Thrown | undefined): boolean {
+  if (final.has(failed.code)) return false
+  try {
+    return shouldRetry?.(thrown ? fromThrown(thrown) : fromFailure(failed)) ?? true
+  } catch {
+    return false // the rule is broken, not what it was asked about
+  }
+}
+
+/** That long, or until the call is ended. */
+export function pause(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      stop()
+      deafen()
+      resolve()
+    }
+    let deafen: () => void = () => undefined
+    const stop = clock.wakeAt(clock.now() + delayMs, end)
+    deafen = cancel.onAbort(end)
+  })
+}

@@ -1,0 +1,199 @@
+/**
+ * A client: the handles on the threads of a store, with or without a host in this process.
+ */
+import { setMaxListeners } from 'node:events'
+import { z } from 'zod'
+import type { NameOr } from '../../agent/naming.js'
+import type { HostInfo } from '../../backend/host-info.js'
+import type { Backend, BackendSource, HeadFilter, StoredHead } from '../../backend/port.js'
+import { budgetSchema, toAmounts } from '../../core/budget.js'
+import type { Budget } from '../../core/budget.js'
+import { systemChance, systemClock } from '../../core/clock.js'
+import type { Chance, Clock } from '../../core/clock.js'
+import type { SkeinEvent } from '../../core/records/event.js'
+import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { noContent } from '../../files/contents.js'
+import { askWaits } from '../effects/model-gates.js'
+import type { ThreadWait } from '../effects/model-gates.js'
+import { createDeadLetters } from './dead-letters.js'
+import type { DeadLetters } from './dead-letters.js'
+import { deleteTree } from './delete-tree.js'
+import { follow } from '../watch/events.js'
+import { createInbox } from './inbox.js'
+import type { Inbox } from './inbox.js'
+import { decode } from '../journal/journal.js'
+import { keySource } from '../secrets/key-source.js'
+import type { GivenKey, KeyOptions } from '../secrets/key-source.js'
+import { post } from './send-command.js'
+import { Secrets } from '../secrets/secrets.js'
+import { firstEnv } from './thread-env.js'
+import { firstFiles } from './thread-files.js'
+import { givenContext } from './sent-message.js'
+import type { ToolContexts } from './sent-message.js'
+import { createThread, missing, untilClosed } from './thread.js'
+import { createVariables } from './variable-requests.js'
+import type { Variables } from './variable-requests.js'
+import type { EventOptions, Thread, ThreadMeans } from './thread.js'
+
+export interface CreateThread {
+  /** An agent of the app, or its name. */
+  readonly agent: NameOr<'agent'>
+  /** Creating the same id again gives the thread that is there. */
+  readonly id?: string
+  readonly tags?: readonly string[]
+  /** What it begins with, by path. */
+  readonly files?: Readonly<Record<string, string | Uint8Array>>
+  /** What it and all below it may spend. Default: what its agent says. */
+  readonly budget?: Budget
+  /** Values for the variables that its tools declare; sealed before they are stored. */
+  readonly env?: Readonly<Record<string, string>>
+  /** What its tools find in `state.local`, by tool, and in `state.shared`; checked by their schemas. */
+  readonly context?: ToolContexts
+}
+
+export interface SkeinClient {
+  readonly threads: {
+    create(options: CreateThread): Promise<Thread>
+    get(id: string): Promise<Thread>
+    /** Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is terminated first. */
+    delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
+    list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
+  }
+  /** What threads wait for a person to decide or to give. */
+  readonly inbox: Inbox
+  /** Values that children wait for before they begin. */
+  readonly variables: Variables
+  /** Children that failed for good. */
+  readonly deadLetters: DeadLetters
+  /** One subscription for a whole tree; goes on from a cursor. */
+  events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
+  /** Threads that wait in line for a model that its provider has limited, and their places; asks all hosts, which have a quarter of a second to answer. */
+  modelWaits(): Promise<readonly ThreadWait[]>
+  /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
+  backup(dir: string): Promise<void>
+  /** Whether a host serves the store. */
+  hosted(): Promise<boolean>
+  /** The hosts that serve it, in the order in which they began, and how many partitions they share. */
+  hosts(): Promise<{ readonly hosts: readonly HostInfo[]; readonly partitions: number }>
+  close(): Promise<void>
+}
+
+const createSchema = z.strictObject({
+  agent: z.union([z.string().min(1), z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name)], 'must be an agent, or its name'),
+  id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
+  tags: z.array(z.string().min(1)).optional(),
+  files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  budget: budgetSchema.optional(),
+  context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+})
+
+export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
+  const checked = schema.safeParse(value)
+  if (checked.success) return checked.data
+  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
+}
+
+export const keyFields = {
+  key: z.custom<GivenKey>((value) => ['string', 'function'].includes(typeof value), 'must be text, or a function that gives it').optional(),
+  keyFile: z.string().min(1).optional(),
+}
+
+const connectSchema = z.looseObject(keyFields)
+
+/** The key for secrets is the same as the host's. */
+export interface ConnectOptions extends KeyOptions {
+  readonly backend: BackendSource
+  readonly clock?: Clock
+  readonly chance?: Chance
+}
+
+/** Handles on the threads of a store that another process may serve. */
+export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
+  const { clock = systemClock, chance = systemChance } = options
+  const given = keySource(check(connectSchema, options, 'connectSkein'))
+  const backend = await options.backend.open('client')
+  const secrets = new Secrets({ given, backend })
+  try {
+    await secrets.join()
+  } catch (thrown) {
+    await backend.close()
+    throw thrown
+  }
+  return createClient({ backend, clock, chance, secrets })
+}
+
+export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
+  const closed = new AbortController()
+  setMaxListeners(0, closed.signal) // one for every watcher
+  const means: ThreadMeans = { ...given, closed: closed.signal }
+  const { backend, chance } = means
+  const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  return {
+    threads: {
+      async create(options) {
+        const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget, context } = check(createSchema, options, 'threads.create')
+        await createOnce(means, { id, agent, tags, files, env, ...(budget && { budget }), ...(context && { context }) })
+        return get(id)
+      },
+      get,
+      delete: (root, options) => deleteTree(means, root, options),
+      async list(filter = {}) {
+        const { heads, next } = await backend.heads.list(filter)
+        return { threads: heads, ...(next !== undefined && { next }) }
+      },
+    },
+    inbox: createInbox(means),
+    variables: createVariables(means),
+    deadLetters: createDeadLetters(means),
+    events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
+    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, chance }),
+    async backup(dir) {
+      if (!backend.backup) throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
+      await backend.backup(dir)
+    },
+    hosted: () => backend.hosted(),
+    hosts: async () => ({ hosts: await backend.hosts(), partitions: backend.leases.partitions }),
+    close: once(async () => {
+      closed.abort()
+      means.secrets.close()
+      await backend.close()
+    }),
+  }
+}
+
+/** Closing twice is closing once: the second waits for the first. */
+export function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => (closing ??= close())
+}
+
+/** Of ids of children (child-call.ts). */
+const childPrefix = 'c_'
+
+type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> & Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
+
+async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values, budget, context }: Creating): Promise<void> {
+  const existing = await backend.heads.get(id)
+  // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
+  if (!existing && id.startsWith(childPrefix)) throw new SkeinError('RESERVED_NAME', `threads.create: ids that begin with "${childPrefix}" belong to children, which Skein makes; this one is ${JSON.stringify(id)}. Choose another`)
+  try {
+    if (!existing) {
+      const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
+      const env = await firstEnv(secrets, id, values)
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }), ...(budget && { budget: toAmounts(budget) }), ...givenContext(context) } })
+    }
+  } catch (thrown) {
+    // Someone else created it at the same time: that is what was asked for.
+    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
+  }
+  const head = existing ?? (await backend.heads.get(id))
+  if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+}
+
+/** Who it was created with: the one who has it now may have taken over. */
+async function firstAgent(backend: Backend, id: string): Promise<string | undefined> {
+  const [entry] = await backend.journal.read(id, { limit: 1 })
+  const [created] = entry ? decode(id, entry) : []
+  return created?.type === 'thread.created' ? created.agent : undefined
+}

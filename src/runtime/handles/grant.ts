@@ -1,0 +1,47 @@
+/** Raising the budget of a thread, from outside: what is asked for is checked, and the grant goes to whoever can give it. */
+import { z } from 'zod'
+import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
+import type { Budget } from '../../core/budget.js'
+import { SkeinError } from '../../core/failure.js'
+import { post } from './send-command.js'
+import type { GrantOptions, ThreadMeans } from './thread.js'
+import type { StateWaker } from '../journal/wake.js'
+
+interface Granting extends GrantOptions {
+  readonly amounts: Budget
+}
+
+interface Grantee {
+  readonly id: string
+  readonly parent: string | undefined
+  readonly waker: StateWaker
+}
+
+const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optional(), by: z.string().optional() })
+
+/** A root gets it; of a child the parent reserves it first (BG1). */
+export async function grantTo({ backend, clock, chance }: ThreadMeans, { id, parent, waker }: Grantee, granting: Granting): Promise<void> {
+  const checked = schema.safeParse(granting)
+  if (!checked.success) {
+    const issues = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
+    throw new SkeinError('BAD_OPTION', `grant: ${issues.join('; ')}`)
+  }
+  const amounts = toAmounts(checked.data.amounts)
+  if (isNothing(amounts)) {
+    throw new SkeinError('BAD_OPTION', 'grant: name how much more it may spend, as { tokens: 10_000 } or { costUsd: 1 }')
+  }
+  const { resume, by } = checked.data
+  const more = { amounts, ...(resume && { resume: true as const }), ...(by !== undefined && { by }) }
+  if (parent === undefined) return void (await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'grant', ...more } }))
+  const rests = await waker.look(({ turn, queue, lastTurn }) => {
+    const goesOn = resume === true && lastTurn?.reason === 'budget_spent'
+    return !turn && queue.length === 0 && !goesOn
+  })
+  // A child that rests keeps nothing: it would give it back at once.
+  if (rests) {
+    const advice = 'Speak to it; one that has stopped because nothing was left goes on with resume: true'
+    const why = `thread ${id} is a child and rests: it has a budget for each message, and would give this back. ${advice}`
+    throw new SkeinError('COMMAND_REFUSED', why)
+  }
+  await post(backend, clock, { thread: parent, id: chance.id(), command: { kind: 'grant', child: id, ...more } })
+}

@@ -1,0 +1,114 @@
+/**
+ * The inbox: everything that threads wait for a person to decide or to give, in one list and one subscription. It is
+ * made of the threads' heads, so it is as durable as they are and the same in every process.
+ *
+ * IB1 A decision is a command to the thread: it is answered when it is durable, and a second one is refused.
+ */
+import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
+import { SkeinError } from '../../core/failure.js'
+import type { Command } from '../../core/records/command.js'
+import { toJson } from '../../core/json.js'
+import { post } from './send-command.js'
+import { createQueue } from '../watch/async-queue.js'
+import type { ThreadMeans } from './thread.js'
+import { toNews, treeTopic } from '../watch/topics.js'
+
+export interface InboxItem extends Pending {
+  /** `<thread>/<call>`: what `approve`, `reject` and `answer` take. */
+  readonly id: string
+  readonly thread: string
+  /** Ids from the root down to the thread. */
+  readonly path: readonly string[]
+  readonly agent: string
+  /** Of a child: what its parent calls it. */
+  readonly reference?: string
+}
+
+export interface InboxFilter {
+  /** Only what waits in this tree. */
+  readonly root?: string
+  readonly thread?: string
+}
+
+export interface Inbox {
+  list(filter?: InboxFilter): Promise<readonly InboxItem[]>
+  /** The list now, and again whenever it has changed. */
+  watch(filter: InboxFilter & { readonly root: string; readonly signal?: AbortSignal }): AsyncIterable<readonly InboxItem[]>
+  /** Lets the call run, with other args where they are given. */
+  approve(id: string, options?: { readonly args?: unknown; readonly by?: string; readonly comment?: string }): Promise<void>
+  /** The call never runs, the question is not answered, the values are not given; the model is told. */
+  reject(id: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
+  /** Gives the output of a call that waits for a person. */
+  answer(id: string, output: unknown, options?: { readonly by?: string }): Promise<void>
+}
+
+export function createInbox(means: ThreadMeans): Inbox {
+  const { backend, clock, chance } = means
+  const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
+    if (filter.thread !== undefined) {
+      const head = await backend.heads.get(filter.thread)
+      return head ? itemsOf(head) : []
+    }
+    const items: InboxItem[] = []
+    for (let cursor: string | undefined, more = true; more; ) {
+      const asked: HeadFilter = { pending: true, ...(filter.root !== undefined && { root: filter.root }), ...(cursor !== undefined && { cursor }) }
+      const { heads, next } = await backend.heads.list(asked)
+      for (const head of heads) items.push(...itemsOf(head))
+      cursor = next
+      more = next !== undefined
+    }
+    return items.sort((a, b) => a.requestedAt - b.requestedAt)
+  }
+  const say = async (id: string, make: (call: string) => Command): Promise<void> => {
+    const { thread, call } = parseId(id)
+    await post(backend, clock, { thread, id: chance.id(), command: make(call) })
+  }
+  const by = (options: { readonly by?: string; readonly comment?: string }) => ({
+    ...(options.by !== undefined && { by: options.by }),
+    ...(options.comment !== undefined && { comment: options.comment }),
+  })
+  return {
+    list,
+    watch: (filter) => watchInbox(means, filter, () => list(filter)),
+    approve: (id, { args, ...rest } = {}) => say(id, (call) => ({ kind: 'decide', call, decision: 'approve', ...by(rest), ...(args !== undefined && { args: plainJson(args) }) })),
+    reject: (id, rest = {}) => say(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...by(rest) })),
+    answer: (id, output, rest = {}) => say(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...by(rest) })),
+  }
+}
+
+function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
+  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent, ...(reference !== undefined && { reference }) }))
+}
+
+function parseId(id: string): { readonly thread: string; readonly call: string } {
+  const slash = id.lastIndexOf('/')
+  if (slash > 0) return { thread: id.slice(0, slash), call: id.slice(slash + 1) }
+  throw new SkeinError('BAD_OPTION', `${JSON.stringify(id)} is no id of the inbox; one looks like <thread>/call_1_0 (see inbox.list())`)
+}
+
+async function* watchInbox({ backend, closed }: ThreadMeans, { root, signal }: { readonly root: string; readonly signal?: AbortSignal }, list: () => Promise<readonly InboxItem[]>): AsyncGenerator<readonly InboxItem[]> {
+  const bell = createQueue<'ring'>(signal ? AbortSignal.any([closed, signal]) : closed)
+  const ring = (): void => bell.push('ring')
+  const stop = backend.signals.subscribe(treeTopic(root), (value) => toNews(value)?.kind === 'committed' && ring(), ring)
+  try {
+    let before = ''
+    for (let rung: 'ring' | undefined = 'ring'; rung; rung = await bell.next()) {
+      const items = await list()
+      const now = JSON.stringify(items)
+      if (now === before) continue
+      before = now
+      yield items
+    }
+  } finally {
+    stop()
+    bell.close()
+  }
+}
+
+type CommandJson = Extract<Command, { kind: 'answer' }>['output']
+
+/** Plain JSON of a caller's own value. */
+export function plainJson(value: unknown): CommandJson {
+  const copy: CommandJson = JSON.parse(JSON.stringify(toJson(value)))
+  return copy
+}

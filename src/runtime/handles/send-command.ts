@@ -1,0 +1,100 @@
+/**
+ * Posting a command and waiting for its answer. The same for a caller beside the host and one in another
+ * process: mail in, answer out.
+ *
+ * PO1 An answer means that the command's records are durable, or why there are none.
+ * PO2 No answer within the deadline is an error that says the command is kept; never silence.
+ * PO3 Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same answer.
+ * PO4 Where the last host dies or leaves while an answer is waited for, that is said as soon as it is known.
+ */
+import { z } from 'zod'
+import type { Backend } from '../../backend/port.js'
+import type { Clock } from '../../core/clock.js'
+import type { Answer, Command } from '../../core/records/command.js'
+import { SkeinError, fromFailure } from '../../core/failure.js'
+import type { Json } from '../../core/json.js'
+import { sealMail } from '../journal/mail.js'
+import { answerTopic } from '../watch/topics.js'
+
+const answerSchema = z.union([
+  z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional() }),
+  z.object({ ok: z.literal(false), failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }) }),
+])
+
+const answerWithinMs = 30_000
+/** An answer that takes longer than this may be one that nobody gives any more. */
+const doubtAfterMs = 1_000
+const lookAgainMs = 500
+/** Looks in a row without a host: one that is started again at once is waited for. */
+const looksWithout = 2
+
+export interface Posting {
+  readonly thread: string
+  readonly id: string
+  readonly command: Command
+}
+
+export async function post(backend: Backend, clock: Clock, { thread, id, command }: Posting): Promise<Extract<Answer, { ok: true }>> {
+  const hosted = await backend.hosted()
+  const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
+  let kept = false
+  // That it cannot be posted again is no news: it is kept, and the deadline stays.
+  const again = (): void => void (kept && put().catch(() => undefined))
+  const answered = expectAnswer(backend, clock, { thread, id, missed: again })
+  try {
+    await put()
+    kept = true
+    if (hosted) answered.awaitHosts()
+    else answered.giveUp('no host serves this store now')
+    const answer = await answered.promise
+    if (answer.ok) return answer
+    throw fromFailure(answer.failure)
+  } finally {
+    answered.stop()
+  }
+}
+
+interface Expected {
+  readonly thread: string
+  readonly id: string
+  /** Told when the answer may have been lost (PO3). */
+  readonly missed: () => void
+}
+
+function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Expected) {
+  const stops: (() => void)[] = []
+  let open = true
+  let giveUp: (why: string, hosted?: true) => void = () => undefined
+  const promise = new Promise<Answer>((resolve, reject) => {
+    const heard = (value: Json): void => {
+      if (answerSchema.safeParse(value).success) resolve(value as unknown as Answer)
+    }
+    stops.push(backend.signals.subscribe(answerTopic(id), heard, missed))
+    giveUp = (why, hosted) => reject(unanswered(thread, why, hosted ?? false))
+    const cancel = clock.wakeAt(clock.now() + answerWithinMs, () => giveUp(`no host answered within ${answerWithinMs / 1000} s`, true))
+    stops.push(cancel)
+  })
+  promise.catch(() => undefined) // the mail itself may fail first
+  const later = (ms: number, then: () => void): void => void (open && stops.push(clock.wakeAt(clock.now() + ms, then)))
+  /** PO4 */
+  const look = async (without: number): Promise<void> => {
+    // A store that cannot be asked says nothing of its hosts.
+    const there = await backend.hosted().catch(() => true)
+    if (there) later(lookAgainMs, () => void look(0))
+    else if (without + 1 < looksWithout) later(lookAgainMs, () => void look(without + 1))
+    else giveUp('the host that served this store is gone, and no other has come yet')
+  }
+  return {
+    promise,
+    giveUp: (why: string) => giveUp(why),
+    awaitHosts: () => later(doubtAfterMs, () => void look(0)),
+    stop: () => {
+      open = false
+      for (const stop of stops) stop()
+    },
+  }
+}
+
+function unanswered(thread: string, why: string, hosted: boolean): SkeinError {
+  return new SkeinError('COMMAND_UNANSWERED', `the command to thread ${thread} is kept in its mailbox, but ${why}; it is carried out when a host opens the store`, { retry: true, data: { thread, hosted } })
+}

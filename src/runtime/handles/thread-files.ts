@@ -1,0 +1,151 @@
+/**
+ * A thread's files from outside its calls: read as they are now, changed by a command, so that every change is in the
+ * journal, in its place among the thread's own.
+ *
+ * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that have
+ *     read it and may run again do so.
+ * TF2 Two changes at once, here or in another process, are one after the other: none is lost.
+ * TF3 A look costs what has changed since the last one.
+ * TF4 A snapshot is one instant for ever, and cannot be changed.
+ */
+import type { Backend } from '../../backend/port.js'
+import type { Command } from '../../core/records/command.js'
+import type { FileChange, FileRead } from '../../core/records/change.js'
+import { isSkeinError } from '../../core/failure.js'
+import { emptyTree } from '../../core/tree.js'
+import type { DirNode } from '../../core/tree.js'
+import { fileError } from '../../files/error.js'
+import type { Doing } from '../../files/error.js'
+import type { Files } from '../../files/port.js'
+import { createTreeSource } from '../../files/tree-source.js'
+import { loadVolume } from '../../files/volume.js'
+import { createWorkingCopy } from '../../files/working-copy.js'
+import type { WorkingCopy } from '../../files/working-copy.js'
+import { post } from './send-command.js'
+import type { ThreadMeans } from './thread.js'
+import type { StateWaker } from '../journal/wake.js'
+
+/** Others may always be faster; not that often. */
+const mostTries = 50
+
+/** A thread's files from outside. */
+export interface ThreadFiles extends Files {
+  /** The files as they are now, to be read: every answer is of this one instant, and costs no look at the thread. */
+  snapshot(): Promise<Files>
+}
+
+export function createThreadFiles(means: ThreadMeans, thread: string, waker: StateWaker): ThreadFiles {
+  const { backend, clock, chance } = means
+  const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
+  const copyOf = (tree: DirNode): WorkingCopy => createWorkingCopy(async () => createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
+  /** Copies that nothing is written to serve all who look at the same instant. */
+  const shown = new WeakMap<DirNode, Files>()
+  async function now(): Promise<Files> {
+    const tree = await wakeFiles()
+    const files = shown.get(tree) ?? copyOf(tree).files
+    shown.set(tree, files)
+    return files
+  }
+  /** What was read may have changed before the change arrives: then it is done again (TF2). */
+  const change: Change = async (work) => {
+    let before: readonly FileChange[] | undefined
+    for (let tries = 1; ; tries++) {
+      const copy = copyOf(await wakeFiles())
+      const value = await work(copy.files, before)
+      const { changes, reads } = await stored(means, copy)
+      before = changes
+      if (changes.length === 0) return value
+      try {
+        const { seq } = await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
+        waker.wrote(seq)
+        return value
+      } catch (thrown) {
+        if (tries === mostTries || !isSkeinError(thrown) || thrown.data?.['stale'] !== true) throw thrown
+      }
+    }
+  }
+  const files: Files = {
+    ...readers(now),
+    ...writers(change),
+    // It can be read once; what came of it is stored.
+    writeStream: (path, content, options) => change((each, before) => each.writeStream(path, streamOf(backend, before) ?? content, options), { syscall: 'open', path }),
+    volume: async (path) => loadVolume(files, path, await now()),
+  }
+  return {
+    ...files,
+    async snapshot() {
+      const then = await now()
+      const snapshot: Files = { ...readers(async () => then), ...writers(refuse), volume: (path) => loadVolume(snapshot, path) }
+      return snapshot
+    },
+  }
+}
+
+type Reading = 'readFile' | 'readStream' | 'stat' | 'lstat' | 'exists' | 'readdir' | 'readlink' | 'realpath' | 'grep' | 'find' | 'usage'
+type Writing = Exclude<keyof Files, Reading | 'volume'>
+
+function readers(now: () => Promise<Files>): Pick<Files, Reading> {
+  function readFile(path: string): Promise<Uint8Array>
+  function readFile(path: string, encoding: 'utf8'): Promise<string>
+  async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
+    const files = await now()
+    return encoding ? files.readFile(path, encoding) : files.readFile(path)
+  }
+  return {
+    readFile,
+    async *readStream(path) {
+      yield* (await now()).readStream(path)
+    },
+    stat: async (path) => (await now()).stat(path),
+    lstat: async (path) => (await now()).lstat(path),
+    exists: async (path) => (await now()).exists(path),
+    readdir: async (path) => (await now()).readdir(path),
+    readlink: async (path) => (await now()).readlink(path),
+    realpath: async (path) => (await now()).realpath(path),
+    grep: async (...args) => (await now()).grep(...args),
+    find: async (...args) => (await now()).find(...args),
+    usage: async () => (await now()).usage(),
+  }
+}
+
+/** `before`: what it did when it was done too late. */
+type Work<Value> = (files: Files, before?: readonly FileChange[]) => Promise<Value>
+type Change = <Value>(work: Work<Value>, doing: Doing) => Promise<Value>
+
+function writers(change: Change): Pick<Files, Writing> {
+  return {
+    writeFile: (path, ...rest) => change((files) => files.writeFile(path, ...rest), { syscall: 'open', path }),
+    appendFile: (path, content) => change((files) => files.appendFile(path, content), { syscall: 'open', path }),
+    writeStream: (path, ...rest) => change((files) => files.writeStream(path, ...rest), { syscall: 'open', path }),
+    mkdir: (path, options) => change((files) => files.mkdir(path, options), { syscall: 'mkdir', path }),
+    rm: (path, options) => change((files) => files.rm(path, options), { syscall: 'rm', path }),
+    move: (path, dest) => change((files) => files.move(path, dest), { syscall: 'rename', path, dest }),
+    copy: (path, dest) => change((files) => files.copy(path, dest), { syscall: 'copyfile', path, dest }),
+    symlink: (target, path) => change((files) => files.symlink(target, path), { syscall: 'symlink', path }),
+    chmod: (path, mode) => change((files) => files.chmod(path, mode), { syscall: 'chmod', path }),
+  }
+}
+
+const refuse: Change = async (_, doing) => {
+  throw fileError('EROFS', doing, "this is a snapshot; change the thread's files themselves")
+}
+
+function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): AsyncIterable<Uint8Array> | undefined {
+  const file = changes.find((change) => change.op === 'file')
+  return file && blobs.get(file.hash)
+}
+
+/** The changes of a working copy, their contents stored (CS3). */
+async function stored({ backend }: Pick<ThreadMeans, 'backend'>, copy: WorkingCopy): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
+  const { changes, reads, contents } = await copy.done()
+  await Promise.all([...contents.values()].map((bytes) => backend.blobs.put(bytes)))
+  return { changes: [...changes], reads: [...reads] }
+}
+
+/** What a new thread begins with. */
+export async function firstFiles(means: Pick<ThreadMeans, 'backend' | 'clock'>, given: Readonly<Record<string, string | Uint8Array>>): Promise<Extract<Command, { kind: 'change' }>['changes']> {
+  const { backend, clock } = means
+  const copy = createWorkingCopy(async () => createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
+  for (const [path, content] of Object.entries(given)) await copy.files.writeFile(path, content)
+  return { files: (await stored(means, copy)).changes }
+}

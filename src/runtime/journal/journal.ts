@@ -1,0 +1,73 @@
+/**
+ * Records as the journal stores them: packed per commit, versioned, and chained by hash.
+ *
+ * JO1 The hash of an entry covers the hash before it and its own text, so a changed, missing or reordered entry
+ *     is found when it is read (P2).
+ * JO2 A record of a newer version is refused, an older one is lifted step by step in `upcast`.
+ */
+import { hash } from 'node:crypto'
+import type { Entry, StoredEntry } from '../../backend/port.js'
+import { SkeinError } from '../../core/failure.js'
+import { recordVersion } from '../../core/records/record.js'
+import type { ThreadRecord } from '../../core/records/record.js'
+
+/** What stands before the first entry. */
+export const chainStart = ''
+
+export function pack(records: readonly ThreadRecord[], before: string): Entry {
+  const [first] = records
+  if (!first) throw new RangeError('an entry has at least one record')
+  const body = JSON.stringify({ v: recordVersion, r: records })
+  return { first: first.seq, count: records.length, body, hash: link(before, body) }
+}
+
+function link(before: string, body: string): string {
+  return hash('sha256', before + body, 'base64url').slice(0, 22)
+}
+
+/** Reads entries in order; give each to `unpack` once. Fails with the position of the first break. */
+export function createReader(thread: string, from: { readonly seq: number; readonly chain: string }) {
+  let { seq, chain } = from
+  return {
+    get chain() {
+      return chain
+    },
+    unpack(entry: StoredEntry): readonly ThreadRecord[] {
+      if (entry.first !== seq + 1) throw corrupt(thread, seq + 1, `record ${seq + 1} is missing; ${entry.first} follows`)
+      if (link(chain, entry.body) !== entry.hash) throw corrupt(thread, entry.first, 'its text does not match the hash chain')
+      const records = decode(thread, entry)
+      if (records.length !== entry.count) throw corrupt(thread, entry.first, `${entry.count} records were promised, ${records.length} are there`)
+      seq += entry.count
+      chain = entry.hash
+      return records
+    },
+  }
+}
+
+/** The records of an entry whose chain was checked before, or will be. */
+export function decode(thread: string, { first, body }: StoredEntry): readonly ThreadRecord[] {
+  const { v, r } = parse(thread, first, body)
+  if (v > recordVersion) {
+    throw new SkeinError('RECORD_FROM_FUTURE', `thread ${thread}: record ${first} has version ${v}, this Skein knows up to ${recordVersion}; upgrade Skein to go on with it`, { data: { thread, seq: first, version: v } })
+  }
+  return v === recordVersion ? r : upcast(r, v)
+}
+
+function parse(thread: string, seq: number, body: string): { v: number; r: readonly ThreadRecord[] } {
+  try {
+    const value: { v: number; r: ThreadRecord[] } = JSON.parse(body)
+    if (Number.isInteger(value.v) && Array.isArray(value.r)) return value
+  } catch (thrown) {
+    throw corrupt(thread, seq, `its text is not JSON (${String(thrown)})`)
+  }
+  throw corrupt(thread, seq, 'its text is not a list of records')
+}
+
+function upcast(records: readonly ThreadRecord[], version: number): readonly ThreadRecord[] {
+  if (version < 1) throw new SkeinError('JOURNAL_CORRUPT', `there never was a record version ${version}`)
+  return records
+}
+
+function corrupt(thread: string, seq: number, detail: string): SkeinError {
+  return new SkeinError('JOURNAL_CORRUPT', `the journal of thread ${thread} is damaged at record ${seq}: ${detail}. The thread is parked; other threads go on. Restore it from a back-up.`, { data: { thread, seq } })
+}

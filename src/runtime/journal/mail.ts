@@ -1,0 +1,47 @@
+/**
+ * Mail: a command on its way to a thread, and its opening at the other end. What arrives was written by another
+ * process, maybe of another version, so it is checked.
+ */
+import { z } from 'zod'
+import type { App } from '../../agent/app.js'
+import { agentNames } from '../../agent/callable.js'
+import type { Mail, StoredMail } from '../../backend/port.js'
+import { commandSchema } from '../../core/records/command.js'
+import type { Command } from '../../core/records/command.js'
+import { failure } from '../../core/failure.js'
+import type { Failure } from '../../core/failure.js'
+import { isObject } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
+
+const bodySchema = z.object({ command: commandSchema })
+
+/** Plain data, made of nothing but JSON; its type is only more precise than `Json` can say. The backend copies it. */
+export function sealMail(command: Command): Json {
+  return { command } as unknown as Json
+}
+
+/** The command, if it is one. */
+export function readMail(body: Json): Command | undefined {
+  return bodySchema.safeParse(body).data?.command
+}
+
+/** The command, or why this host cannot even ask the thread. */
+export function openMail(mail: StoredMail, app: App): { readonly command: Command } | { readonly refused: Failure } {
+  if (mail.damaged !== undefined) {
+    return { refused: failure('JOURNAL_CORRUPT', `mail ${mail.number} (${mail.id}) is damaged in the store (${mail.damaged}) and was not carried out; send it again`) }
+  }
+  const checked = bodySchema.safeParse(mail.body)
+  if (!checked.success) return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`) }
+  const { command } = checked.data
+  if (command.kind === 'create' && !app.agents.has(command.agent)) {
+    const known = agentNames(app).join(', ') || 'none'
+    return { refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`) }
+  }
+  return { command }
+}
+
+/** It holds sealed values: the vault must be open when it is taken. */
+export function bringsKeys({ body }: Mail): boolean {
+  const command = isObject(body) ? body['command'] : undefined
+  return isObject(command) && ('keys' in command || 'env' in command)
+}

@@ -1,0 +1,117 @@
+/**
+ * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The
+ * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
+ * needs it reads it then.
+ *
+ * SN1 A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it begins with
+ *     the hash of the rest.
+ * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
+ * SN3 The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
+ *     children writes, and what it reads when it wakes, grows with its history and not with that times its children.
+ */
+import { hash } from 'node:crypto'
+import { Packr } from 'msgpackr/pack'
+import { z } from 'zod'
+import { placeAt } from '../../../actors/thread/position.js'
+import { createState } from '../../../actors/thread/state.js'
+import { freezeTree, thawTree } from '../../core/tree.js'
+import type { FrozenTree } from '../../core/tree.js'
+import type { Child, ThreadState } from '../../../actors/thread/state.js'
+
+/** Goes up when `fold` or the shape of its state changes. */
+const foldVersion = 12
+
+const codec = new Packr({ useRecords: false, mapsAsObjects: true })
+const smallBytes = 8_192
+const digestBytes = 16
+
+const envelope = z.object({
+  version: z.literal(foldVersion),
+  chain: z.string(),
+  accepted: z.array(z.tuple([z.string(), z.object({ seq: z.number(), at: z.number(), run: z.string().optional() })])),
+  messages: z.number(),
+  files: z.custom<FrozenTree>(Array.isArray),
+  children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
+  // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal does.
+  // As bytes: for a text the codec sets three times its length aside.
+  state: z.instanceof(Uint8Array).transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString())).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
+})
+
+export interface Waking {
+  readonly state: ThreadState
+  readonly chain: string
+}
+
+/** How far the journal went beyond the last snapshot, and how long that one was; 0 without one. */
+export interface Tail {
+  readonly folded: number
+  readonly foldedBytes: number
+  readonly snapshotBytes: number
+}
+
+/** When the next snapshot is due: after so many records, and not before the journal has grown by what the last one took (SN3). */
+export class Pace {
+  readonly #every: number
+  #records: number
+  #bytes: number
+  #taken: number
+
+  constructor({ folded, foldedBytes, snapshotBytes }: Tail, every: number) {
+    this.#every = every
+    this.#records = folded
+    this.#bytes = foldedBytes
+    this.#taken = snapshotBytes
+  }
+
+  get due(): boolean {
+    return this.#records >= this.#every && this.#bytes >= this.#taken
+  }
+
+  went({ count, body }: { readonly count: number; readonly body: string }): void {
+    this.#records += count
+    this.#bytes += body.length
+  }
+
+  /** As it was given: whoever goes on later counts on from here. */
+  get tail(): Tail {
+    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#taken }
+  }
+
+  took({ length }: Uint8Array): void {
+    this.#records = 0
+    this.#bytes = 0
+    this.#taken = length
+  }
+}
+
+export function freeze({ state, chain }: Waking): Uint8Array {
+  const { transcript, accepted, files, children, ...rest } = state
+  const messages = transcript.skipped + transcript.items.length
+  const packed = codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: Buffer.from(JSON.stringify(rest)) })
+  // The codec would keep what it wrote into for the next one, and that of a parent of thousands is megabytes.
+  if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
+  return Buffer.concat([digest(packed), packed])
+}
+
+function digest(bytes: Uint8Array): Buffer {
+  return Buffer.from(hash('sha256', bytes, 'base64'), 'base64').subarray(0, digestBytes)
+}
+
+export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
+  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined // SN1
+  const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
+  if (!checked.success || checked.data.state.id !== id) return undefined
+  const { chain, accepted, messages, files, children, state } = checked.data
+  const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
+  const place = placeAt(frozen.place.gate, frozen.place.work)
+  const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
+  return { chain, state: { ...createState(id), ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
+}
+
+function unpackQuietly(bytes: Uint8Array): unknown {
+  try {
+    return codec.unpack(bytes)
+  } catch {
+    return undefined // SN1
+  }
+}

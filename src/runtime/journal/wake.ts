@@ -1,0 +1,112 @@
+/**
+ * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host
+ * that owns the thread and by readers (messages, run results) alike.
+ *
+ * WV1 What a waker has folded it does not fold again. It keeps what a snapshot would hold, and so no transcript.
+ * WV2 A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash: another host may
+ *     have written since, or the thread may be another one of the same id.
+ */
+import { fold } from '../../../actors/thread/fold.js'
+import { createState } from '../../../actors/thread/state.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
+import { chainStart, createReader } from './journal.js'
+import { thaw } from './snapshot.js'
+import type { Tail, Waking } from './snapshot.js'
+
+/** Entries that are read at once. */
+const batch = 1_000
+
+export interface Woken extends Waking, Tail {}
+
+/** The state after the whole journal; the transcript may be skipped up to the snapshot. */
+export async function wake(backend: Backend, id: string): Promise<Woken> {
+  const snapshot = await backend.snapshots.get(id)
+  const from = thaw(id, snapshot)
+  return from ? advance(backend, from, snapshot?.length) : wakeWhole(backend, id)
+}
+
+/** A state that was folded before, and what was written since; undefined when it is not this thread's any more (WV2). */
+export async function goOn(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
+  if (state.seq === 0) return undefined
+  const [last, ...since] = await backend.journal.read(state.id, { after: state.seq - 1 })
+  if (!last || last.hash !== chain || last.first + last.count - 1 !== state.seq) return undefined
+  const { folded, foldedBytes, ...woken } = foldAll({ state, chain }, since)
+  return { ...woken, folded: tail.folded + folded, foldedBytes: tail.foldedBytes + foldedBytes, snapshotBytes: tail.snapshotBytes }
+}
+
+/** The state after the whole journal, with the whole transcript. */
+export function wakeWhole(backend: Backend, id: string): Promise<Woken> {
+  return advance(backend, { state: createState(id), chain: chainStart })
+}
+
+/** The state after that record, and no further. */
+export async function wakeTo(backend: Backend, id: string, last: number): Promise<ThreadState> {
+  const cached = thaw(id, await backend.snapshots.get(id))
+  const { state, chain } = cached && cached.state.seq <= last ? cached : { state: createState(id), chain: chainStart }
+  const reader = createReader(id, { seq: state.seq, chain })
+  while (state.seq < last) {
+    const entries = await backend.journal.read(id, { after: state.seq, limit: batch })
+    if (entries.length === 0) return state
+    for (const entry of entries) for (const record of reader.unpack(entry)) if (record.seq <= last) fold(state, record)
+  }
+  return state
+}
+
+/** Reads what was skipped of the transcript. */
+export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
+  const { state } = await wakeWhole(backend, id)
+  transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
+  transcript.skipped = 0
+}
+
+async function advance(backend: Backend, from: Waking, snapshotBytes = 0): Promise<Woken> {
+  return { ...foldAll(from, await backend.journal.read(from.state.id, { after: from.state.seq })), snapshotBytes }
+}
+
+function foldAll({ state, chain }: Waking, entries: readonly StoredEntry[]): Omit<Woken, 'snapshotBytes'> {
+  const { seq } = state
+  let foldedBytes = 0
+  const reader = createReader(state.id, { seq, chain })
+  for (const entry of entries) {
+    foldedBytes += entry.body.length
+    for (const record of reader.unpack(entry)) fold(state, record)
+  }
+  return { state, chain: reader.chain, folded: state.seq - seq, foldedBytes }
+}
+
+/** A thread's state after the whole journal, looked at time after time (WV1). Without its transcript. */
+export interface StateWaker {
+  /** `see` is given the state for as long as it runs, and must keep nothing of it that is changed in place. */
+  look<Seen>(see: (state: ThreadState) => Seen): Promise<Seen>
+  /** A record that is known to be in the journal: whoever looks from now on sees it. */
+  wrote(seq: number): void
+}
+
+export function createStateWaker(backend: Backend, id: string): StateWaker {
+  let kept: Waking | undefined
+  let turn: Promise<unknown> = Promise.resolve()
+  let least = 0
+  async function upTo(head: StoredHead | undefined): Promise<ThreadState> {
+    // A thread that was removed and made again is another one.
+    const same = head?.createdAt === kept?.state.createdAt ? kept : undefined
+    if (same && same.state.seq >= Math.max(head?.seq ?? 0, least)) return same.state
+    kept = undefined // until it is whole again: folding changes it
+    const woken = same ? await advance(backend, same) : await wake(backend, id)
+    const { transcript } = woken.state
+    woken.state.transcript = { skipped: transcript.skipped + transcript.items.length, items: [] }
+    kept = woken
+    return woken.state
+  }
+  return {
+    async look(see) {
+      const head = await backend.heads.get(id)
+      const seen = turn.then(() => upTo(head)).then(see)
+      turn = Promise.allSettled([seen])
+      return seen
+    },
+    wrote(seq) {
+      least = Math.max(least, seq)
+    },
+  }
+}

@@ -1,0 +1,28 @@
+/**
+ * What opens the runtime.
+ *
+ * DO1 Importing Skein loads what definitions need; the runtime comes with the first call of one of these. Every worker thread imports
+ *     the app, and with it Skein, and never opens anything.
+ */
+import type { Finding } from '../core/finding.js'
+import type { ConnectOptions, SkeinClient } from './handles/client.js'
+import type { DiagnoseOptions } from './diagnose.js'
+import type { Skein, SkeinOptions } from './skein.js'
+
+/** A host: serves the threads of a store with an app. */
+export async function createSkein(options: SkeinOptions): Promise<Skein> {
+  const runtime = await import('./skein.js')
+  return runtime.createSkein(options)
+}
+
+/** Handles on the threads of a store that another process may serve. */
+export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
+  const runtime = await import('./handles/client.js')
+  return runtime.connectSkein(options)
+}
+
+/** Whether a Skein could run here, and what someone should do about it. */
+export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
+  const runtime = await import('./diagnose.js')
+  return runtime.diagnose(options)
+}

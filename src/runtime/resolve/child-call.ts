@@ -1,0 +1,55 @@
+/**
+ * A call that a new thread answers, as it is recorded.
+ *
+ * RL1 A child's id is made of its parent and the call that asks for it: asking twice is asking once.
+ * RL2 Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
+ */
+import { countOf } from '../../../actors/thread/turn/turn.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import { callKey } from '../../core/effect.js'
+import { failure } from '../../core/failure.js'
+import type { Failure } from '../../core/failure.js'
+import type { ChildCall } from '../../core/records/record.js'
+import { keyOf } from './tool-calls.js'
+import type { Envs } from '../secrets/environment.js'
+
+export interface ChildLimits {
+  readonly maxParallelChildren: number
+  readonly maxChildren: number
+  readonly maxDepth: number
+}
+
+/** A child that lives, or waits for values before it does. */
+export interface Living extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
+  readonly waits?: true
+}
+
+/** What calls of one reply share: references are counted on from the state. */
+export interface Family {
+  readonly state: ThreadState
+  readonly step: number
+  readonly limits: ChildLimits
+  readonly envs: Envs
+  /** Of each agent, asked for in this reply. */
+  readonly asked: Map<string, number>
+  /** Those of them that have a call of their own. */
+  readonly born: Map<string, Living[]>
+}
+
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true; readonly maxChildren: number }
+
+/** Counts it as asked for, unless it is too deep. */
+export function newChild({ state, step, limits, envs, asked }: Family, index: number, agent: string): NewChild | Failure {
+  if (state.path.length >= limits.maxDepth) return failure('TOOL_NOT_ALLOWED', `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
+  const before = asked.get(agent) ?? 0
+  asked.set(agent, before + 1)
+  const scoped = envs.withheld(state, agent)
+  return {
+    thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
+    create: true,
+    agent,
+    reference: `${agent}-${countOf(state.named, agent) + before + 1}`, // RL2
+    maxChildren: limits.maxChildren,
+    ...(scoped.length > 0 && { scoped }),
+  }
+}

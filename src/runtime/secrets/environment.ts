@@ -1,0 +1,199 @@
+/**
+ * Variables of threads as their host has them: where a name finds its value, what a body is given, and what is masked.
+ *
+ * VN1 Values are opened here and nowhere else, for the call that declares them and for the masks.
+ * VN2 Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions and the
+ *     skein's options give.
+ */
+import { envOfStep } from '../../../actors/thread/variables.js'
+import type { Needs } from '../../../actors/thread/variables.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import type { App } from '../../agent/app.js'
+import type { Variable } from '../../agent/define.js'
+import { createDeclarations, textsOf } from '../../agent/variables.js'
+import type { Declarations } from '../../agent/variables.js'
+import { isEnabled, missingVariables, noEnv, resolveEnv, threadEnv } from '../../core/env.js'
+import type { Env, EnvLevels, GivenEnv } from '../../core/env.js'
+import { SkeinError, isSkeinError } from '../../core/failure.js'
+import type { Sealed } from '../../core/records/record.js'
+import { createRedactor } from '../../core/redact/redact.js'
+import type { Redactor } from '../../core/redact/redact.js'
+import type { Secrets } from './secrets.js'
+
+/** What a body is given. */
+export interface CallEnv {
+  readonly env: Readonly<Record<string, string>>
+  /** Values that nobody else may see. */
+  readonly secrets: readonly string[]
+}
+
+/** `caller`: of a prompt that was called as a tool. */
+type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & { readonly child?: { readonly caller?: string } | undefined }
+
+export interface EnvMeans {
+  readonly app: App
+  /** Values that no thread, agent or prompt has. */
+  readonly instance: GivenEnv
+  readonly secrets: Secrets
+}
+
+const nothing: CallEnv = { env: {}, secrets: [] }
+
+export class Envs {
+  readonly declarations: Declarations
+  readonly secrets: Secrets
+  readonly #app: App
+  readonly #instance: GivenEnv
+  /** Some definition needs a value. */
+  readonly #needy: boolean
+  readonly #needs = new Map<string, readonly string[]>()
+  readonly #agents = new Map<string, readonly string[]>()
+  readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
+
+  constructor({ app, instance, secrets }: EnvMeans) {
+    this.declarations = createDeclarations(app)
+    this.secrets = secrets
+    this.#app = app
+    this.#instance = instance
+    this.#needy = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) => requiredOf(variables).length > 0)
+  }
+
+  /** What a body sees: the variables that its tool declares, and those of the tools that it may invoke. */
+  ofCall(state: ThreadState, tool: string): CallEnv {
+    const declared = this.declarations.ofTool(tool)
+    if (declared.length === 0) return nothing
+    const owner: Owner = { id: state.id, path: state.path, agent: state.agent, child: state.child, env: envOfStep(state) }
+    const env: Record<string, string> = {}
+    const secrets: string[] = []
+    for (const { name, default: fallback } of declared) {
+      const value = this.#valueOf(owner, name, fallback)
+      if (value !== undefined) env[name] = value
+      if (!this.declarations.isSecret(name)) continue
+      // A default that stands in the definition is as secret as what replaces it.
+      for (const each of [value, fallback]) if (each !== undefined) secrets.push(each)
+    }
+    return { env, secrets }
+  }
+
+  /** What a model is shown of a text variable; one that it need not have may be missing. */
+  shown(state: ThreadState, { name, default: fallback, required = true }: Variable): string {
+    const value = this.#valueOf(state, name, fallback)
+    if (value === undefined && required) throw new SkeinError('ENV_MISSING', `the prompt of ${state.agent} shows the variable ${name}, which has no value; set it for the thread, its agent, its prompt or the skein`)
+    return value ?? ''
+  }
+
+  /** S5: agents that the thread's flags leave out. */
+  disabled(state: ThreadState): readonly string[] {
+    return this.declarations.relations(state.agent).flatMap(({ name, optional }) => (optional === undefined || isEnabled(this.#valueOf(state, optional)) ? [] : [name]))
+  }
+
+  /** Of a variable of the thread, as the model's step finds it. */
+  value(state: ThreadState, name: string): string | undefined {
+    return this.#valueOf(state, name)
+  }
+
+  /** Names that have a value somewhere. */
+  names(state: ThreadState): Readonly<Record<string, unknown>> {
+    return Object.assign({}, ...Object.values(this.#levels(state)))
+  }
+
+  /** Values of its own for a child (S4). */
+  sealed(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
+    const { vault } = this.secrets
+    const key = state.env.keys[0] ?? vault.createDataKey().wrapped
+    const root = state.path[0] ?? state.id
+    return { keys: [key], set: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })])) }
+  }
+
+  /** What a child of an agent must be given; of that, what neither its definitions nor the skein's options have. */
+  givenTo(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
+    const required = remembered(this.#needs, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
+    return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
+  }
+
+  /** Names that a child of an agent does not get of this thread (EN2). */
+  withheld({ agent, env }: Pick<ThreadState, 'agent' | 'env'>, child: string): readonly string[] {
+    const scoped = this.declarations.scopedBy(child)
+    if (scoped.length === 0) return scoped
+    const here = new Set(this.declarations.givenTo(agent).map(({ name }) => name))
+    const above = this.declarations.scopedBy(agent)
+    return scoped.filter((name) => !here.has(name) && !(Object.hasOwn(env.inherited, name) && above.includes(name)))
+  }
+
+  /** What must have a value before a body runs. */
+  needsOfTool(name: string): readonly string[] {
+    return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
+  }
+
+  /** What must have a value before the model of an agent is asked, and who has some; undefined where the app needs nothing. */
+  needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
+    if (!this.#needy) return undefined
+    const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
+    return { ofTurn, gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined }
+  }
+
+  #levels({ env, agent: name, child }: Owner, fallback?: GivenEnv): EnvLevels {
+    const agent = this.#app.agents.get(name)
+    const caller = child?.caller === undefined ? undefined : this.#app.agents.get(child.caller)
+    const prompt = agent && Object.assign({}, ...textsOf(this.#app, agent).map(({ env: given }) => given).reverse())
+    return { own: env.own, inherited: env.inherited, agent: agent?.env ?? caller?.env, prompt, tool: fallback, instance: this.#instance }
+  }
+
+  #valueOf(owner: Owner, name: string, fallback?: string): string | undefined {
+    const found = resolveEnv(name, this.#levels(owner, fallback === undefined ? undefined : { [name]: fallback }))
+    if (!found) return undefined
+    return found.from === 'own' || found.from === 'inherited' ? this.open(owner, name, found.value) : found.value
+  }
+
+  open({ path, id, env }: Owner, name: string, sealed: string): string {
+    return this.secrets.vault.open(env.keys, sealed, { root: path[0] ?? id, name })
+  }
+
+  /** VN2. Undefined where there is nothing to mask. */
+  redactor(owner: Owner): Redactor | undefined {
+    const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
+    this.#redactors.set(owner.env, known)
+    const caller = owner.child?.caller
+    const key = `${owner.path[0] ?? owner.id}/${owner.agent}/${caller ?? ''}`
+    if (!known.has(key)) known.set(key, createRedactor([...this.#sealedSecrets(owner), ...this.#givenSecrets(owner.agent), ...(caller === undefined ? [] : this.#givenSecrets(caller))]))
+    return known.get(key)
+  }
+
+  #sealedSecrets(owner: Owner): readonly string[] {
+    return Object.entries(threadEnv(owner.env)).flatMap(([name, sealed]) => {
+      if (!this.declarations.isSecret(name)) return []
+      try {
+        return [this.open(owner, name, sealed)]
+      } catch (thrown) {
+        // What nobody can read nobody can give away; a call that needs it says so.
+        if (isSkeinError(thrown)) return []
+        throw thrown
+      }
+    })
+  }
+
+  #givenSecrets(name: string): readonly string[] {
+    const known = this.#agents.get(name)
+    if (known) return known
+    const { agents, prompts, tools } = this.#app
+    const agent = agents.get(name)
+    const declared = [...tools.values(), ...prompts.values(), ...agents.values()].flatMap(({ variables = [] }) => variables).filter((variable) => this.declarations.isSecret(variable.name))
+    const given = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
+    const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (this.declarations.isDeclaredSecret(variable) ? [value] : [])))
+    const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]
+    this.#agents.set(name, all)
+    return all
+  }
+}
+
+/** Names that are required and have no default. */
+function requiredOf(variables: readonly Variable[]): readonly string[] {
+  const defaults = new Set(variables.flatMap(({ name, default: value }) => (value === undefined ? [] : [name])))
+  return missingVariables(variables, (name) => (defaults.has(name) ? name : undefined))
+}
+
+function remembered<Key, Value>(known: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const value = known.get(key) ?? make()
+  known.set(key, value)
+  return value
+}

@@ -1,0 +1,100 @@
+/**
+ * Following a tree as events, for whoever likes to iterate: the records of `watch` with their place, and deltas.
+ *
+ * FL1 With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read as fast as it is
+ *     taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what was kept.
+ */
+import type { Backend } from '../../backend/port.js'
+import type { DeltaEvent, DurableEvent, SkeinEvent } from '../../core/records/event.js'
+import { SkeinError } from '../../core/failure.js'
+import { callId } from '../../core/records/message.js'
+import type { ThreadRecord } from '../../core/records/record.js'
+import { createQueue } from './async-queue.js'
+import type { Committed } from './topics.js'
+import { lagged, removed, watch } from './watch.js'
+import type { Watching } from './watch.js'
+
+export interface Following extends Watching {
+  /** Ends the iteration. */
+  readonly signal?: AbortSignal
+}
+
+type Heard<Item> = { readonly item: Item } | { readonly ended: true; readonly failed?: unknown }
+
+/** What a watcher is given, as items of the iteration. */
+interface Making<Item> {
+  records(committed: Committed): readonly Item[]
+  delta?(event: DeltaEvent): readonly Item[]
+  reset(path: readonly string[]): Item
+}
+
+export function follow(backend: Backend, following: Following): AsyncGenerator<SkeinEvent, void, undefined> {
+  const { root, thread = root } = following
+  return iterate<SkeinEvent>(backend, following, {
+    records: (committed) => committed.records.map((record) => toEvent(record, committed)),
+    delta: (event) => [event],
+    reset: (path) => ({ type: 'tree.reset', thread, path }),
+  })
+}
+
+/** Records as they are. */
+export function followRecords(backend: Backend, following: Following): AsyncGenerator<Committed, void, undefined> {
+  const { root, thread = root } = following
+  return iterate<Committed>(backend, following, {
+    records: (committed) => [committed],
+    reset() {
+      throw removed(thread)
+    },
+  })
+}
+
+async function* iterate<Item>(backend: Backend, following: Following, { records, delta, reset }: Making<Item>): AsyncGenerator<Item, void, undefined> {
+  const { signal, maxBuffered = Infinity } = following
+  if (maxBuffered !== Infinity) checkCount(maxBuffered)
+  const queue = createQueue<Heard<Item>>(signal)
+  const end = (failed?: unknown): void => {
+    stop()
+    queue.push({ ended: true, failed })
+  }
+  const give = (items: readonly Item[]): void => {
+    if (queue.size < maxBuffered) for (const item of items) queue.push({ item })
+    else end(lagged(following)) // FL1
+  }
+  const room = async (): Promise<void> => {
+    while (queue.size >= maxBuffered) await queue.taken()
+  }
+  const restart = (path: readonly string[]): void => {
+    try {
+      queue.push({ item: reset(path) })
+    } catch (thrown) {
+      end(thrown)
+    }
+  }
+  const stop = watch(backend, following, { records: (committed) => give(records(committed)), ...(delta && { delta: (event: DeltaEvent) => give(delta(event)) }), reset: restart, room, ended: end })
+  try {
+    for (let next = await queue.next(); next; next = await queue.next()) {
+      if ('item' in next) yield next.item
+      else if (next.failed === undefined) return
+      else throw next.failed
+    }
+  } finally {
+    stop()
+    queue.close()
+  }
+}
+
+function checkCount(maxBuffered: number): void {
+  if (Number.isInteger(maxBuffered) && maxBuffered > 0) return
+  throw new SkeinError('BAD_OPTION', `maxBuffered is a number of events, 1 or more; this is ${String(maxBuffered)}`)
+}
+
+function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
+  const place = { thread, path, cursor: `${position}.${record.seq}` }
+  if (record.type === 'call.returned') {
+    const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } = record
+    const more = { ...(text !== undefined && { text }), ...(note !== undefined && { note }), ...(media && { media }), ...(provisional && { provisional }), ...(again && { again }), ...(changes && { changes }), ...(preliminaries && { preliminaries }) }
+    return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
+  }
+  if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
+  return { ...record, ...place }
+}

@@ -1,7 +1,0 @@
-/** All tools that Skein brings along; an app names them without defining them. */
-import type { ToolDefinition } from '../agent/define.js'
-import { builtins } from './builtins.js'
-import { getToolResponse } from './archive-tool.js'
-import { askUserQuestion, attachFiles, manageTodoList } from './runtime-tools.js'
-
-export const ownTools: readonly ToolDefinition[] = [...builtins, manageTodoList, askUserQuestion, attachFiles, getToolResponse]

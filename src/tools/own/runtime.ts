@@ -1,0 +1,83 @@
+/**
+ * Tools that belong to the runtime and work on the thread itself (T12): its todo list, and questions to a person. What they
+ * need besides a body's state is reached by symbols, because no other tool should.
+ */
+import { z } from 'zod'
+import { defineTool } from '../../agent/define.js'
+import type { ToolDefinition, ToolState } from '../../agent/define.js'
+import { broken } from '../../core/failure.js'
+import { toJson } from '../../core/json.js'
+import type { Json } from '../../core/json.js'
+import { fitAnswers, questionArgs, questionOutput, speakAnswers } from './question.js'
+import { applyTodo, emptyTodoList, todoArgs, todoList } from './todo.js'
+
+/** The thread's value `todo`, read and changed like a key of `state.kv`. */
+export const todoValue: unique symbol = Symbol.for('skein.todo')
+
+export interface TodoValue {
+  get(): Promise<Json | undefined>
+  set(value: Json): Promise<void>
+}
+
+/** The args of the call that `onResponseReceived` completes. */
+export const callArgs: unique symbol = Symbol.for('skein.call-args')
+
+/** The whole of a result that was cut, by its call's id; undefined for any other. */
+export const archiveReader: unique symbol = Symbol.for('skein.archive')
+
+/** Tells the person at once what does not fit; throws. */
+export const answerCheck: unique symbol = Symbol.for('skein.answer-check')
+
+export interface CheckedAnswer {
+  readonly [answerCheck]?: (args: Json, output: Json) => unknown
+}
+
+/** What the runtime gives these tools besides. */
+export interface RuntimeState extends ToolState {
+  readonly [archiveReader]?: (call: string) => Promise<string | undefined>
+  readonly [todoValue]?: TodoValue
+  readonly [callArgs]?: Json
+}
+
+function todoOf(state: RuntimeState): TodoValue {
+  const value = state[todoValue]
+  if (!value) throw broken('T12', 'the state of manage_todo_list has no todo list')
+  return value
+}
+
+export const manageTodoList: ToolDefinition = defineTool({
+  name: 'manage_todo_list',
+  description:
+    'Your plan for work of several steps. write: a new list. update: change items by id, such as their status. read: the list as it is. Mark one item in-progress before you begin it, and completed as soon as it is done.',
+  args: todoArgs,
+  outputSchema: todoList,
+  sideEffect: false,
+  execute: async (state: RuntimeState, args) => {
+    const kept = todoOf(state)
+    const list = todoList.parse((await kept.get()) ?? emptyTodoList)
+    const next = applyTodo(list, args)
+    if (next !== list) await kept.set(toJson(next))
+    return next
+  },
+})
+
+export const attachFiles: ToolDefinition = defineTool({
+  name: 'attach_files',
+  description: 'Gives files and directories of yours to whoever asked, with your answer. They get a copy as it is when you have answered; name each once.',
+  args: z.object({ paths: z.array(z.string().startsWith('/')).min(1).describe('Absolute paths.') }),
+  sideEffect: false,
+  execute: (_state, { paths }) => ({ status: 'success', result: `${paths.join(', ')}: goes with your answer`, attachments: paths }),
+})
+
+export const askUserQuestion: ToolDefinition & CheckedAnswer = {
+  ...defineTool({
+    name: 'ask_user_question',
+    description: 'Asks the person 1 to 4 questions and waits for the answers. Offer options where you can foresee the answers; the person may also write, unless freeText is false.',
+    args: questionArgs,
+    outputSchema: questionOutput,
+    onToolCalled: () => null,
+    onResponseReceived: (state: RuntimeState, response) => fitAnswers(questionArgs.parse(state[callArgs]).questions, response),
+    toModelOutput: speakAnswers,
+  }),
+  [answerCheck]: (args, output) => fitAnswers(questionArgs.parse(args).questions, output),
+}

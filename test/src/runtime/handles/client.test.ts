@@ -1,0 +1,81 @@
+/** Handles without a host of their own: commands travel by mail, and one that nobody answers is told. */
+import { expect, it } from 'vitest'
+import { tinyApp } from '../../../helpers/app.js'
+import { collect, quiet, until } from '../../../helpers/deferred.js'
+import { onEveryStore } from '../../../helpers/world.js'
+import { connectSkein } from '../../../../src/runtime/handles/client.js'
+
+onEveryStore('a client', (world) => {
+  const connect = () => connectSkein({ backend: world.store.source, clock: world.clock })
+
+  it('R1: beside a host it creates, sends, streams and reads like the host itself', async () => {
+    const skein = await world.open(tinyApp({ script: ({ messages }) => `re ${messages.at(-1)?.text}` }).app)
+    const client = await connect()
+    expect(await client.hosted()).toBe(true)
+    const thread = await client.threads.create({ agent: 'helper', id: 'shared', tags: ['x'] })
+    const run = thread.send('one')
+    const events = await collect(run.fullStream)
+    expect(events.flatMap((event) => ('seq' in event ? [event.type] : []))).toEqual(['message.received', 'turn.started', 'model.replied', 'turn.ended'])
+    expect(await run.text()).toBe('re one')
+    expect(await (await skein.threads.get('shared')).send('two').text()).toBe('re two')
+    expect((await thread.messages()).map(({ text }) => text)).toEqual(['one', 're one', 'two', 're two'])
+    await expect(client.threads.create({ agent: 'nobody' })).rejects.toMatchObject({ code: 'UNKNOWN_AGENT' })
+    await client.close()
+  })
+
+  it('F1, D6: a thread is created with an agent by its name, or by the definition itself', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const agent = app.find((each) => each.kind === 'agent')
+    if (!agent) throw new Error('the app has no agent')
+    expect(await (await skein.threads.create({ agent })).send('go').text()).toBe('done')
+    const wrong = Reflect.apply(skein.threads.create, skein.threads, [{ agent: { kind: 'prompt', name: 'helper' } }])
+    await expect(wrong).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('must be an agent, or its name') })
+  })
+
+  it('PO2, P1: without a host the command is kept and that is said; the next host carries it out', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    await skein.threads.create({ agent: 'helper', id: 'left' })
+    await world.close(skein)
+    const client = await connect()
+    expect(await client.hosted()).toBe(false)
+    const thread = await client.threads.get('left')
+    const answer = thread.send('go', { id: 'm' }).result().then(() => undefined, (thrown: unknown) => thrown)
+    await quiet()
+    world.clock.advance(0)
+    expect(await answer).toMatchObject({ code: 'COMMAND_UNANSWERED', retry: true, data: { thread: 'left', hosted: false } })
+    await client.close()
+    const next = await world.open(app)
+    const again = await next.threads.get('left')
+    await until('the answer', async () => (await again.messages()).length === 2)
+    expect(await again.run('m').text()).toBe('done')
+  })
+
+  it('CM2: mail that is no command is refused and does not come again', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    await world.open(app)
+    const client = await connect()
+    const thread = await client.threads.create({ agent: 'helper' })
+    const backend = await world.store.source.open('client')
+    for (const [index, body] of [null, 5, {}, { command: { kind: 'dance' } }, { command: { kind: 'message', text: 5 } }].entries()) {
+      await backend.mailbox.put({ to: thread.id, id: `junk${index}`, body })
+    }
+    await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
+    expect(() => thread.send(5 as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }))
+    expect(await thread.send('go').text()).toBe('done')
+    expect((await thread.info()).seq).toBe(5)
+    await backend.close()
+    await client.close()
+  })
+
+  it('F8: mail to a thread that does not exist is refused and leaves nothing behind', async () => {
+    const skein = await world.open(tinyApp({ script: [] }).app)
+    const backend = await world.store.source.open('client')
+    await backend.mailbox.put({ to: 'nobody', id: 'm', body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } } })
+    await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
+    await until('nobody to be resident', () => skein.resident === 0)
+    expect(await backend.heads.get('nobody')).toBeUndefined()
+    await backend.close()
+  })
+})

@@ -1,0 +1,93 @@
+/** Reconcile on its own: what it starts, what it holds back, what it ends. */
+import { describe, expect, it } from 'vitest'
+import type { Effect } from '../../../../src/core/effect.js'
+import { Reconciler } from '../../../../src/runtime/resident/reconcile.js'
+
+const call = (index: number, step = 1): Effect => ({ kind: 'call', key: `step/${step}/call/${index}`, step, index })
+const model = (step: number): Effect => ({ kind: 'model', key: `step/${step}/model`, step })
+const deadline: Effect = { kind: 'deadline', key: 'deadline/turn/r', at: 5 }
+
+function stage(maxParallelTools = 2) {
+  const log: string[] = []
+  const done = new Map<string, () => boolean>()
+  const shut = new Set<string>()
+  const reconciler = new Reconciler(
+    {
+      start(ticket) {
+        const { key } = ticket.effect
+        log.push(`start ${key}`)
+        done.set(key, () => ticket.done())
+        return { abort: (reason) => void log.push(`abort ${key}: ${reason}`) }
+      },
+      ready: ({ key }) => !shut.has(key),
+    },
+    maxParallelTools,
+  )
+  return { log, done, shut, reconciler, took: () => log.splice(0) }
+}
+
+describe('reconcile', () => {
+  it('RC1: starts what is wanted and missing, once', () => {
+    const { reconciler, took } = stage()
+    reconciler.reconcile([deadline, model(1)])
+    reconciler.reconcile([deadline, model(1)])
+    expect(took()).toEqual(['start deadline/turn/r', 'start step/1/model'])
+    expect(reconciler.running).toBe(1)
+  })
+
+  it('RC1: aborts what is no longer wanted, and its outcome does not count', () => {
+    const { reconciler, took, done } = stage()
+    reconciler.reconcile([model(1)])
+    const late = done.get('step/1/model')
+    reconciler.reconcile([model(2)])
+    expect(took()).toEqual(['start step/1/model', 'abort step/1/model: no longer wanted', 'start step/2/model'])
+    expect(late?.()).toBe(false)
+    expect(done.get('step/2/model')?.()).toBe(true)
+    expect(done.get('step/2/model')?.()).toBe(false)
+    expect(reconciler.running).toBe(0)
+  })
+
+  it('RC1: an effect that was aborted and is wanted again is another flight', () => {
+    const { reconciler, done } = stage()
+    reconciler.reconcile([model(1)])
+    const first = done.get('step/1/model')
+    reconciler.reconcile([])
+    reconciler.reconcile([model(1)])
+    expect(first?.()).toBe(false)
+    expect(done.get('step/1/model')?.()).toBe(true)
+  })
+
+  it('RC2: no more calls at once than allowed, and the next in order when one lands', () => {
+    const { reconciler, took, done } = stage(2)
+    reconciler.reconcile([call(0), call(1), call(2), call(3)])
+    expect(took()).toEqual(['start step/1/call/0', 'start step/1/call/1'])
+    done.get('step/1/call/1')?.()
+    reconciler.startReady()
+    expect(took()).toEqual(['start step/1/call/2'])
+    reconciler.startReady()
+    expect(took()).toEqual([])
+  })
+
+  it('RC2, RC3: one that must wait holds back those behind it, until it is asked again', () => {
+    const { reconciler, took, shut } = stage(8)
+    shut.add('step/1/call/1')
+    reconciler.reconcile([deadline, call(0), call(1), call(2)])
+    expect(took()).toEqual(['start deadline/turn/r', 'start step/1/call/0'])
+    shut.clear()
+    reconciler.startReady()
+    expect(took()).toEqual(['start step/1/call/1', 'start step/1/call/2'])
+  })
+
+  it('RC1: abortAll ends everything, or one kind, and forgets what was held back', () => {
+    const { reconciler, took } = stage(1)
+    reconciler.reconcile([deadline, call(0), call(1)])
+    took()
+    reconciler.abortAll('closing', 'model')
+    expect(took()).toEqual([])
+    reconciler.abortAll('closing')
+    expect(took().sort()).toEqual(['abort deadline/turn/r: closing', 'abort step/1/call/0: closing'])
+    reconciler.startReady()
+    expect(took()).toEqual([])
+    expect(reconciler.running).toBe(0)
+  })
+})

@@ -1,0 +1,134 @@
+/** Events by cursor: whoever was cut off goes on after what it saw, with everything once. */
+import { expect, it } from 'vitest'
+import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
+import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
+import { onEveryStore } from '../../../helpers/world.js'
+import type { DurableEvent, SkeinEvent } from '../../../../src/core/records/event.js'
+import type { BackendSource } from '../../../../src/backend/port.js'
+
+/** Reads durable events until there are `count`. */
+async function take(events: AsyncIterable<SkeinEvent>, count: number): Promise<DurableEvent[]> {
+  const all: DurableEvent[] = []
+  if (count === 0) return all
+  for await (const event of events) {
+    if ('seq' in event) all.push(event)
+    if (all.length === count) return all
+  }
+  return all
+}
+
+const script = ({ step }: { step: number }) => (step === 0 ? calls('look', 'look') : 'done')
+
+onEveryStore('cursors', (world) => {
+  it('R2: from every cut point the rest comes exactly once, of a thread and of its tree', async () => {
+    const { app } = tinyApp({ script, tools: [looseTool('look', () => 1)] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    await thread.send('go').result()
+    await thread.inject('aside')
+    await thread.send('again').result()
+    const { seq: count } = await thread.info()
+    const whole = await take(thread.events(), count)
+    expect(whole.map(({ seq }) => seq)).toEqual(Array.from({ length: count }, (_, index) => index + 1))
+    for (const [index, { cursor }] of whole.entries()) {
+      const rest = whole.slice(index + 1)
+      expect(await take(thread.events({ from: cursor }), rest.length)).toEqual(rest)
+      expect(await take(skein.events({ root: thread.id, from: cursor }), rest.length)).toEqual(rest)
+    }
+  })
+
+  it('R2: a cursor from the middle of a commit goes on in the middle of it', async () => {
+    const { app } = tinyApp({ script: ['done'] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const [, received, started] = await take((await thread.send('go').result(), thread.events()), 3)
+    const positionOf = (event: DurableEvent | undefined): string | undefined => event?.cursor.split('.')[0]
+    expect(positionOf(received)).toBe(positionOf(started))
+    expect(await take(skein.events({ root: thread.id, from: received?.cursor ?? '' }), 1)).toEqual([started])
+  })
+
+  it('FW1, R2: going on while the thread runs misses nothing and repeats nothing', async () => {
+    const gates = [deferred(), deferred()]
+    const { app } = tinyApp({ script: async ({ step }) => (await gates[step]?.promise, script({ step })), tools: [looseTool('look', () => 1)] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const run = thread.send('go')
+    await run.accepted()
+    const first = await take(thread.events(), 3)
+    const second = take(thread.events({ from: first[1]?.cursor ?? '' }), 6)
+    const third = take(skein.events({ root: thread.id, from: first[2]?.cursor ?? '' }), 5)
+    await quiet()
+    gates[0]?.resolve()
+    gates[1]?.resolve()
+    await run.result()
+    expect((await second).map(({ seq }) => seq)).toEqual([3, 4, 5, 6, 7, 8])
+    expect((await third).map(({ seq }) => seq)).toEqual([4, 5, 6, 7, 8])
+  })
+
+  it('FW1: signals that are lost are healed from the journal', async () => {
+    const { app } = tinyApp({ script, tools: [looseTool('look', () => 1)] })
+    let lose = true
+    const skein = await world.open(app, { backend: losing(world.store.source, () => lose) })
+    const thread = await skein.threads.create({ agent: 'helper' })
+    const heard: DurableEvent[] = []
+    const watching = new AbortController()
+    const watch = (async () => {
+      for await (const event of thread.events({ signal: watching.signal })) if ('seq' in event) heard.push(event)
+    })()
+    await until('the beginning', () => heard.length === 1)
+    await thread.send('go').accepted()
+    await until('the end of the turn', async () => (await thread.info()).seq >= 8)
+    expect(heard).toHaveLength(1)
+    lose = false
+    await thread.inject('and one that is heard')
+    await until('everything', () => heard.length === 9)
+    expect(heard.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9])
+    watching.abort()
+    await watch
+  })
+
+  it('R2: a text that is no cursor is refused', async () => {
+    const { app } = tinyApp({ script: [] })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    for (const from of ['', 'x', '1', '1.x', '-1.2']) await expect(collect(thread.events({ from }))).rejects.toMatchObject({ code: 'BAD_OPTION' })
+  })
+
+  it('R2: a tree is told apart from its neighbours, and every event says where it is from', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const [one, two] = [await skein.threads.create({ agent: 'helper' }), await skein.threads.create({ agent: 'helper' })]
+    await Promise.all([one.send('a').result(), two.send('b').result(), one.send('c', { delivery: 'new_turn' }).result()])
+    const { seq } = await one.info()
+    const events = await take(skein.events({ root: one.id }), seq)
+    expect(new Set(events.map(({ thread }) => thread))).toEqual(new Set([one.id]))
+    expect(events.every(({ path }) => path.length === 1 && path[0] === one.id)).toBe(true)
+    const cursors = events.map(({ cursor }) => cursor.split('.').map(Number))
+    expect([...cursors].sort(([a = 0, b = 0], [c = 0, d = 0]) => a - c || b - d)).toEqual(cursors)
+  })
+
+  it('R2: an aborted signal ends the stream, before and in the middle', async () => {
+    const { app } = tinyApp({ script: () => 'done' })
+    const skein = await world.open(app)
+    const thread = await skein.threads.create({ agent: 'helper' })
+    expect(await collect(thread.events({ signal: AbortSignal.abort() }))).toEqual([])
+    const controller = new AbortController()
+    const heard: string[] = []
+    for await (const event of skein.events({ root: thread.id, signal: controller.signal })) {
+      heard.push(event.type)
+      controller.abort()
+    }
+    expect(heard).toEqual(['thread.created'])
+  })
+})
+
+/** Loses the news of commits while `lost`; answers and everything else go through. */
+function losing(source: BackendSource, lost: () => boolean): BackendSource {
+  return {
+    async open(role) {
+      const backend = await source.open(role)
+      const { signals } = backend
+      return { ...backend, signals: { ...signals, publish: (topic, value) => void (lost() && topic.startsWith('tree/') ? undefined : signals.publish(topic, value)) } }
+    },
+  }
+}

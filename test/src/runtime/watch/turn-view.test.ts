@@ -1,0 +1,97 @@
+/** What is told of a turn, over random lives of threads: it is what the thread keeps. */
+import * as fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { fold } from '../../../../actors/thread/fold.js'
+import { createState } from '../../../../actors/thread/state.js'
+import { resultText } from '../../../../src/core/records/message.js'
+import type { Message } from '../../../../src/core/records/message.js'
+import type { ThreadRecord } from '../../../../src/core/records/record.js'
+import { TurnView } from '../../../../src/runtime/watch/turn-view.js'
+import type { RunCall, RunResult } from '../../../../src/runtime/watch/turn-view.js'
+import { happenings, live } from '../../../helpers/life.js'
+import { times } from '../../../helpers/soak.js'
+
+const runs = { numRuns: times(200, 500) }
+
+interface Lived {
+  readonly run: string
+  /** As the thread has them in the end. */
+  readonly messages: readonly Message[]
+  readonly over: boolean
+}
+
+/** The turns of a life, with what each has added to the transcript. */
+function turnsOf(records: readonly ThreadRecord[]): readonly Lived[] {
+  const state = createState('t')
+  const turns: { run: string; from: number; to?: number }[] = []
+  for (const record of records) {
+    const from = state.transcript.items.length
+    const before = state.turn
+    fold(state, record)
+    if (state.turn && state.turn !== before) turns.push({ run: state.turn.run, from })
+    const last = turns.at(-1)
+    if (before && !state.turn && last) last.to = state.transcript.items.length
+  }
+  return turns.map(({ run, from, to }) => ({ run, messages: state.transcript.items.slice(from, to), over: to !== undefined }))
+}
+
+/** A view of one turn, from the beginning of the journal on; `whole`: with the state before it. */
+function viewOf(records: readonly ThreadRecord[], { run, nth }: { readonly run: string; readonly nth: number }, whole: boolean) {
+  const starts = records.flatMap((record, index) => (record.type === 'turn.started' && record.run === run ? [index] : []))
+  const first = starts[nth] ?? 0
+  const before = createState('t')
+  if (whole) for (const record of records.slice(0, first)) fold(before, record)
+  const view = new TurnView(run, whole ? before : undefined)
+  const messages: Message[] = []
+  const answers: RunCall[] = []
+  for (const record of records.slice(first)) {
+    const seen = view.take(record)
+    messages.push(...seen.messages)
+    answers.push(...seen.calls.filter(({ outcome }) => outcome))
+    if (seen.result) return { messages, answers, result: seen.result }
+  }
+  return { messages, answers }
+}
+
+function eachTurn(check: (view: ReturnType<typeof viewOf>, lived: Lived, bare: { readonly result?: RunResult }) => void): void {
+  fc.assert(
+    fc.property(happenings, (all) => {
+      const { records } = live(all)
+      const seen = new Map<string, number>()
+      for (const lived of turnsOf(records)) {
+        const nth = seen.get(lived.run) ?? 0
+        seen.set(lived.run, nth + 1)
+        check(viewOf(records, { run: lived.run, nth }, true), lived, viewOf(records, { run: lived.run, nth }, false))
+      }
+    }),
+    runs,
+  )
+}
+
+describe('a view of a turn', () => {
+  it('TNV1, R1: its messages are those that the thread keeps, in their order', () => {
+    eachTurn(({ messages }, lived) => expect(messages).toEqual(lived.messages))
+  })
+
+  it('TNV2, R1: each call is answered once, with what the model reads of it', () => {
+    eachTurn(({ answers, messages }, { over }) => {
+      expect(new Set(answers.map(({ id }) => id)).size).toBe(answers.length)
+      const told = messages.filter(({ role }) => role === 'tool')
+      for (const { call, failed, text } of told) {
+        const outcome = answers.find(({ id }) => id === call)?.outcome
+        expect(outcome && !outcome.ok ? outcome.failure : undefined).toEqual(failed)
+        expect(text).toContain(outcome?.ok ? resultText(outcome.value) : '')
+      }
+      const ids = (all: readonly (string | undefined)[]) => (over ? all.toSorted() : [])
+      expect(ids(answers.map(({ id }) => id))).toEqual(ids(told.map(({ call }) => call)))
+    })
+  })
+
+  it('TNV4, R1: what the turn came to is the same without what was before it', () => {
+    eachTurn((view, { over }, bare) => {
+      expect('result' in view).toBe(over)
+      expect(bare).toMatchObject({ ...('result' in view && { result: view.result }) })
+      expect('result' in bare).toBe(over)
+    })
+  })
+})

@@ -1,0 +1,98 @@
+/** Watching a tree of two threads whose signals get lost. */
+import { expect, it } from 'vitest'
+import { memory } from '../../../../src/backend/memory/memory.js'
+import type { Backend } from '../../../../src/backend/port.js'
+import type { DeltaEvent } from '../../../../src/core/records/event.js'
+import type { ThreadRecord } from '../../../../src/core/records/record.js'
+import { chainStart, pack } from '../../../../src/runtime/journal/journal.js'
+import { asSignal, treeTopic } from '../../../../src/runtime/watch/topics.js'
+import { watch } from '../../../../src/runtime/watch/watch.js'
+import { quiet, until } from '../../../helpers/deferred.js'
+
+/** A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost. */
+async function tree(): Promise<{ readonly backend: Backend; write(thread: string, told?: 'told' | 'lost'): Promise<void> }> {
+  const backend = await memory().open('host')
+  const lease = await backend.leases.acquire(0)
+  const ends = new Map<string, { seq: number; chain: string }>()
+  return {
+    backend,
+    async write(thread, told = 'told') {
+      const { seq, chain } = ends.get(thread) ?? { seq: 0, chain: chainStart }
+      const path = thread === 'root' ? ['root'] : ['root', thread]
+      const record: ThreadRecord = { type: 'message.received', id: `${thread}${seq + 1}`, text: '', role: 'user', delivery: 'store', seq: seq + 1, at: 0 }
+      const entry = pack([record], chain)
+      ends.set(thread, { seq: seq + 1, chain: entry.hash })
+      const head = { agent: 'a', status: 'idle', root: 'root', path, tags: [], rest: true, createdAt: 0, updatedAt: 0 }
+      const result = await backend.commit({ thread, expected: seq, epoch: lease?.epoch ?? 0, entry, head, sends: [], done: [] })
+      if (!result.ok) throw new Error('the commit was refused')
+      if (told === 'told') backend.signals.publish(treeTopic('root'), asSignal({ kind: 'committed', thread, path, position: result.position, records: [record] }))
+    },
+  }
+}
+
+it('FW1, R2: what one thread lost is healed although another went on meanwhile', async () => {
+  const { backend, write } = await tree()
+  for (const thread of ['root', 'child', 'root', 'child']) await write(thread)
+  const heard: string[] = []
+  const stop = watch(backend, { root: 'root' }, { records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)), ended: () => heard.push('ended') })
+  await until('the past', () => heard.length === 4)
+  await write('child', 'lost')
+  await write('root')
+  await until('the news', () => heard.length >= 5)
+  await write('child')
+  await until('what was lost', () => heard.filter((entry) => entry.startsWith('child')).length === 4)
+  await quiet()
+  expect(heard.filter((entry) => entry.startsWith('child'))).toEqual(['child 1', 'child 2', 'child 3', 'child 4'])
+  expect(heard.filter((entry) => entry.startsWith('root'))).toEqual(['root 1', 'root 2', 'root 3'])
+  stop()
+  await backend.close()
+})
+
+it('FW3: nothing is given after stop', async () => {
+  const { backend, write } = await tree()
+  await write('root')
+  let given = 0
+  const stop = watch(backend, { root: 'root' }, { records: () => given++, ended: () => given++ })
+  await until('the past', () => given === 1)
+  stop()
+  await write('root')
+  await quiet()
+  expect(given).toBe(1)
+  expect(backend.signals.heard(treeTopic('root'))).toBe(false)
+  await backend.close()
+})
+
+/** What the model of the child says in its first step, when the child has this many records. */
+function say(backend: Backend, text: string, { after, offset }: { readonly after: number; readonly offset: number }): void {
+  const event: DeltaEvent = { type: 'text.delta', thread: 'child', path: ['root', 'child'], run: 'r', step: 1, attempt: 1, offset, text }
+  backend.signals.publish(treeTopic('root'), asSignal({ kind: 'spoken', after, event }))
+}
+
+it.each([
+  { name: 'of the thread', watching: { root: 'root', thread: 'child' }, past: 1 },
+  { name: 'of the tree', watching: { root: 'root' }, past: 2 },
+  { name: 'of the tree that goes on from a cursor behind the thread', watching: { root: 'root', from: '2.1' }, past: 0 },
+])('FW6, TH1: what a model says before its turn is durable comes after the record it follows, for a watcher $name', async ({ watching, past }) => {
+  const { backend, write } = await tree()
+  await write('child')
+  await write('root')
+  const heard: string[] = []
+  const stop = watch(backend, watching, {
+    records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)),
+    delta: (event) => heard.push(event.type === 'text.delta' ? event.text : event.type),
+    ended: () => heard.push('ended'),
+  })
+  await until('the past', () => heard.length === past)
+  heard.length = 0
+  say(backend, 'one ', { after: 1, offset: 0 })
+  say(backend, 'two', { after: 2, offset: 4 })
+  await until('what needs no more records', () => heard.length === 1)
+  await quiet()
+  expect(heard).toEqual(['one '])
+  await write('child', 'lost')
+  await write('child')
+  await until('all of it', () => heard.length === 4)
+  expect(heard).toEqual(['one ', 'child 2', 'two', 'child 3'])
+  stop()
+  await backend.close()
+})

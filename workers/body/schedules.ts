@@ -1,0 +1,39 @@
+/**
+ * Calls that a body schedules, as one call sees and changes them. They count when the call does.
+ *
+ * WQ1 Ids are made of the call's idempotency key: a call that runs again schedules the same, once.
+ */
+import { SkeinError } from '../../src/core/failure.js'
+import type { Clock } from '../../src/core/clock.js'
+import type { Json } from '../../src/core/json.js'
+import { applySchedules, longestDelayMs, schedulesKey } from '../../src/core/records/schedule.js'
+import type { ScheduleChange, Scheduled } from '../../src/core/records/schedule.js'
+import type { Values } from './values.js'
+
+export interface Schedules {
+  add(tool: string, args: Json, delayMs: number): string
+  list(): Promise<readonly Scheduled[]>
+  remove(id: string): Promise<boolean>
+  done(): readonly ScheduleChange[]
+}
+
+export function createSchedules(values: Values, clock: Clock, idempotencyKey: string): Schedules {
+  const changes: ScheduleChange[] = []
+  let added = 0
+  const list = async (): Promise<readonly Scheduled[]> => applySchedules(await values.read(schedulesKey), changes) ?? []
+  return {
+    add(tool, args, delayMs) {
+      if (!Number.isFinite(delayMs) || delayMs < 0 || delayMs > longestDelayMs) throw new SkeinError('BAD_OPTION', `schedule takes a delay in milliseconds from 0 to ${longestDelayMs} (a hundred years); it was given ${String(delayMs)}`)
+      const id = `${idempotencyKey.slice(0, 20)}.${added++}`
+      changes.push({ op: 'add', id, tool, args, at: Math.ceil(clock.now() + delayMs) })
+      return id
+    },
+    list,
+    async remove(id) {
+      if (!(await list()).some((known) => known.id === id)) return false
+      changes.push({ op: 'remove', id })
+      return true
+    },
+    done: () => changes,
+  }
+}
