@@ -8,6 +8,7 @@
  * FO4 A record out of sequence is a bug, never a silent continue.
  * FO5 A record of a type that this fold does not know is refused: skipping it would give another state than the one that wrote it had.
  */
+import { defined } from '../../src/core/defined.js'
 import { broken } from '../../src/core/failure.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { MessageEdited, MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/records/record.js'
@@ -216,7 +217,7 @@ function signalOf(state: ThreadState, record: ThreadRecord): Signal {
 
 function remember(state: ThreadState, command: string, record: ThreadRecord): void {
   const run = state.accepted.get(command)?.run ?? ('run' in record ? record.run : undefined)
-  state.accepted.set(command, { seq: record.seq, at: record.at, ...(run !== undefined && { run }) })
+  state.accepted.set(command, { seq: record.seq, at: record.at, ...defined({ run }) })
   for (const [id, accepted] of state.accepted) {
     if (record.at - accepted.at < dayMs) return
     state.accepted.delete(id)
@@ -224,7 +225,7 @@ function remember(state: ThreadState, command: string, record: ThreadRecord): vo
 }
 
 function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly seq: number }): boolean {
-  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...(text !== undefined && { text }), seq }]
+  state.edits = [...state.edits.filter((other) => other.id !== id), { id, ...defined({ text }), seq }]
   return true
 }
 
@@ -233,7 +234,7 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
   if (replyTo) state.owed.push({ message: id, ...replyTo })
   if (record.grant) granted(state, record.grant)
   const { text: said, attachments, media } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }), ...(record.listed && { listed: record.listed }) })
-  const message: Message = { id, role, text: said, at, ...(silent && { silent }), ...(attachments && { attachments }), ...(media && { media }) }
+  const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
   if (delivery === 'store' && !state.turn) read(state, message)
   else state.queue.push({ message, delivery })
   return true

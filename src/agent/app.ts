@@ -7,6 +7,7 @@
  *     from another mistake is not.
  * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
+import { defined } from '../core/defined.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import type { Json } from '../core/json.js'
 import { isObject } from '../core/json.js'
@@ -100,7 +101,7 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
   for (const agent of app.agents.values()) mistakes.push(...checkSides(agent, app).map((text): Mistake => ({ code: 'UNKNOWN_TOOL', definition: agent, text: `${titleOf(agent)} ${text}` })))
   if (mistakes.length > 0) throw refusal(mistakes, { source, files })
-  return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...(module !== undefined && { module }) }
+  return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...defined({ module }) }
 }
 
 type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never } & { readonly mcps: Map<string, McpDefinition> }

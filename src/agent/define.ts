@@ -5,6 +5,7 @@
  *
  * DE1 A definition is known by its `kind`, never by its class, so it may come from another copy of the package.
  */
+import { defined } from '../core/defined.js'
 import type { Json } from '../core/json.js'
 import type { Scheduled } from '../core/records/schedule.js'
 import type { InputOf, NoSchema, OutputOf as ParsedOf, Plain, Schema } from '../core/schema.js'
@@ -255,7 +256,7 @@ export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(prompt: Prompt<Input, Output>): PromptDefinition<Plain<Input>, Plain<Output>>
 export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): PromptDefinition {
   const choice = typeof toolChoice === 'object' && toolChoice !== null ? { ...toolChoice, tool: nameOf(toolChoice.tool) } : toolChoice
-  return { kind: 'prompt', name: '', ...prompt, model: nameOf(model), ...(tools !== undefined && { tools: namesIn(tools) }), ...(choice !== undefined && { toolChoice: choice }) }
+  return { kind: 'prompt', name: '', ...prompt, model: nameOf(model), ...(tools !== undefined && { tools: namesIn(tools) }), ...defined({ toolChoice: choice }) }
 }
 
 export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinition {

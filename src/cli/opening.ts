@@ -5,6 +5,7 @@
  * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
  */
 import type { Command } from 'commander'
+import { defined } from '../core/defined.js'
 import type { HostNews, Skein, SkeinClient, Thread } from '../index.js'
 import { envOf } from './commands/env-option.js'
 import { counted } from './format.js'
@@ -83,7 +84,7 @@ export async function open(around: Around, { asked: { app, env: given = [], all 
   const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
     const told = createTold(around, app)
-    const skein: Skein = await createSkein({ app, backend: await store.source(), ...store.key, env, ...(limits && { limits }), ...(workers && { workers }), warn, told, ...(!all && { resuming: root === undefined ? [] : [root] }) })
+    const skein: Skein = await createSkein({ app, backend: await store.source(), ...store.key, env, ...defined({ limits, workers }), warn, told, ...(!all && { resuming: root === undefined ? [] : [root] }) })
     return { client: skein, runs: 'here', agents: skein.agents }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
@@ -125,7 +126,7 @@ export async function findThread({ out }: Around, { client: { threads }, agents 
       if (agent === undefined && agents.length !== 1) throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store; to make it, or to go on with one that was created without a host, name its agent with --agent <name>${known(agents)}`)
     }
   }
-  return threads.create({ agent: agent ?? (await onlyOf(agents)), tags: tag, files, ...(budget && { budget }), ...(id !== undefined && { id }) })
+  return threads.create({ agent: agent ?? (await onlyOf(agents)), tags: tag, files, ...defined({ budget, id }) })
 }
 
 function known(agents: readonly string[]): string {

@@ -4,6 +4,7 @@
  * CP1 An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the environment alone.
  * CP2 No password or token is ever shown.
  */
+import { defined } from '../core/defined.js'
 import type { BackendSource, NatsOptions } from '../index.js'
 
 export interface Place {
@@ -66,13 +67,13 @@ function natsPlace(url: string, options: PlaceOptions, env: Environment): Place 
   const creds = given('creds', 'SKEIN_NATS_CREDS')
   const monitor = given('monitor', 'SKEIN_NATS_MONITOR')
   const [caFile, certFile, keyFile] = [given('tlsCa', 'SKEIN_NATS_CA'), given('tlsCert', 'SKEIN_NATS_CERT'), given('tlsKey', 'SKEIN_NATS_KEY')]
-  const tls = { ...(caFile !== undefined && { caFile }), ...(certFile !== undefined && { certFile }), ...(keyFile !== undefined && { keyFile }) }
+  const tls = { ...defined({ caFile, certFile, keyFile }) }
   const connection: NatsOptions = {
     servers: url,
     namespace,
     ...(creds !== undefined && { credentials: { credsFile: creds } }),
     ...(Object.keys(tls).length > 0 && { tls }),
-    ...(monitor !== undefined && { monitor }),
+    ...defined({ monitor }),
   }
   const flags = Object.entries(flagOf).flatMap(([option, flag]) => {
     const value = options[option as keyof typeof flagOf]

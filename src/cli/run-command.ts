@@ -6,6 +6,7 @@
  * PF2 The first signal lets the command close what it has open; the second ends the process at once.
  */
 import type { Command } from 'commander'
+import { defined } from '../core/defined.js'
 import type { Failure } from '../index.js'
 import { exitCode, exitOfFailure } from './exit.js'
 import type { ExitCode } from './exit.js'
@@ -68,7 +69,7 @@ async function failureOf(thrown: unknown): Promise<Failure> {
   const { isSkeinError } = await import('../index.js')
   if (isSkeinError(thrown)) {
     const { code, message, retry, data } = thrown
-    return { code, message, retry, ...(data && { data }) }
+    return { code, message, retry, ...defined({ data }) }
   }
   return { code: 'INVARIANT', message: thrown instanceof Error ? thrown.message : String(thrown), retry: false }
 }

@@ -1,4 +1,5 @@
 /** What a check of a Skein found: for `skein doctor`, and for whoever wants to ask the same. */
+import { defined } from './defined.js'
 export interface Finding {
   /** What was looked at, in a word. */
   readonly check: string
@@ -10,7 +11,7 @@ export interface Finding {
 }
 
 export function finding(check: string, level: Finding['level'], ...[says, advice]: readonly [string, string?]): Finding {
-  return { check, level, says, ...(advice !== undefined && { advice }) }
+  return { check, level, says, ...defined({ advice }) }
 }
 
 /** The level of a part of something that is used up: full is a failure. */

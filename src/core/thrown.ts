@@ -5,6 +5,7 @@
  * TW1 What is not JSON is left out, and so is what is too long.
  * TW2 A text is masked before it is cut: half a secret is not recognised.
  */
+import { defined } from './defined.js'
 import { isObject, textOf, toJson } from './json.js'
 import type { Json } from './json.js'
 
@@ -32,7 +33,7 @@ export function toThrown(value: unknown, mask = asItIs, causes = mostCauses): Th
     message: cut(textOf(value.message)),
     ...(typeof value.stack === 'string' && { stack: cut(value.stack) }),
     fields: fieldsOf(value),
-    ...(cause && { cause }),
+    ...defined({ cause }),
   }
 }
 

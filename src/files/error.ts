@@ -2,6 +2,7 @@
  * What goes wrong with files, as Node says it: the same codes, the same form of message, so that a body and the
  * libraries in it can do with these errors what they do with those of `node:fs`.
  */
+import { defined } from '../core/defined.js'
 
 const meanings = {
   ENOENT: 'no such file or directory',
@@ -38,7 +39,7 @@ export interface Doing {
 /** `why` says more than Node would, where Node would leave the reader alone. */
 export function fileError(code: FileErrorCode, { syscall, path, dest }: Doing, why?: string): FileError {
   const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
-  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...(dest !== undefined && { dest }), ...(why !== undefined && { why }) })
+  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...defined({ dest, why }) })
 }
 
 export function isFileError(thrown: unknown): thrown is FileError {

@@ -8,6 +8,7 @@
  *     that it only asked to be there (`ensure`) is not, for others may have put something into it.
  * FV3 Nothing here is asked for while something is changed (order.ts).
  */
+import { defined } from '../core/defined.js'
 import type { FileChange, FileRead, Look } from '../core/records/change.js'
 import { broken } from '../core/failure.js'
 import { editTree, nodeAt, observe, sortedEntries, usageOf } from '../core/tree.js'
@@ -168,14 +169,14 @@ export class View {
     const { path, own } = place
     if (own ? place.node : this.#ensured.has(path) || path === '/') return place
     this.saw(place, 'room')
-    this.#change({ op: 'dir', path, ...(mode !== undefined && { mode }) })
+    this.#change({ op: 'dir', path, ...defined({ mode }) })
     if (!own) this.#ensured.add(path)
     return place.node ? place : { path, own, node: nodeAt(this.#editor.root, path) }
   }
 
   /** Makes a directory where nothing was seen. */
   makeDir(place: Place, mode?: number): void {
-    this.#change({ op: 'dir', path: place.path, ...(mode !== undefined && { mode }) })
+    this.#change({ op: 'dir', path: place.path, ...defined({ mode }) })
     this.#own(place)
   }
 
@@ -183,7 +184,7 @@ export class View {
   putFile(place: Place, file: Pick<FileNode, 'hash' | 'size'> & { readonly mode?: number | undefined }): void {
     this.saw(place, 'slot')
     const { hash, size, mode } = file
-    this.#change({ op: 'file', path: place.path, hash, size, ...(mode !== undefined && { mode }) })
+    this.#change({ op: 'file', path: place.path, hash, size, ...defined({ mode }) })
     if (mode === undefined && !place.own) this.#givenMode.add(place.path)
     else if (mode !== undefined || place.node?.kind !== 'file') this.#givenMode.delete(place.path)
     this.#own(place)

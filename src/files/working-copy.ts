@@ -5,6 +5,7 @@
  * WC2 After `done` nothing is read or written any more: an operation that a body did not wait for fails.
  */
 import { Buffer } from 'node:buffer'
+import { defined } from '../core/defined.js'
 import type { Changes, Reads } from '../core/records/change.js'
 import type { FileNode } from '../core/tree.js'
 import { contentOf, createContents, gather, largeBytes } from './contents.js'
@@ -203,7 +204,7 @@ async function put({ view, contents }: Opened, path: string, { bytes, hash, size
   await view.admit(size, place.node?.kind === 'file' ? place.node.size : 0, { syscall: 'write', path: normalise(path, 'write') })
   if (!place.node) await view.admitNames(1, { syscall: 'open', path: normalise(path, 'open') })
   view.putFile(place, { hash, size, mode: mode === undefined ? undefined : mode & 0o7777 })
-  contents.keep({ hash, size, ...(bytes && { bytes }) })
+  contents.keep({ hash, size, ...defined({ bytes }) })
 }
 
 async function append(opened: Opened, path: string, end: Content): Promise<void> {

@@ -11,6 +11,7 @@ import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError 
 import type { JsonSchemaType, JsonSchemaValidator, Tool, jsonSchemaValidator } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { fromJsonSchema } from '../tools/foreign/schema.js'
@@ -80,7 +81,7 @@ function transportOf(server: McpDefinition): Transport {
   if (!('command' in server)) return new Endpoint(new URL(server.url), { requestInit: { headers: { ...server.headers } } })
   const { env, cwd } = server
   const [command = '', ...args] = commandLineOf(server)
-  return new StdioClientTransport({ command, args, ...(env && { env: { ...env } }), ...(cwd !== undefined && { cwd }), stderr: 'pipe' })
+  return new StdioClientTransport({ command, args, ...(env && { env: { ...env } }), ...defined({ cwd }), stderr: 'pipe' })
 }
 
 /** The transport starts processes as the host's user alone. */

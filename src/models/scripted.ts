@@ -9,6 +9,7 @@
  *     nothing to be aborted, and does not look at the signal: looking is what makes it.
  * SC4 With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
+import { defined } from '../core/defined.js'
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'
 import { noUsage, type Usage } from '../core/usage.js'
@@ -123,7 +124,7 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
         const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
         // What was streamed stands; only a part that was not streamed at all is still to be said.
         const rest = { ...last, ...(!text && lastText && { text: lastText }), ...(!reasoning && lastReasoning && { reasoning: lastReasoning }) }
-        return { ...spoken(rest, options), ...(text && { text }), ...(reasoning && { reasoning }) }
+        return { ...spoken(rest, options), ...(text && { text }), ...defined({ reasoning: reasoning || undefined }) }
       }
       if (typeof value === 'object' && 'reasoning' in value) {
         reasoning += value.reasoning

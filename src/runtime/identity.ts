@@ -13,6 +13,7 @@ import { z } from 'zod'
 import type { HostProfile } from '../backend/host-info.js'
 import { steadyClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import { recordVersion } from '../core/records/record.js'
 import { pathOf } from './app/load.js'
@@ -32,7 +33,7 @@ export function profileOf(source: AppSource, { name, version, clock }: Given): H
   const app = name ?? found.name
   // The version of a package says nothing of an app that has another name.
   const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)
-  return { name: `${hostname()}/${process.pid}`, since: clock.now(), skein, records: recordVersion, ...(app !== undefined && { app }), ...(appVersion !== undefined && { appVersion }) }
+  return { name: `${hostname()}/${process.pid}`, since: clock.now(), skein, records: recordVersion, ...defined({ app, appVersion }) }
 }
 
 /** IY1: of the nearest folder that is one. */

@@ -14,6 +14,7 @@ import { nanoUsdOf } from '../core/budget.js'
 import type { Amounts } from '../core/budget.js'
 import { systemChance, systemClock } from '../core/clock.js'
 import type { Chance, Clock } from '../core/clock.js'
+import { defined } from '../core/defined.js'
 import { SkeinError, fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
@@ -182,7 +183,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const orphans = new Orphans({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, admission, pool: debugged(pool, { envs, warn }), blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs, quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 }, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...(quotas && { quotas }) }),
+      means: createMeans(app, { clock, chance, admission, pool: debugged(pool, { envs, warn }), blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs, quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 }, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...defined({ quotas }) }),
       ...callLimits(limits),
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
@@ -236,7 +237,7 @@ interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'told'>
 function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work }: Telling): Self {
   const load = createLoad()
   return {
-    profile: profileOf(app, { clock, ...(name !== undefined && { name }), ...(version !== undefined && { version }) }),
+    profile: profileOf(app, { clock, ...defined({ name, version }) }),
     work: () => ({ ...work(), load: load() }),
     warn: (what) => warn(what, undefined),
     reach: (server) => told({ type: `server.${server}` }),
@@ -251,9 +252,9 @@ function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): 
   if (maxSteps === undefined && maxToolCalls === undefined && maxTokens === undefined && maxCostUsd === undefined) return {}
   return {
     turnLimits: {
-      ...(maxSteps !== undefined && { steps: maxSteps }),
-      ...(maxToolCalls !== undefined && { toolCalls: maxToolCalls }),
-      ...(maxTokens !== undefined && { tokens: maxTokens }),
+      ...defined({ steps: maxSteps }),
+      ...defined({ toolCalls: maxToolCalls }),
+      ...defined({ tokens: maxTokens }),
       ...(maxCostUsd !== undefined && { nanoUsd: nanoUsdOf(maxCostUsd) }),
     },
   }

@@ -46,7 +46,7 @@ const zones: Readonly<Record<string, Zone>> = {
   'src/runtime': { ours: ['src/core', 'actors', ...pure, ...ports] },
   'src/index.ts': { ours: ['src/core', ...pure, ...ports, 'src/runtime'], packages: withoutNode },
   'src/testing.ts': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/index.ts'] },
-  'src/cli': { ours: doors },
+  'src/cli': { ours: [...doors, 'src/core/defined.ts'] },
   'src/http': { ours: doors },
 }
 
@@ -67,7 +67,7 @@ export const directions: Rule = (sources) =>
         const allowed =
           used.target === undefined
             ? (zone.packages?.test(used.specifier) ?? true)
-            : to === name || zone.ours.includes(to ?? '') || (used.typeOnly && zone.typesOf?.includes(used.target) === true)
+            : to === name || zone.ours.includes(to ?? '') || zone.ours.includes(used.target) || (used.typeOnly && zone.typesOf?.includes(used.target) === true)
         return allowed ? [] : [`${source.path}:${used.line} ${name} may not import ${used.target ?? used.specifier}`]
       })
     })

@@ -10,6 +10,7 @@
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
+import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
 import type { Failure } from '../../src/core/failure.js'
 import { toJson } from '../../src/core/json.js'
@@ -138,7 +139,7 @@ export class Worksheet {
 
   message(text: string, silent: boolean): void {
     this.#messages ??= []
-    this.#messages.push({ text: this.redactor ? this.redactor.text(text) : text, ...(silent && { silent }) })
+    this.#messages.push({ text: this.redactor ? this.redactor.text(text) : text, ...defined({ silent: silent || undefined }) })
   }
 
   tell(saying: Saying): void {
@@ -184,7 +185,7 @@ export class Worksheet {
     const outcome = { ok: false, failure: this.redactor ? this.#cleanFailure(failure) : failure } as const
     // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
     const files = await this.#copy?.done().catch(() => undefined)
-    return { outcome, ...(told && { thrown: told }), ...seen(files?.reads, this.#values?.done().reads), ...(this.#preliminaries && { preliminaries: this.#preliminaries }) }
+    return { outcome, ...defined({ thrown: told }), ...seen(files?.reads, this.#values?.done().reads), ...(this.#preliminaries && { preliminaries: this.#preliminaries }) }
   }
 
   #thrown(value: unknown): Thrown | undefined {

@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process'
 import type { ChildProcess, SpawnOptions } from 'node:child_process'
 import { constants } from 'node:os'
 import { systemClock } from '../../src/core/clock.js'
+import { defined } from '../../src/core/defined.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { errorCode } from '../builtins/path.js'
 import { createCollector } from '../builtins/text.js'
@@ -113,7 +114,7 @@ function spawned(cmd: string, [file = '', ...args]: readonly string[], { options
 }
 
 function userOf({ uid, gid }: Wanted): Pick<SpawnOptions, 'uid' | 'gid'> {
-  return { ...(uid !== undefined && { uid }), ...(gid !== undefined && { gid }) }
+  return { ...defined({ uid, gid }) }
 }
 
 function endOf({ child, kill, release }: Started, cmd: string): Promise<Omit<Ended, 'output'>> {

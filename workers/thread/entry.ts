@@ -10,6 +10,7 @@
  */
 import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
+import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
@@ -84,7 +85,7 @@ async function returnedBy({ app, link, contents, shelf }: Own, task: WorkerTask,
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
   if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined // WE2
-  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, secrets, ...(hasParent && { hasParent }), cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
+  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, secrets, ...defined({ hasParent: hasParent || undefined }), cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
   return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere', within: (sheet, body) => heardAs({ line, sheet }, body) })
 }
 

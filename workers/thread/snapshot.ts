@@ -1,6 +1,7 @@
 /**
  * A call's desk in a worker: what it asks is answered by the host over the worker's line, from one snapshot.
  */
+import { defined } from '../../src/core/defined.js'
 import { toFailure } from '../../src/core/failure.js'
 import type { FileSource } from '../../src/files/port.js'
 import type { Desk, Snapshot, ValueAt } from '../../src/pool/port.js'
@@ -17,7 +18,7 @@ export function createDesk(line: Line, contents: Contents, given: Readonly<Recor
         entries: (prefix) => line.ask('entries', { prefix }).answer,
       }
     },
-    ...(given && { given }),
+    ...defined({ given }),
   }
 }
 

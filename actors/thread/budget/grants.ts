@@ -8,6 +8,7 @@
  */
 import { kinds } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
+import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
@@ -38,7 +39,7 @@ export function raise(state: ThreadState, command: Extract<Command, { kind: 'gra
     const known = kinds.filter((kind) => purse.left[kind] !== undefined)
     return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`) // GT1
   }
-  const given: Fact = { type: 'budget.granted', amounts, ...(inherited && { inherited: true as const }), ...(by !== undefined && { grantedBy: by }) }
+  const given: Fact = { type: 'budget.granted', amounts, ...(inherited && { inherited: true as const }), ...defined({ grantedBy: by }) }
   return { facts: resume && isStoppedByBudget(state) ? [given, again] : [given] }
 }
 
@@ -52,7 +53,7 @@ function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): G
     const why = `it is reserved from the parent ${state.id}, which has not so much left of ${listed(short)}; grant that thread more first`
     return { refused: failure('BUDGET_SPENT', `nothing was granted: ${why}`) }
   }
-  return { facts: [{ type: 'budget.granted', amounts, child, ...(resume && { resume }), ...(by !== undefined && { grantedBy: by }) }] }
+  return { facts: [{ type: 'budget.granted', amounts, child, ...defined({ resume, grantedBy: by }) }] }
 }
 
 function refuse(message: string): Granted {

@@ -1,6 +1,7 @@
 /**
  * Calls in the fold: what a record about one call of the step changes.
  */
+import { defined } from '../../../src/core/defined.js'
 import { kvKey, kvSpace } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
 import type { Json } from '../../../src/core/json.js'
@@ -16,7 +17,7 @@ import { close, edit, hold, release, settle } from './slots.js'
 import type { ThreadState } from '../state.js'
 
 export function held({ slots }: ThreadState, { index, why, missing, prompt, at }: CallHeld & { readonly at: number }): boolean {
-  return hold(slots, index, { why, at, ...(missing && { missing }), ...(prompt !== undefined && { prompt }) })
+  return hold(slots, index, { why, at, ...defined({ missing, prompt }) })
 }
 
 export function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
@@ -33,11 +34,11 @@ export function settled(state: ThreadState, record: CallSettled & { readonly at:
 function keep(state: ThreadState, { changes, queued, messages, attached, told }: Landed, { step, index }: CallSettled): void {
   if (changes) change(state, changes, state.stepAt)
   const { side } = state.slots
-  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...(side && { side }) })
+  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...defined({ side }) })
   if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
   for (const saying of told ?? []) state.untold.push(saying)
   messages?.forEach(({ text, silent }, number) => {
-    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...(silent && { silent }), ...(side && { to: side }) }
+    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...defined({ silent, to: side }) }
     state.queue.push({ message, delivery: 'steer' })
   })
 }
@@ -66,7 +67,7 @@ export function dropSchedules(state: ThreadState): void {
 export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): true {
   const asked = by ?? schedule
   const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
-  state.queuedCalls.push({ call, run, notBefore, ...(asked !== undefined && { by: asked }), ...(schedule !== undefined && { scheduled: true }) })
+  state.queuedCalls.push({ call, run, notBefore, ...defined({ by: asked }), ...(schedule !== undefined && { scheduled: true }) })
   if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
   return true
 }

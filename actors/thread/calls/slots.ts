@@ -6,6 +6,7 @@
  * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
  * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../../src/core/records/record.js'
@@ -102,7 +103,7 @@ export interface AskedBy {
 
 export function createSlots(calls: readonly RecordedCall[], at = 0, { text = '', side, label }: AskedBy = {}): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
-  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), decides: false, said: '', ...(handoff !== undefined && { handoff }), ...(side && { side }), ...(label !== undefined && { label }) }
+  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), decides: false, said: '', ...defined({ handoff, side, label }) }
   for (const call of calls) {
     if (call.session) {
       slots.decides = true

@@ -8,6 +8,7 @@
  * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes nothing but
  *     what is known of the child (reports.ts).
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failureText, parseCallId, resultText } from '../../../src/core/records/message.js'
 import type { Began, ChildCall, ChildCalled, ChildReported, ChildRestarted, Fact } from '../../../src/core/records/record.js'
@@ -143,7 +144,7 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
   if (slot) {
     // The model speaks to it by this name from now on, also where its first turn failed and it lives.
     const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.over)
-    if (attachments || note !== undefined || named) slot.given = { ...(attachments && { attachments }), ...(note !== undefined && { note }), ...(named && { reference }) }
+    if (attachments || note !== undefined || named) slot.given = { ...defined({ attachments, note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
       close(state.slots, slot, outcome)
       return 'answered'
@@ -162,12 +163,12 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
 function tell(state: ThreadState, { side }: Child, { reference, outcome, attachments, note, began }: Answer): void {
   const at = state.updatedAt
   const notes = note === undefined ? [] : [note]
-  const here = outcome.ok ? answerHere(state, { value: outcome.value, ...(attachments && { attachments }), ...(note !== undefined && { note }) }, at) : undefined
+  const here = outcome.ok ? answerHere(state, { value: outcome.value, ...defined({ attachments, note }) }, at) : undefined
   // What stands below is of this thread, not of the child.
   const [said, below] = here ? [resultText(here.value), here.below] : [outcome.ok ? '' : failureText(outcome.failure), notes]
   const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
   const text = [frame(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join('\n\n')
-  state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...(side && { to: side }) }, delivery: 'steer', from: reference })
+  state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...defined({ to: side }) }, delivery: 'steer', from: reference })
 }
 
 function beganText({ by, of }: Began): string {

@@ -5,6 +5,7 @@
  * RT2 What is incomplete is refused, and nothing of it is kept.
  * RT3 A request that is declined is no more, and the model reads that, like a report of the child.
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import { failureText } from '../../../src/core/records/message.js'
@@ -35,7 +36,7 @@ type Declining = Pick<Extract<Command, { kind: 'decide' }>, 'call' | 'comment' |
 export function decline({ requests }: ThreadState, { call: request, comment, by }: Declining): Decision | undefined {
   const known = Object.hasOwn(requests, request) ? requests[request] : undefined
   if (!known || known.ready) return undefined
-  const said = { ...(comment !== undefined && { comment }), ...(by !== undefined && { declinedBy: by }) }
+  const said = { ...defined({ comment, declinedBy: by }) }
   return { facts: [{ type: 'variables.declined', request, ...said }] }
 }
 
@@ -52,7 +53,7 @@ function declined(state: ThreadState, { request, comment, declinedBy }: Variable
   const { who, why } = sayings({ comment, by: declinedBy })
   const { child, missing, side } = asked
   const text = failureText(failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`))
-  say(state, child.reference, { text, ...(side && { side }) })
+  say(state, child.reference, { text, ...defined({ side }) })
   return true
 }
 
@@ -81,15 +82,15 @@ function booted(state: ThreadState, record: ChildBooted): boolean {
   if (!asked) return false
   delete state.requests[request]
   const { side } = asked
-  if (refused) say(state, call.reference, { text: failureText(refused), ...(side && { side }) })
+  if (refused) say(state, call.reference, { text: failureText(refused), ...defined({ side }) })
   // Nobody waits for it: the call that asked for it was answered with what is missing.
   const begun = startOf(state, record)
-  if (begun) start(state, { ...begun, ...(side && { side }) })
+  if (begun) start(state, { ...begun, ...defined({ side }) })
   return true
 }
 
 /** What is to be said of a child that never began, as if it had reported it. */
 function say(state: ThreadState, reference: string, { text, side }: { readonly text: string; readonly side?: SideName }): void {
-  const message: Message = { id: `report_${state.seq}`, role: 'user', text: frame(reference, text), at: state.updatedAt, silent: true, ...(side && { to: side }) }
+  const message: Message = { id: `report_${state.seq}`, role: 'user', text: frame(reference, text), at: state.updatedAt, silent: true, ...defined({ to: side }) }
   state.queue.push({ message, delivery: 'steer', from: reference })
 }

@@ -3,6 +3,7 @@
  *
  * RGY1 A place in line is counted from 1, in the order in which they will be called.
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Json } from '../../../src/core/json.js'
 import type { ThreadState } from '../state.js'
 
@@ -29,7 +30,7 @@ export function childrenOf(state: ThreadState): readonly ChildEntry[] {
 function called({ children }: ThreadState): readonly ChildEntry[] {
   return [...children].map(([reference, { id, agent, name, lasting, busy, over, says }]): ChildEntry => {
     const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
-    return { reference, agent, thread: id, status, lasting, ...(name !== undefined && { name }), ...(says !== undefined && { says }) }
+    return { reference, agent, thread: id, status, lasting, ...defined({ name, says }) }
   })
 }
 
@@ -38,7 +39,7 @@ function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   if (!turn || slots.open === 0) return []
   const waiting = slots.items.slice(slots.drained).flatMap(({ call: { child }, sent, outcome }) => (child && !sent && !outcome ? [child] : []))
   return waiting.flatMap(({ reference, agent, thread, name, lasting }, index): ChildEntry[] =>
-    children.has(reference) ? [] : [{ reference, agent, thread, status: 'in line', place: index + 1, lasting, ...(name !== undefined && { name }) }],
+    children.has(reference) ? [] : [{ reference, agent, thread, status: 'in line', place: index + 1, lasting, ...defined({ name }) }],
   )
 }
 

@@ -14,6 +14,7 @@
  */
 import { brokenText, collect } from '../../../src/core/attachments.js'
 import type { Collected } from '../../../src/core/attachments.js'
+import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
@@ -102,7 +103,7 @@ function addressesOf(owed: readonly Owed[]) {
   return owed.map(({ thread, call, quiet, began }) => {
     const again = call === undefined && told.has(thread)
     if (call === undefined && !quiet) told.add(thread)
-    return { thread, ...(call !== undefined && { call }), ...((quiet ?? again) && { quiet: true as const }), ...(began && { began }) }
+    return { thread, ...defined({ call }), ...((quiet ?? again) && { quiet: true as const }), ...defined({ began }) }
   })
 }
 
@@ -162,7 +163,7 @@ export function childTold(state: ThreadState, { reference, child: id, words, num
     if ('status' in word) child.says = word.status
     else {
       const { text, attachments, media } = attached(state, { text: frame(reference, word.text), at: state.updatedAt, ...(word.attachments && { files: word.attachments }) })
-      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...(attachments && { attachments }), ...(media && { media }), ...(child.side && { to: child.side }) }, delivery: 'steer', from: reference })
+      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...defined({ attachments, media }), ...(child.side && { to: child.side }) }, delivery: 'steer', from: reference })
     }
   })
   return true

@@ -6,6 +6,7 @@
  * STA2 What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
  */
 import { brokenText, collect } from '../../../src/core/attachments.js'
+import { defined } from '../../../src/core/defined.js'
 import { callKey } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
@@ -62,7 +63,7 @@ export function termsFor(state: ThreadState, call: ChildCall, { kept, verb = 'ca
     return { refused: failure('BUDGET_SPENT', `${call.reference} was not ${verb}: nothing is left in the budget for it; go on without it`) }
   }
   const brought = kept ? { attachments: kept } : attachmentsFor(state, call)
-  return 'refused' in brought ? brought : { ...brought, ...(grant && { grant }) }
+  return 'refused' in brought ? brought : { ...brought, ...defined({ grant }) }
 }
 
 type Bringing = Pick<ChildCall, 'attachments' | 'reference'>
@@ -81,7 +82,7 @@ export function startOf(state: ThreadState, record: Starting): Start | undefined
   if (record.refused) return undefined
   const { grant } = record
   const attachments = record.type === 'child.restarted' ? undefined : record.attachments
-  const terms = { ...(attachments && { attachments }), ...(grant && { grant }) }
+  const terms = { ...defined({ attachments, grant }) }
   if (record.type === 'child.booted') {
     const { child: call, request } = record
     const base = call.files === 'fork' ? { base: freezeTree(state.files) } : {}
@@ -97,7 +98,7 @@ export function startOf(state: ThreadState, record: Starting): Start | undefined
   const call = slot?.call.child
   if (!call) return undefined
   const base = call.files === 'fork' ? { base: slot.base ?? freezeTree(state.files) } : {}
-  const asked = { ...(side && { side }), ...(call.blocking && { waits: callId(step, index) }) }
+  const asked = { ...defined({ side }), ...(call.blocking && { waits: callId(step, index) }) }
   return { ...terms, ...base, ...asked, call, key: keyOfCall(state.id, step, index), attempt: 1, failures: [] }
 }
 
@@ -131,7 +132,7 @@ function known(state: ThreadState, { reference, thread, agent, lasting, name, sc
     delete child.heard
     return child
   }
-  const made: Child = { id: thread, agent, lasting, busy: 0, ...(name !== undefined && { name }), ...(scoped && { scoped }), ...(apart && { apart }) }
+  const made: Child = { id: thread, agent, lasting, busy: 0, ...defined({ name, scoped, apart }) }
   state.children.set(reference, made)
   state.living++
   return made

@@ -10,6 +10,7 @@
  *     records goes on the same way.
  */
 import type { Amounts } from '../../../src/core/budget.js'
+import { defined } from '../../../src/core/defined.js'
 import { contextKey } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
 import type { Command } from '../../../src/core/records/command.js'
@@ -91,7 +92,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'edit': {
       const { message, text } = command
       if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
-      return { facts: [{ type: 'message.edited', id: message, ...(text !== undefined && { text }) }] }
+      return { facts: [{ type: 'message.edited', id: message, ...defined({ text }) }] }
     }
     case 'cancel':
       if (command.messages) return takeBack(state, command.messages, command.reason)
@@ -199,7 +200,7 @@ function waitedFor({ why, missing = [] }: Held): string {
 
 function decide(state: ThreadState, { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>): Decision {
   // Whatever someone was asked for may be declined.
-  const said = { ...(comment !== undefined && { comment }), ...(by !== undefined && { by }) }
+  const said = { ...defined({ comment, by }) }
   const declined = decision === 'reject' && !isOver(state) ? decline(state, { call, ...said }) : undefined
   if (declined) return declined
   if (call === 'turn' && state.turn?.awaits) {
@@ -208,14 +209,14 @@ function decide(state: ThreadState, { call, decision, edited, comment, by }: Ext
   }
   const held = heldCall(state, call, decision === 'reject' ? ['approval', 'person', 'variables'] : ['approval'])
   if ('code' in held) return { refused: held }
-  const decided = { decision, ...(edited && { call: edited }), ...(comment !== undefined && { comment }), ...(by !== undefined && { decidedBy: by }) }
+  const decided = { decision, ...defined({ call: edited, comment, decidedBy: by }) }
   return { facts: [{ type: 'call.decided', ...held.place, ...decided }] }
 }
 
 function answer(state: ThreadState, { call, output, by }: Extract<Order, { kind: 'answer' }>): Decision {
   const held = heldCall(state, call, ['person'])
   if ('code' in held) return { refused: held }
-  return { facts: [{ type: 'call.answered', ...held.place, output, ...(by !== undefined && { answeredBy: by }) }] }
+  return { facts: [{ type: 'call.answered', ...held.place, output, ...defined({ answeredBy: by }) }] }
 }
 
 /** Decides what came of an effect. */
@@ -308,7 +309,7 @@ function dueWithoutModel(state: ThreadState, moment: Moment, turn: Turn): Fact |
   if (isFinal(turn) || !queuedCalls.some(({ notBefore }) => notBefore <= step)) return undefined
   const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
   const side = turn.session && (queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)
-  return { type: 'calls.made', step: step + 1, calls: withinLimit(state, queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...(side && { side }) }
+  return { type: 'calls.made', step: step + 1, calls: withinLimit(state, queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...defined({ side }) }
 }
 
 function dueEnd(turn: Turn): Fact | undefined {
@@ -357,7 +358,7 @@ function create(state: ThreadState, { id, command }: { id: string; command: Extr
   }
   const { agent, tags, path, parent, child, tree, env, message, budget } = command
   const changes = seeded(command.changes, command.context)
-  const created: Fact = { type: 'thread.created', agent, tags, path, ...(parent !== undefined && { parent }), ...(changes && { changes }), ...(child && { child }), ...(tree && { tree }), ...(env && { env }), ...(budget && { budget }) }
+  const created: Fact = { type: 'thread.created', agent, tags, path, ...defined({ parent, changes, child, tree, env, budget }) }
   return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 
@@ -378,7 +379,7 @@ function seeded(changes: Changes | undefined, context: Extract<Command, { kind: 
 
 function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments, listed, grant } }: { id: string; said: Said }): Fact {
   const run = delivery === 'store' ? undefined : delivery === 'steer' && turn ? turn.run : id
-  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...(silent && { silent }), ...(replyTo && { replyTo }), ...(attachments && { attachments }), ...(listed && { listed }), ...(grant && { grant }) }
+  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...defined({ silent }), ...(replyTo && { replyTo }), ...defined({ attachments, listed, grant }) }
 }
 
 /** Of two sides each has its own, which the other has read. */
@@ -391,5 +392,5 @@ function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
 }
 
 function turnStarted(state: ThreadState, run: string, { now, maxWallClockMs, limits, session }: Moment): Fact {
-  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...(limits && { limits }), ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }) }
+  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...defined({ limits }), ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }) }
 }

@@ -8,6 +8,7 @@
  * LF3 A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests, whoever hosts it
  *     then (outstanding.ts).
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
@@ -24,7 +25,7 @@ const nothing: Told = { facts: [] }
 
 export function pause(state: ThreadState, { reason, tree, inherited }: Extract<Command, { kind: 'pause' }>): Told {
   if (isOver(state) || (state.place.gate === 'paused' && !tree)) return inherited ? nothing : unchanged(state)
-  return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...(tree && { tree }) }] }
+  return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...defined({ tree }) }] }
 }
 
 /** `again` goes on with a turn that failed, or whose budget was spent, from where it stood. */
@@ -34,13 +35,13 @@ export function resume(state: ThreadState, { tree, inherited }: Extract<Command,
   if (early) return { refused: early }
   const failed = state.place.gate === 'open' && !inherited && (state.place.work === 'failed' || mayGoOn(state))
   if (state.place.gate === 'open' && !tree && !failed) return inherited ? nothing : unchanged(state)
-  const opened: Fact[] = state.place.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...(tree && { tree }) }] : []
+  const opened: Fact[] = state.place.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...defined({ tree }) }] : []
   return { facts: failed ? [...opened, again] : opened }
 }
 
 export function terminate(state: ThreadState, { reason, inherited }: Extract<Command, { kind: 'terminate' }>): Told {
   if (state.place.work === 'terminated') return inherited ? nothing : unchanged(state)
-  return { facts: [{ type: 'thread.terminated', ...(reason && { reason }), ...(inherited && { inherited }) }] }
+  return { facts: [{ type: 'thread.terminated', ...(reason && { reason }), ...defined({ inherited }) }] }
 }
 
 export function remove(state: ThreadState, { terminate: first }: Extract<Command, { kind: 'delete' }>): Told {

@@ -6,6 +6,7 @@
  *     the step could still make the difference.
  * PY2 Only successes are cached and counted; a hit is neither an execution nor a failure.
  */
+import { defined } from '../../../src/core/defined.js'
 import { applyChanges, stale, overQuota, usageOf } from '../../../src/core/tree.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
@@ -71,7 +72,7 @@ function outdated({ files, values }: ThreadState, { reads }: Landed): boolean {
 function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Verdict | undefined {
   if (!landed?.changes?.files || landed.quotaBytes === undefined) return undefined
   const { quotaBytes, quotaNames } = landed
-  const quota = { quotaBytes, ...(quotaNames !== undefined && { quotaNames }) }
+  const quota = { quotaBytes, ...defined({ quotaNames }) }
   const exceeded = overQuota(quota, usageOf(files), usageOf(applyChanges(files, landed.changes.files, updatedAt)))
   if (exceeded === undefined) return undefined
   const message = `${call.tool} was undone: the thread's files would hold ${exceeded}; remove some first`
@@ -85,7 +86,7 @@ export function count(turn: Turn, { call, outcome, text }: Slot, at: number): vo
   turn.tally ??= { cache: {}, tools: {} }
   const { done, failed } = tallied(turn.tally, call.tool)
   turn.tally.tools[call.tool] = outcome.ok ? { done: done + 1, failed: 0 } : { done, failed: failed + 1 }
-  if (outcome.ok && policy.cacheKey !== undefined) turn.tally.cache[policy.cacheKey] = { outcome, at, ...(text !== undefined && { text }) }
+  if (outcome.ok && policy.cacheKey !== undefined) turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text }) }
 }
 
 /** PY1: whether a call may start before its turn, given the calls before it that are not settled. */

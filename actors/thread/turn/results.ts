@@ -1,6 +1,7 @@
 /**
  * Results on their way into the transcript, in call order; what arrived meanwhile follows between two steps (FO3).
  */
+import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../../src/core/records/message.js'
 import type { Kept } from '../../../src/core/records/provider-parts.js'
@@ -69,17 +70,17 @@ export function stepMessage({ step, at, text, calls, reasoning, kept, side, labe
     role: 'assistant',
     text,
     at,
-    ...(reasoning !== undefined && { reasoning }),
-    ...(kept && { kept }),
+    ...defined({ reasoning: reasoning || undefined }),
+    ...defined({ kept }),
     ...(calls.length > 0 && { calls: calls.map(({ tool, args }, index) => ({ id: callId(step, index), tool, args })) }),
-    ...(side && { side }),
-    ...(label !== undefined && { label }),
+    ...defined({ side }),
+    ...defined({ label }),
   }
 }
 
 /** What the model is told after a reply that the turn cannot end with. */
 export function askedAgain({ step, at, asks, side }: Pick<Spoken, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
-  return asks === undefined ? undefined : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...(side && { to: side }) }
+  return asks === undefined ? undefined : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...defined({ to: side }) }
 }
 
 interface Result {
@@ -104,9 +105,9 @@ function resultMessage({ call, text, media, verdict, edited, given }: Slot, outc
     call: callId(step, index),
     tool: call.tool,
     at,
-    ...(side && { side }),
+    ...defined({ side }),
     text: edited ? `(It was approved with other args: ${JSON.stringify(call.args)})\n${said}` : said,
-    ...(attachments && { attachments }),
+    ...defined({ attachments }),
     ...((media ?? brought) && { media: [...(media ?? []), ...(brought ?? [])] }),
     ...(!outcome.ok && { failed: outcome.failure }),
     ...(verdict === 'cached' && { fromCache: true as const }),

@@ -9,6 +9,7 @@
  * DU3 A message is read when the side that it is for speaks next; until then it waits in the queue.
  * DU4 Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one (S4).
  */
+import { defined } from '../../../src/core/defined.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import { resultText } from '../../../src/core/records/message.js'
@@ -121,7 +122,7 @@ function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly 
   const { side, label, said } = slots
   const decisive = side && decisiveOf(slots)
   if (!decisive || decisive.role.does !== 'pass' || decisive.message === undefined || decisive.message === said) return undefined
-  return { id: `passed_${step}`, role: 'assistant', text: decisive.message, at, side, ...(label !== undefined && { label }), to: otherSide(side) }
+  return { id: `passed_${step}`, role: 'assistant', text: decisive.message, at, side, ...defined({ label }), to: otherSide(side) }
 }
 
 /** What calls tell the parent of how far it is (S7). */

@@ -1,6 +1,7 @@
 /**
  * Turns and steps in the fold: how one begins, what a reply or queued calls open, and what its end leaves.
  */
+import { defined } from '../../../src/core/defined.js'
 import type { SideName } from '../../../src/core/records/message.js'
 import type { Began, CallsMade, ModelReplied, RecordedCall, StopReason, TurnEnded, TurnStarted } from '../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
@@ -84,7 +85,7 @@ function nameChildren(state: ThreadState, { calls, at, side }: { readonly calls:
     const asked = deferred?.child ?? child
     if (asked?.create) state.named[asked.agent] = countOf(state.named, asked.agent) + 1
   }
-  defer(state, calls, { at, ...(side && { side }) })
+  defer(state, calls, { at, ...defined({ side }) })
 }
 
 /** A step that no model asked for. */
@@ -99,9 +100,9 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop, side, imm
   state.turn.detail = undefined
   if (!immediate) state.queuedCalls = []
   noteVoice(state, side)
-  nameChildren(state, { calls, at, ...(side && { side }) })
-  state.transcript.items.push(stepMessage({ step, at, text: '', calls, ...(side && { side }) }))
-  state.slots = createSlots(calls, at, { ...(side && { side }) })
+  nameChildren(state, { calls, at, ...defined({ side }) })
+  state.transcript.items.push(stepMessage({ step, at, text: '', calls, ...defined({ side }) }))
+  state.slots = createSlots(calls, at, { ...defined({ side }) })
   takeResults(state, at)
   return true
 }
@@ -134,7 +135,7 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   const { text, output, given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
-  state.lastTurn = { run, from, reason, text, ...(output !== undefined && { output }), ...(given && { given }), ...(failure && { failure }), ...(detail !== undefined && { detail }), ...(attachments && { attachments }), ...(session && { side: session.side }) }
+  state.lastTurn = { run, from, reason, text, ...defined({ output, given, failure, detail: detail || undefined, attachments }), ...(session && { side: session.side }) }
   state.turn = undefined
   tellUnasked(state, { run, began })
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.

@@ -10,6 +10,7 @@
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { systemClock } from '../../core/clock.js'
 import { openDatabase } from './database/driver.js'
@@ -62,7 +63,7 @@ export async function folderInUse(folder: string): Promise<SkeinError> {
   return new SkeinError(
     'STORE_IN_USE',
     `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host a folder of its own.`,
-    { retry: true, data: { folder, ...(pid !== undefined && { pid }) } },
+    { retry: true, data: { folder, ...defined({ pid }) } },
   )
 }
 

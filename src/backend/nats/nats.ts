@@ -3,6 +3,7 @@
  * under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its page.
  */
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { stranger } from '../host-info.js'
 import type { BackendSource } from '../port.js'
@@ -58,11 +59,11 @@ export function nats(options: NatsOptions = {}): BackendSource {
   if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
   const { servers = 'nats://127.0.0.1:4222', namespace = 'skein', patienceMs = 10_000, sync = 'checked', monitor, partitions, leaseMs, replicas } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
-  const wanted = { ...(partitions !== undefined && { partitions }), ...(leaseMs !== undefined && { leaseMs }), ...(replicas !== undefined && { replicas }) }
+  const wanted = { ...defined({ partitions, leaseMs, replicas }) }
   const opening = async (): Promise<Opening> => {
     const { connectionOf, withoutSecrets } = await import('./credentials.js')
     const connection = { ...connectionOf(urls, options), name: 'skein' }
-    return { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...(monitor !== undefined && { monitor }) }
+    return { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...defined({ monitor }) }
   }
   return {
     async open(role, self = stranger) {

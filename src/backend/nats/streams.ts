@@ -10,6 +10,7 @@ import { nanos } from '@nats-io/transport-node'
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import type { StreamConfig, StreamInfo } from '@nats-io/jetstream'
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { apiCode } from './connection/connection.js'
 import type { Link } from './connection/connection.js'
@@ -94,7 +95,7 @@ export async function inspectStreams(link: Link, names: Names): Promise<Inspecti
     wanted.map(async (config) => {
       const info = await infoOf(link, config.name)
       if (info) check(config, info.config)
-      return { name: config.name, ...(info && { info }) }
+      return { name: config.name, ...defined({ info }) }
     }),
   )
   return { ...settings, replicas, streams }

@@ -1,5 +1,6 @@
 /** `skein approve`: a call that waits for approval runs, with other args where they are given. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
 import type { Perform } from '../run-command.js'
@@ -16,7 +17,7 @@ export function register(command: Command, perform: Perform): void {
     .action((id: string, { args, wait, ...said }: Options) =>
       perform(command, async (around) => {
         const edited = args === undefined ? {} : { args: await jsonOf(args) }
-        return decide(around, { id, ...(wait && { wait }), why: 'approval', shows: edited, done: 'approved', say: (inbox) => inbox.approve(id, { ...said, ...edited }) })
+        return decide(around, { id, ...defined({ wait: wait || undefined }), why: 'approval', shows: edited, done: 'approved', say: (inbox) => inbox.approve(id, { ...said, ...edited }) })
       }),
     )
 }

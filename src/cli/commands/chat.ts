@@ -3,6 +3,7 @@
  * or `/exit`; the thread stays, and the command that goes on with it is told.
  */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { SkeinClient, Thread } from '../../index.js'
 import { createAsk, readLines } from '../turn/ask.js'
 import type { Lines } from '../turn/ask.js'
@@ -27,7 +28,7 @@ async function chat(around: Around, asked: Asked): Promise<ExitCode> {
   const { out, shell, store } = around
   const settings = await settingsOf(around, asked)
   const { root = asked.thread } = await look(around, { ...asked, create: true })
-  const opened = await open(around, { asked, settings, ...(root !== undefined && { root }) })
+  const opened = await open(around, { asked, settings, ...defined({ root }) })
   const finding = findThread(around, opened, { asked, settings, create: true })
   around.onStop(() => leave(around, { asked, opened, finding, once: createOnce() }))
   const lines = readLines(shell)

@@ -1,5 +1,6 @@
 /** `skein create`: a thread without a turn; its host makes it, or it is kept until there is one. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -30,7 +31,7 @@ export function register(command: Command, perform: Perform): void {
 
 async function create({ out, shell }: Around, { threads }: SkeinClient, { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string }): Promise<ExitCode> {
   const [env, files, budget] = await Promise.all([envOf(shell, given.env ?? [], '--env '), filesOf(given.file), budgetOf(given.budget)])
-  const state = await kept(threads.create({ agent, id: thread, tags: tag, env, files, ...(budget && { budget }) }))
+  const state = await kept(threads.create({ agent, id: thread, tags: tag, env, files, ...defined({ budget }) }))
   const value = { thread, state }
   if (out.mode !== 'json') out.print(`${thread}\n`)
   if (state === 'kept') return tellKept(out, value)

@@ -6,6 +6,7 @@
  * DC2 What is decided on is shown before it is decided, all of it: whoever approves has seen the whole of what runs.
  */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { Inbox, InboxItem, SkeinClient, Thread } from '../../index.js'
 import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
 import { waitsFor } from '../turn/call-line.js'
@@ -47,7 +48,7 @@ export function decide(around: Around, deciding: Deciding): Promise<ExitCode> {
 async function tell(around: Around, client: SkeinClient, { id, wait, why, done, shows, say }: Deciding): Promise<ExitCode> {
   const { out } = around
   const thread = await threadOf(client, id)
-  const item = await check(around, client, { id, thread, ...(why !== undefined && { why }) })
+  const item = await check(around, client, { id, thread, ...defined({ why }) })
   // DC2: beside the result, which programs read.
   const instead = shows && 'args' in shows ? inFull('runs with', shows.args) : []
   if (shows && item && out.mode !== 'json') for (const line of [...wholeOf(item), ...instead]) out.note(line)

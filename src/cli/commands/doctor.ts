@@ -1,5 +1,6 @@
 /** `skein doctor`: looks whether Skein can run here, and says what to do where it cannot. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { Finding } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -21,7 +22,7 @@ const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn:
 async function examine({ out, shell, store }: Around, app: string | undefined, flags: WorkerFlags): Promise<ExitCode> {
   const workers = await workersOf(shell, flags)
   const { diagnose } = await import('../../index.js')
-  const findings = await diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...(app !== undefined && { app }), ...(workers && { workers }) })
+  const findings = await diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...defined({ app, workers }) })
   for (const each of findings) {
     const { check, level, says, advice } = each
     if (out.mode === 'json') out.json(each)

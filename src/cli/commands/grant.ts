@@ -1,6 +1,7 @@
 /** `skein grant`: a thread may spend more, and goes on where it had stopped. */
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import { registerAsking } from './command.js'
 import type { Perform } from '../run-command.js'
 
@@ -24,12 +25,12 @@ export function register(command: Command, perform: Perform): void {
   registerAsking<Options>(perform, command, {
     async ask(thread, { cost, tokens, toolCalls, steps, resume, by }) {
       const more = {
-        ...(tokens !== undefined && { tokens }),
-        ...(cost !== undefined && { costUsd: cost }),
-        ...(toolCalls !== undefined && { toolCalls }),
-        ...(steps !== undefined && { steps }),
+        ...defined({ tokens }),
+        ...defined({ costUsd: cost }),
+        ...defined({ toolCalls }),
+        ...defined({ steps }),
       }
-      await thread.grant(more, { ...(resume && { resume }), ...(by !== undefined && { by }) })
+      await thread.grant(more, { ...defined({ resume: resume || undefined, by }) })
       return true
     },
     done: 'granted',

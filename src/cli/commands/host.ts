@@ -5,6 +5,7 @@
  *     second ends the process at once, which loses nothing either.
  */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { HostNews, Skein } from '../../index.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -47,10 +48,10 @@ async function host(around: Around, { app, name, appVersion, env: given = [], ..
     backend: await store.source(),
     ...store.key,
     env,
-    ...(limits && { limits }),
-    ...(workers && { workers }),
-    ...(name !== undefined && { name }),
-    ...(appVersion !== undefined && { version: appVersion }),
+    ...defined({ limits }),
+    ...defined({ workers }),
+    ...defined({ name }),
+    ...defined({ version: appVersion }),
     warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${(debugging && thrown.stack) || thrown.message}` : what}`),
     // What it begins with is told by its first line.
     told: (news) => serving && line(wordsFor(news), news),
@@ -80,7 +81,7 @@ async function tellServing({ store }: Around, { profile, agents, hosts: list }: 
   const { partitions = [] } = hosts.find((each) => each.name === name) ?? {}
   const what = [app ?? 'an app without a name', appVersion].filter((word) => word !== undefined).join(' ')
   const part = store.shared ? `: ${partitions.length} of ${counted(of, 'partition')}` : ''
-  line(`serving ${what} from ${store.name} as ${name}${part}`, { type: 'serving', store: store.name, host: name, ...(app !== undefined && { app }), ...(appVersion !== undefined && { appVersion }), agents, held: partitions.length, of })
+  line(`serving ${what} from ${store.name} as ${name}${part}`, { type: 'serving', store: store.name, host: name, ...defined({ app, appVersion }), agents, held: partitions.length, of })
 }
 
 function wordsFor(news: HostNews): string {

@@ -1,6 +1,7 @@
 /** `skein ps`: the threads of a store, newest last. Reads the store itself, so it needs no host. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { HeadFilter, SkeinClient, StoredHead } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -79,7 +80,7 @@ async function newest(client: SkeinClient, filter: HeadFilter, { all, status, ch
   let found: StoredHead[] = []
   let cursor: string | undefined
   do {
-    const page = await client.threads.list({ ...filter, limit: 1_000, ...(cursor !== undefined && { cursor }) })
+    const page = await client.threads.list({ ...filter, limit: 1_000, ...defined({ cursor }) })
     const wanted = page.threads.filter((thread) => all || status !== undefined || !over.has(thread.status))
     for (const { path, root, rest } of wanted) {
       if (path.length === 1) continue

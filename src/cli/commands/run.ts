@@ -1,5 +1,6 @@
 /** `skein run`: one message to an agent, or what a thread has outstanding, watched until everything rests or waits for people. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import { createAsk, readLines } from '../turn/ask.js'
 import type { ExitCode } from '../exit.js'
 import { givenMessage, pipedMessage } from '../stdin.js'
@@ -21,14 +22,14 @@ export function register(command: Command, perform: Perform): void {
 
 async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
   const message = await (given === undefined ? pipedMessage(around.shell) : givenMessage(around.shell, given))
-  const asked: Asked = { ...options, ...(message !== undefined && { message }) }
+  const asked: Asked = { ...options, ...defined({ message }) }
   const create = message !== undefined
   await check(asked)
   const settings = await settingsOf(around, asked)
   const before = await look(around, { ...asked, create })
   // One that was created without a host is made by its mail.
   const root = before.root ?? asked.thread
-  const opened = await open(around, { asked, settings, ...(root !== undefined && { root }) })
+  const opened = await open(around, { asked, settings, ...defined({ root }) })
   const finding = findThread(around, opened, { asked, settings, create })
   const once = createOnce()
   around.onStop(() => leave(around, { asked, opened, finding, once }))

@@ -1,5 +1,6 @@
 /** `skein show`: one thread, its state and its last messages. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -30,7 +31,7 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
   const messages = all.slice(-limit)
   if (out.mode === 'json') {
-    out.json({ ...info, usage, files, hosted, ...(failure && { failure }), messages, more: all.length > messages.length })
+    out.json({ ...info, usage, files, hosted, ...defined({ failure }), messages, more: all.length > messages.length })
     return exitCode.ok
   }
   const fields = [

@@ -1,5 +1,6 @@
 /** `skein tail`: the events of a thread, a line each, from the beginning or a cursor on, and then as they come. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { SkeinClient, SkeinEvent } from '../../index.js'
 import { callLine } from '../turn/call-line.js'
 import { createCalls } from '../turn/calls.js'
@@ -34,7 +35,7 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
   void out.gone.then(() => stop.abort())
   const show = createTail(out)
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
-  for await (const event of thread.events({ signal: stop.signal, ...(from !== undefined && { from }), ...(!follow && { until: 'now' }) })) {
+  for await (const event of thread.events({ signal: stop.signal, ...defined({ from }), ...(!follow && { until: 'now' }) })) {
     show(event)
     // Nothing can come after these.
     if (event.type === 'thread.terminated' || event.type === 'thread.ended' || stop.signal.aborted) break

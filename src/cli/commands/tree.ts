@@ -1,5 +1,6 @@
 /** `skein tree`: a thread and all below it: what each does and waits for, and who waits in line. Reads the store itself. */
 import type { Command } from 'commander'
+import { defined } from '../../core/defined.js'
 import type { SkeinClient, StoredHead, Usage } from '../../index.js'
 import { awaitedOf } from '../turn/waiting-for.js'
 import { childName } from '../turn/calls.js'
@@ -62,9 +63,9 @@ function listing({ heads, family, usage, modelWaits }: Tree) {
   const threads = heads.map((head) => {
     const reference = family.reference(head.thread)
     const failure = family.failure(head.thread)
-    return { ...head, ...(reference !== undefined && { reference }), usage: usage.get(head.thread), ...(failure && { failure }), ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }) }
+    return { ...head, ...defined({ reference }), usage: usage.get(head.thread), ...defined({ failure }), ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }) }
   })
-  const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...(name !== undefined && { name }), place: ahead + 1 })))
+  const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...defined({ name }), place: ahead + 1 })))
   return { threads, inLine }
 }
 

@@ -6,6 +6,7 @@
  * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the child's
  *     report, whether the call waits for that or not. One that failed and is tried again goes on.
  */
+import { defined } from '../../core/defined.js'
 import type { InboxItem, Json, Outcome, SkeinEvent } from '../../index.js'
 import { oneLine } from '../format.js'
 import { label } from '../visible.js'
@@ -123,7 +124,7 @@ function createMemory() {
 
 function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.made'>): readonly CallNews[] {
   return calls.flatMap(({ tool, args, refused, answered, hold, child }, index): CallNews[] => {
-    const call = { id: `call_${step}_${index}`, tool: child ? childName(child) : tool, args, startedAt: at, ...(child && { child }) }
+    const call = { id: `call_${step}_${index}`, tool: child ? childName(child) : tool, args, startedAt: at, ...defined({ child }) }
     if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
     if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
     open.set(call.id, call)
@@ -133,14 +134,14 @@ function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.
 }
 
 function held(call: ShownCall, { why, missing, prompt }: { readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string }): CallNews {
-  return { state: 'held', call, why, ...(missing && { missing }), ...(prompt !== undefined && { prompt }) }
+  return { state: 'held', call, why, ...defined({ missing, prompt }) }
 }
 
 function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallNews {
   const call = known(event)
   const { decision, decidedBy, comment, at } = event
   const by = decidedBy !== undefined && { by: decidedBy }
-  if (decision === 'reject') return { state: 'denied', call: over(call), ...by, ...(comment !== undefined && { comment }) }
+  if (decision === 'reject') return { state: 'denied', call: over(call), ...by, ...defined({ comment }) }
   return { state: 'freed', call: goOn(call, at, event.call?.args), how: 'approved', ...by, ...(event.call && { edited: true }) }
 }
 
@@ -163,7 +164,7 @@ function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'
   const outcome = event.outcome ?? own
   // Its result came before what we have seen.
   if (!outcome) return []
-  return [{ state: 'answered', call: over(call), outcome, ...(tookMs !== undefined && { tookMs }), ...(verdict === 'cached' && { cached: true }) }]
+  return [{ state: 'answered', call: over(call), outcome, ...defined({ tookMs }), ...(verdict === 'cached' && { cached: true }) }]
 }
 
 /** CV2 */

@@ -6,6 +6,7 @@
  *     line, then those that take longest. How many are not shown is said.
  * CR2 Among the children of one parent those that someone must let go on stand first, with all above them, so that they are not cut off.
  */
+import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { createChildStates, heldIn, standsStill } from './child-state.js'
@@ -102,7 +103,7 @@ export function createChildRows(paint: Output['paint'], top: string) {
     lines(turning: string): readonly string[] {
       const calls = [top, ...states.keys()].flatMap((thread) => family.inLine(thread))
       const atOnce = calls[0]?.maxParallel
-      const sum = swarm.line({ inLine: calls.length, ...(atOnce !== undefined && { atOnce }), waiting: [...states.values()].filter(standsStill).length })
+      const sum = swarm.line({ inLine: calls.length, ...defined({ atOnce }), waiting: [...states.values()].filter(standsStill).length })
       const picture: Picture = { paint, family, states, now: swarm.now(), turning }
       return [...(sum === undefined ? [] : [sum]), ...(states.size > mostRows ? fewLines(picture) : linesBelow(picture, top, ordered(states)))]
     },

@@ -2,6 +2,7 @@
  * What a turn came to, counted from its events: the summary that a person reads and a program gets. Kept from the
  * events that were shown, so that both say the same, also of a turn that waits and has not ended.
  */
+import { defined } from '../../core/defined.js'
 import type { Failure, Json, SkeinEvent, StopReason, Usage } from '../../index.js'
 import type { Awaited } from './waiting-for.js'
 import { exitCode, exitOfStop } from '../exit.js'
@@ -59,7 +60,7 @@ function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> 
   }
   if (event.type === 'turn.ended') {
     const { run, reason, detail, failure, output, text: told = text } = event
-    return { run, text: told, stopReason: reason, ...(output !== undefined && { output }), ...(detail && { detail }), ...(failure && { failure }) }
+    return { run, text: told, stopReason: reason, ...defined({ output, detail: detail || undefined, failure }) }
   }
   if (event.type === 'calls.made') return { steps: steps + 1 }
   if (event.type === 'turn.started') return { run: event.run }

@@ -4,6 +4,7 @@
  * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment, and is
  *     quoted for a shell.
  */
+import { defined } from '../../core/defined.js'
 import type { InboxItem, StoredHead } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { oneLine, preview } from '../format.js'
@@ -16,7 +17,7 @@ export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
 
 /** The calls of a thread that wait for someone. */
 export function awaitedOf({ thread, reference, pending = [] }: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
-  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}`, ...(reference !== undefined && { reference }) }))
+  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))
 }
 
 export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown, reference }: Awaited): string {

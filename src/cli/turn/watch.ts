@@ -1,4 +1,5 @@
 /** Watching turns: shows one until it ends or stands still, and finds those that are under way. */
+import { defined } from '../../core/defined.js'
 import type { Run, SkeinClient, Thread } from '../../index.js'
 import type { Ask } from './ask.js'
 import { nextSteps } from './waiting-for.js'
@@ -36,7 +37,7 @@ export async function watchHere({ out, store }: Around, { goOn, ...watched }: Wa
   const seen = { code: exitOfTally(tally), run: tally.run }
   if (!tally.standstill || out.mode === 'json') return seen
   const command = goOn?.()
-  if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...(command !== undefined && { goOn: command }) })) out.note(line)
+  if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...defined({ goOn: command }) })) out.note(line)
   return seen
 }
 
@@ -77,7 +78,7 @@ export async function* turnsSince(thread: Thread, { seq, open }: Standing): Asyn
   let from: string | undefined
   for (let found = true; found; ) {
     found = false
-    for await (const event of thread.events({ until: 'now', ...(from !== undefined && { from }) })) {
+    for await (const event of thread.events({ until: 'now', ...defined({ from }) })) {
       if ('cursor' in event) from = event.cursor
       if (event.type !== 'turn.started' || event.seq <= seq || event.run === open) continue
       found = true

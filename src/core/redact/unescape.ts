@@ -5,6 +5,7 @@
  * UE1 Each byte knows which bytes of the original it stands for.
  * UE2 An escape that has begun where the bytes end is left out, and told (`pending`), unless nothing follows.
  */
+import { defined } from '../defined.js'
 
 /** Bytes, and where in the original each begins and ends; without `starts` they are the original. */
 export interface Layer {
@@ -56,7 +57,7 @@ export function unescape(layer: Layer, complete: boolean): Layer | undefined {
     at += said.size
   }
   if (!changed && pending === layer.pending) return undefined
-  return { bytes: out.subarray(0, count), starts: starts.subarray(0, count), ends: ends.subarray(0, count), ...(pending !== undefined && { pending }) }
+  return { bytes: out.subarray(0, count), starts: starts.subarray(0, count), ends: ends.subarray(0, count), ...defined({ pending }) }
 }
 
 /** A space and a plus are one here: which is meant only its writer knows. */

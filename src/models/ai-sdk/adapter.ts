@@ -9,6 +9,7 @@
  * AS3 After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
  */
 import { type Clock, systemClock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { abortable } from '../retry/abort.js'
@@ -62,7 +63,7 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
       signal.throwIfAborted()
       const pictures = request.read && (await picturesFor(request, model))
       signal.throwIfAborted()
-      for (let put: Put = { request, thoughts: taken, ...(pictures && { pictures }) }; ; ) {
+      for (let put: Put = { request, thoughts: taken, ...defined({ pictures }) }; ; ) {
         try {
           return await ask(model, put, options)
         } catch (thrown) {

@@ -8,6 +8,7 @@
  *     body, the headers, the URL or the error itself as `cause`, which holds them all.
  */
 import type { Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 
@@ -39,7 +40,7 @@ export function toModelError(thrown: unknown, model: string, clock: Clock): Skei
   const status = statusOf(thrown)
   const retryAfterMs = waitOf(thrown, clock)
   const detail = messageOf(thrown)
-  const data = { model, ...(status !== undefined && { status }), ...(retryAfterMs !== undefined && { retryAfterMs }) }
+  const data = { model, ...defined({ status, retryAfterMs }) }
   const said = status === undefined ? detail : `status ${status}: ${detail}`
   switch (kindOf(thrown, status)) {
     case 'limited': {

@@ -5,6 +5,7 @@
  * PI1 A model that is not shown something is told what it is not shown.
  * PI2 The newest are shown first, up to `mostShown` bytes of a request: providers refuse larger ones.
  */
+import { defined } from '../../core/defined.js'
 import type { Media } from '../../core/media.js'
 import type { Message } from '../../core/records/message.js'
 import type { Converted, TextPart } from './prompt.js'
@@ -62,7 +63,7 @@ function chosen(messages: readonly Message[]): ReadonlySet<string> {
 export function filesOf(media: readonly Media[], shown: Pictures['shown']): FilePart[] {
   return media.flatMap(({ hash, mediaType, name }) => {
     const data = shown.get(hash)
-    return data ? [{ type: 'file' as const, data, mediaType, ...(name !== undefined && { filename: name }) }] : []
+    return data ? [{ type: 'file' as const, data, mediaType, ...defined({ filename: name }) }] : []
   })
 }
 

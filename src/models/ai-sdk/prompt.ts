@@ -10,6 +10,7 @@
  *     or hoist a system message that is not the first.
  * PR5 What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
  */
+import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { piecesOf } from '../../core/records/provider-parts.js'
 import type { KeptPart } from '../../core/records/provider-parts.js'
@@ -162,7 +163,7 @@ function plainParts({ text, calls = [] }: Message): readonly AssistantPart[] {
 function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly AssistantPart[] | undefined {
   // What was said in an earlier turn may be left out, with its calls there.
   const parts = text === '' ? kept?.parts.filter(({ type }) => type !== 'text') : kept?.parts
-  const pieces = parts && piecesOf(parts, { text, ...(reasoning !== undefined && { reasoning }) })
+  const pieces = parts && piecesOf(parts, { text, ...defined({ reasoning: reasoning || undefined }) })
   if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
   return parts.flatMap((part, at): readonly AssistantPart[] => {
     if (part.type !== 'call') return [{ type: part.type, text: sendableText(pieces[at] ?? ''), ...optionsOf(part) }]

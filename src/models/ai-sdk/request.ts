@@ -10,6 +10,7 @@
  * AQ4 What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far. Not of a single
  *     question, which would only pay for the writing.
  */
+import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { type PromptMessage, toPrompt } from './prompt.js'
 import type { Thoughts } from './prompt.js'
@@ -66,13 +67,13 @@ export function toCallOptions({ request, thoughts, pictures }: Put, reader: Read
   const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
   const providerOptions = optionsFor({ request, thoughts }, reader)
   return {
-    prompt: cached(toPrompt({ system, messages, origin: originOf(reader), thoughts, ...(pictures && { pictures }) }), request, reader),
+    prompt: cached(toPrompt({ system, messages, origin: originOf(reader), thoughts, ...defined({ pictures }) }), request, reader),
     ...(tools.length > 0 && { tools: tools.map(functionTool) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
     ...(request.reasoning && thoughts !== 'bare' && reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(providerOptions && { providerOptions }),
+    ...defined({ temperature }),
+    ...defined({ maxOutputTokens }),
+    ...defined({ providerOptions }),
     abortSignal,
   }
 }
@@ -117,16 +118,16 @@ function ownOptions({ request, thoughts }: Put, { provider, specificationVersion
   // v4 has a common word for it.
   const effort = specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
   const family = provider.split('.')[0] ?? provider
-  if (provider.includes('anthropic')) return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...(effort && { effort }) } }
+  if (provider.includes('anthropic')) return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
   if (family === 'openai' || family.startsWith('azure')) {
     const responses = provider.endsWith('.responses') // AQ3
-    const settings = { ...(alone && { parallelToolCalls: false }), ...(effort && { reasoningEffort: effort }) }
+    const settings = { ...(alone && { parallelToolCalls: false }), ...defined({ reasoningEffort: effort }) }
     return { openai: { ...(responses && { store: false }), ...settings } }
   }
   if (family === 'google' || family === 'vertex') {
     const thinkingConfig = effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
-    return { google: { ...(thinkingConfig && { thinkingConfig }) } }
+    return { google: { ...defined({ thinkingConfig }) } }
   }
   // OpenAI-compatible providers send keys they do not know as they are; others drop them.
-  return { [family]: { ...(alone && { parallel_tool_calls: false }), ...(effort && { reasoningEffort: effort }) } }
+  return { [family]: { ...(alone && { parallel_tool_calls: false }), ...defined({ reasoningEffort: effort }) } }
 }

@@ -8,6 +8,7 @@
  *     `tool-call` part makes a call, deltas alone do not. Two calls with one id are two calls.
  * AT4 Whatever ends the reading early (abort, failure) cancels the stream, which closes the connection.
  */
+import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { unavailable } from './error.js'
 import { Gathering } from './gather.js'
@@ -75,7 +76,7 @@ function replyOf(gathered: Gathering, part: Part, model: string): ModelReply {
   return {
     text,
     ...(reasoning !== '' && { reasoning }),
-    ...(kept && { kept }),
+    ...defined({ kept }),
     calls,
     usage: usageOf(part['usage'], part['providerMetadata']),
     // Several servers say `stop` next to calls; the calls are what counts.

@@ -7,6 +7,7 @@
  * AO5 A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is not.
  */
 import type { Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { isSkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
@@ -53,12 +54,12 @@ function toTask(job: Job, tells: boolean): WorkerTask {
     args,
     threadId,
     idempotencyKey,
-    ...(hasParent && { hasParent }),
+    ...defined({ hasParent: hasParent || undefined }),
     ...(run.part !== 'execute' && { run }),
     ...(Object.keys(env).length > 0 && { env }),
     ...(secrets.length > 0 && { secrets }),
-    ...(given && { given }),
-    ...(tells && { tells }),
+    ...defined({ given }),
+    ...defined({ tells: tells || undefined }),
   }
 }
 
@@ -197,7 +198,7 @@ export class Attempt implements Listener {
       reply = { call, id, ...(answer.gets !== undefined && { gets: answer.gets }) }
     } catch (thrown) {
       const errno = !isSkeinError(thrown) && isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : undefined
-      reply = { call, id, failure: toFailure(thrown, 'TOOL_FAILED'), ...(errno !== undefined && { errno }) }
+      reply = { call, id, failure: toFailure(thrown, 'TOOL_FAILED'), ...defined({ errno }) }
     }
     if (!this.#settled) this.#worker?.post(reply, given)
   }

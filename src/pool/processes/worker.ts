@@ -13,6 +13,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { idleClock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { createUnframer, frame, structuredFrame } from './frames.js'
@@ -177,7 +178,7 @@ export class Worker {
 
   post(message: ToWorker, bytes?: Uint8Array): void {
     const down = this.#pipe(channel.down)
-    if (!this.#hello || !down) return void this.#waiting.push({ message, ...(bytes && { bytes }) })
+    if (!this.#hello || !down) return void this.#waiting.push({ message, ...defined({ bytes }) })
     if ('task' in message && !message.task.tells) this.#begun.add(message.call)
     // One write for all that is said in this turn.
     if (down.writableCorked === 0) {

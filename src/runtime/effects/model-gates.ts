@@ -9,6 +9,7 @@ import { z } from 'zod'
 import type { App } from '../../agent/app.js'
 import type { Signals } from '../../backend/port.js'
 import type { Chance, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
 import { Gate } from '../../models/rate-limit/gate.js'
 import type { ModelWait } from '../../models/port.js'
@@ -49,7 +50,7 @@ export function createAdmission({ app, signals, clock, chance }: AdmissionMeans)
     if (known) return known
     const maxRetries = app.models.get(model)?.maxRetries
     const closed = (waitMs: number): void => signals.publish(limitsTopic, { model, waitMs, from: me })
-    const made = new Gate(model, { clock, chance, closed, ...(maxRetries !== undefined && { maxRetries }) })
+    const made = new Gate(model, { clock, chance, closed, ...defined({ maxRetries }) })
     gates.set(model, made)
     return made
   }

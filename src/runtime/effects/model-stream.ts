@@ -5,6 +5,7 @@
  * VZ2 Secrets are masked: what could be the start of one is held back until it is known (RX5).
  */
 import type { Cancel } from '../../core/async/cancel.js'
+import { defined } from '../../core/defined.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Redactor, TextStream } from '../../core/redact/redact.js'
@@ -118,7 +119,7 @@ export class Voice implements ModelCallOptions {
   #place() {
     const { state } = this.#wanting
     const side = state.turn?.session?.side
-    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt, ...(side && { side }), ...(this.label !== undefined && { label: this.label }) }
+    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt, ...defined({ side }), ...(this.label !== undefined && { label: this.label }) }
   }
 
   #say(piece: string): void {

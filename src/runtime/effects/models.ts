@@ -4,6 +4,7 @@
 import type { App } from '../../agent/app.js'
 import type { ModelDefinition } from '../../agent/define.js'
 import type { Chance, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { toModel } from '../../models/to-model.js'
 import { withFallback } from '../../models/retry/fallback.js'
 import type { Model, ModelRequest } from '../../models/port.js'
@@ -33,7 +34,7 @@ export function createModels(app: App, { clock, chance, admission }: ModelsMeans
     const model = await toModel(source)
     const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
     const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
-    return withRetries(timely, { clock, chance, gate: admission.gate(name), ...(maxRetries !== undefined && { maxRetries }) })
+    return withRetries(timely, { clock, chance, gate: admission.gate(name), ...defined({ maxRetries }) })
   }
 
   return ({ model: definition }) => {
@@ -55,10 +56,10 @@ function withSettings(definition: ModelDefinition, request: ModelRequest): Model
   const { temperature, maxOutputTokens, promptCache, media, providerOptions } = definition
   if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined)) return request
   return {
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(promptCache !== undefined && { promptCache }),
-    ...(media !== undefined && { media }),
+    ...defined({ temperature }),
+    ...defined({ maxOutputTokens }),
+    ...defined({ promptCache }),
+    ...defined({ media: media || undefined }),
     ...request,
     ...(providerOptions && { providerOptions: merged(providerOptions, request.providerOptions) }),
   }

@@ -11,6 +11,7 @@ import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { createCancel } from '../../core/async/cancel.js'
 import type { Cancel } from '../../core/async/cancel.js'
+import { defined } from '../../core/defined.js'
 import type { CallEffect, Outcome } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { SkeinError, failure } from '../../core/failure.js'
@@ -137,7 +138,7 @@ async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
 }
 
 function unknown(message: string, cause?: Failure): Outcome {
-  return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...(cause && { cause }) } }
+  return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...defined({ cause }) } }
 }
 
 /** EX7 */
@@ -168,7 +169,7 @@ async function keepAll(means: Means, job: CallJob, { returned, slot, index, keep
   const media = given && (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) })))) // EX4
   const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
   const kept = isLong(outcome, keep) ? await archived(means.blobs, outcome, callId(job.state.step, index)) : undefined
-  return landedOf(means, slot, { returned, ...(kept && { kept }), ...(calls && { calls }), ...(media && { media }) })
+  return landedOf(means, slot, { returned, ...defined({ kept, calls, media }) })
 }
 
 interface Kept {
@@ -185,15 +186,15 @@ function landedOf(means: Means, slot: Slot, { returned, kept, calls, media }: Ke
   return {
     outcome: kept?.outcome ?? outcome,
     ...(slot.again && { again: true }),
-    ...(text !== undefined && { text }),
-    ...(media && { media }),
+    ...defined({ text }),
+    ...defined({ media }),
     // Only a call that ran before its turn can have seen what is not so any more.
     ...(reads && slot.call.ahead && !slot.again && { reads }),
     ...(changes && { changes, ...(changes.files && means.quota) }),
-    ...(calls && { queued: calls }),
-    ...(messages && { messages }),
-    ...(attached && { attached }),
-    ...(told && { told }),
-    ...(preliminaries && { preliminaries }),
+    ...defined({ queued: calls }),
+    ...defined({ messages }),
+    ...defined({ attached }),
+    ...defined({ told }),
+    ...defined({ preliminaries }),
   }
 }

@@ -7,6 +7,7 @@ import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import type { Cancel } from '../../core/async/cancel.js'
+import { defined } from '../../core/defined.js'
 import type { CallEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { callId } from '../../core/records/message.js'
@@ -115,7 +116,7 @@ export class CallJob implements Job {
   /** When its body began, and how long it may take. */
   get begun(): { readonly beganAt?: number; readonly limitMs?: number } {
     const { beganAt, call } = this.#start.slot
-    return { ...(beganAt !== undefined && { beganAt }), ...(call.limitMs !== undefined && { limitMs: call.limitMs }) }
+    return { ...defined({ beganAt }), ...(call.limitMs !== undefined && { limitMs: call.limitMs }) }
   }
 
   get definition(): ToolDefinition | undefined {

@@ -10,6 +10,7 @@ import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { systemChance, systemClock } from '../../core/clock.js'
 import type { Chance, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { noContent } from '../../files/contents.js'
@@ -133,14 +134,14 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     threads: {
       async create(options) {
         const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget, context } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env, ...(budget && { budget }), ...(context && { context }) })
+        await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context }) })
         return get(id)
       },
       get,
       delete: (root, options) => deleteTree(means, root, options),
       async list(filter = {}) {
         const { heads, next } = await backend.heads.list(filter)
-        return { threads: heads, ...(next !== undefined && { next }) }
+        return { threads: heads, ...defined({ next }) }
       },
     },
     inbox: createInbox(means),
@@ -181,7 +182,7 @@ async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
       const env = await firstEnv(secrets, id, values)
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...(changes && { changes }), ...(env && { env }), ...(budget && { budget: toAmounts(budget) }), ...givenContext(context) } })
+      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...defined({ changes, env }), ...(budget && { budget: toAmounts(budget) }), ...givenContext(context) } })
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.

@@ -5,6 +5,7 @@
  * DL1 A letter is there until someone has it tried again or drops it; both are commands to the parent.
  */
 import type { StoredHead } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { post } from './send-command.js'
@@ -43,7 +44,7 @@ export function createDeadLetters({ backend, clock, chance }: ThreadMeans): Dead
     async list({ root } = {}) {
       const letters: DeadLetter[] = []
       for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-        const { heads, next } = await backend.heads.list({ ...(root !== undefined && { root }), ...(cursor !== undefined && { cursor }) })
+        const { heads, next } = await backend.heads.list({ ...defined({ root, cursor }) })
         for (const head of heads) if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))
         cursor = next
       }

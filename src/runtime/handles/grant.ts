@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { post } from './send-command.js'
 import type { GrantOptions, ThreadMeans } from './thread.js'
@@ -31,7 +32,7 @@ export async function grantTo({ backend, clock, chance }: ThreadMeans, { id, par
     throw new SkeinError('BAD_OPTION', 'grant: name how much more it may spend, as { tokens: 10_000 } or { costUsd: 1 }')
   }
   const { resume, by } = checked.data
-  const more = { amounts, ...(resume && { resume: true as const }), ...(by !== undefined && { by }) }
+  const more = { amounts, ...(resume && { resume: true as const }), ...defined({ by }) }
   if (parent === undefined) return void (await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'grant', ...more } }))
   const rests = await waker.look(({ turn, queue, lastTurn }) => {
     const goesOn = resume === true && lastTurn?.reason === 'budget_spent'

@@ -5,6 +5,7 @@
  * IB1 A decision is a command to the thread: it is answered when it is durable, and a second one is refused.
  */
 import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { toJson } from '../../core/json.js'
@@ -51,7 +52,7 @@ export function createInbox(means: ThreadMeans): Inbox {
     }
     const items: InboxItem[] = []
     for (let cursor: string | undefined, more = true; more; ) {
-      const asked: HeadFilter = { pending: true, ...(filter.root !== undefined && { root: filter.root }), ...(cursor !== undefined && { cursor }) }
+      const asked: HeadFilter = { pending: true, ...(filter.root !== undefined && { root: filter.root }), ...defined({ cursor }) }
       const { heads, next } = await backend.heads.list(asked)
       for (const head of heads) items.push(...itemsOf(head))
       cursor = next
@@ -77,7 +78,7 @@ export function createInbox(means: ThreadMeans): Inbox {
 }
 
 function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
-  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent, ...(reference !== undefined && { reference }) }))
+  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent, ...defined({ reference }) }))
 }
 
 function parseId(id: string): { readonly thread: string; readonly call: string } {

@@ -4,6 +4,7 @@
 import { childrenOf } from '../../../actors/thread/children/list.js'
 import type { ChildEntry } from '../../../actors/thread/children/list.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import { wake } from '../journal/wake.js'
 
 export type { ChildEntry } from '../../../actors/thread/children/list.js'
@@ -25,7 +26,7 @@ export async function readTree({ heads }: Backend, top: StoredHead): Promise<Tre
     else byParent.set(parent, [head])
   }
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-    const page = await heads.list({ root: top.root, ...(cursor !== undefined && { cursor }) })
+    const page = await heads.list({ root: top.root, ...defined({ cursor }) })
     for (const head of page.heads) if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
     cursor = page.next
   }

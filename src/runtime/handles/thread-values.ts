@@ -5,6 +5,7 @@
  * TV1 What was set is durable when the promise resolves, and this handle reads it from then on.
  * TV2 A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
  */
+import { defined } from '../../core/defined.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { kvSpace } from '../../core/records/change.js'
 import type { Changes } from '../../core/records/change.js'
@@ -28,7 +29,7 @@ export interface ThreadValues {
 }
 
 export function createThreadValues(means: ThreadMeans, thread: string, waker: StateWaker): ThreadValues {
-  const write = (key: string, value?: Json): Promise<void> => change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...(value !== undefined && { value }) }] })
+  const write = (key: string, value?: Json): Promise<void> => change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
   return {
     get: async (key) => waker.look(({ values }) => (Object.hasOwn(values, kvSpace + checkKey(key)) ? values[kvSpace + key]?.value : undefined)),
     async set(key, value) {

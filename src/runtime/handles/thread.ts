@@ -6,6 +6,7 @@ import type { Backend, StoredHead } from '../../backend/port.js'
 import { toBudget } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import type { Chance, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
@@ -143,24 +144,24 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     usage: () => readUsage(backend, id),
     send(given, options) {
       const { text, id: message = chance.id(), delivery = 'steer', silent, attachments, context } = checkMessage(given, options)
-      const said = { kind: 'message', role: 'user', text, delivery, ...(silent && { silent }), ...givenContext(context) } as const
+      const said = { kind: 'message', role: 'user', text, delivery, ...defined({ silent: silent || undefined }), ...givenContext(context) } as const
       const accepted = attachments?.length ? storeAttachments(backend, attachments).then((brought) => ask({ ...said, ...brought }, message)) : ask(said, message)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
       return createRun({ ...means, root }, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
     },
     async inject(given, options) {
       const { text, id: message = chance.id(), role = 'user', silent } = checkInjected(given, options)
-      await ask({ kind: 'message', role, text, delivery: 'store', ...(silent && { silent }) }, message)
+      await ask({ kind: 'message', role, text, delivery: 'store', ...defined({ silent: silent || undefined }) }, message)
     },
     ...createEdits((message) => knownMessage(backend, id, message), ask),
     run,
     cancel: (reason) => changed(ask({ kind: 'cancel', reason })),
     async pause(options = {}) {
       const { reason, tree } = typeof options === 'string' ? { reason: options } : options
-      return changed(ask({ kind: 'pause', reason, ...(tree && { tree }) }))
+      return changed(ask({ kind: 'pause', reason, ...defined({ tree: tree || undefined }) }))
     },
     grant: (amounts, options = {}) => grantTo(means, { id, parent: head.parent, waker }, { ...options, amounts }),
-    resume: ({ tree } = {}) => changed(ask({ kind: 'resume', ...(tree && { tree }) })),
+    resume: ({ tree } = {}) => changed(ask({ kind: 'resume', ...defined({ tree: tree || undefined }) })),
     terminate: (reason) => changed(ask({ kind: 'terminate', reason })),
     async current() {
       const { turn } = (await wake(backend, id)).state
@@ -223,7 +224,7 @@ async function readMessages(backend: Backend, id: string, page: Parameters<Threa
 function createEdits(check: (message: string) => Promise<void>, ask: (command: Command) => Promise<unknown>): Pick<Thread, 'edit' | 'remove'> {
   const change = async (message: string, text?: string): Promise<void> => {
     await check(message)
-    await ask({ kind: 'edit', message, ...(text !== undefined && { text }) })
+    await ask({ kind: 'edit', message, ...defined({ text }) })
   }
   return { edit: change, remove: (message) => change(message) }
 }

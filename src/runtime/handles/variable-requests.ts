@@ -2,6 +2,7 @@
  * Values that children wait for before they begin (S6), from outside: what was asked for, and giving it. What HTTP offers as
  * `/threads/{thread}/variables/{request}`.
  */
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { post } from './send-command.js'
 import { sealed } from './thread-env.js'
@@ -51,7 +52,7 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadMeans
     },
     async decline(thread, request, { by, comment } = {}) {
       await find(thread, request)
-      const said = { ...(by !== undefined && { by }), ...(comment !== undefined && { comment }) }
+      const said = { ...defined({ by, comment }) }
       await post(backend, clock, { thread, id: chance.id(), command: { kind: 'decide', call: request, decision: 'reject', ...said } })
     },
   }

@@ -15,6 +15,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
 import type { Amounts } from '../../core/budget.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
@@ -110,8 +111,8 @@ export class Host {
         lastTries: new LastTries(maxHostDeaths),
         maxParallelTools,
         snapshotEvery,
-        ...(maxWallClockMs !== undefined && { maxWallClockMs }),
-        ...(turnLimits && { turnLimits }),
+        ...defined({ maxWallClockMs }),
+        ...defined({ turnLimits }),
         warn,
         dirty: (resident) => this.#flushSoon(resident),
         turnEnded: (state, ended) => this.#turnEnded(state, ended),
@@ -283,7 +284,7 @@ export class Host {
   #turnEnded({ id: thread, agent, path }: ThreadState, { reason, failure: failed, detail }: TurnEnded): void {
     if (path.length > 1) return
     const why = failed?.message ?? detail
-    this.#options.told({ type: 'turn', thread, agent, reason, ...(why !== undefined && { why }) })
+    this.#options.told({ type: 'turn', thread, agent, reason, ...defined({ why }) })
   }
 
   #flushSoon(resident: Resident): void {

@@ -7,6 +7,7 @@
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Chance, Clock } from '../../core/clock.js'
+import { defined } from '../../core/defined.js'
 import { isSkeinError } from '../../core/failure.js'
 import { deleteTree } from '../handles/delete-tree.js'
 
@@ -80,7 +81,7 @@ export class Janitor {
   async #apply(): Promise<void> {
     const { heads } = this.#means.backend
     for (let cursor: string | undefined, more = true; more && !this.#over; await turn()) {
-      const { heads: some, next } = await heads.list({ limit: page, ...(cursor !== undefined && { cursor }) })
+      const { heads: some, next } = await heads.list({ limit: page, ...defined({ cursor }) })
       for (const head of some) if (head.parent === undefined && this.#isOld(head) && (await this.#wholeIsOld(head))) await this.#delete(head.thread)
       cursor = next
       more = next !== undefined
@@ -101,7 +102,7 @@ export class Janitor {
   /** A child that stays may have been spoken to since. */
   async #wholeIsOld({ thread }: StoredHead): Promise<boolean> {
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const { heads, next } = await this.#means.backend.heads.list({ root: thread, limit: page, ...(cursor !== undefined && { cursor }) })
+      const { heads, next } = await this.#means.backend.heads.list({ root: thread, limit: page, ...defined({ cursor }) })
       if (!heads.every((head) => this.#isOld(head))) return false
       cursor = next
     }

@@ -5,6 +5,7 @@
  *     mail while the host is there is taken up whole, because someone asked.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import { readMail } from '../journal/mail.js'
 
 /** Which unfinished trees a host goes on with when it opens a store: all, or those with these roots. */
@@ -57,7 +58,7 @@ export async function rootOf({ heads, mailbox }: Backend, thread: string): Promi
 
 async function* awaitingVariables({ heads }: Backend, partition: number): AsyncGenerator<StoredHead> {
   for (let cursor: string | undefined, more = true; more; ) {
-    const page = await heads.list({ status: 'awaiting_variables', ...(cursor !== undefined && { cursor }) }, partition)
+    const page = await heads.list({ status: 'awaiting_variables', ...defined({ cursor }) }, partition)
     yield* page.heads
     cursor = page.next
     more = cursor !== undefined

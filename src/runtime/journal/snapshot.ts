@@ -14,6 +14,7 @@ import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
 import { placeAt } from '../../../actors/thread/position.js'
 import { createState } from '../../../actors/thread/state.js'
+import { defined } from '../../core/defined.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
 import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
@@ -104,7 +105,7 @@ export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefi
   const { chain, accepted, messages, files, children, state } = checked.data
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
   const place = placeAt(frozen.place.gate, frozen.place.work)
-  const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...(run !== undefined && { run }) }] as const)
+  const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
   return { chain, state: { ...createState(id), ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
 }
 

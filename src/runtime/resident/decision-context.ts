@@ -2,6 +2,7 @@
 import type { Moment } from '../../../actors/thread/decide/commands.js'
 import { hasSpoken } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import { defined } from '../../core/defined.js'
 import type { Means } from '../effects/model-call.js'
 import { immediateOf } from '../resolve/immediate-children.js'
 import { rulesOf } from '../resolve/model-request.js'
@@ -16,5 +17,5 @@ export interface MomentOptions {
 export function momentOf({ means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions, state: ThreadState, mayBegin: boolean): Moment {
   const needs = means.envs.needs(state)
   const immediate = state.turn && !hasSpoken(state) ? immediateOf(means, state) : undefined
-  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...(maxWallClockMs !== undefined && { maxWallClockMs }), ...(turnLimits && { limits: turnLimits }), ...rulesOf(means.app, state), ...(needs && { needs }), ...(immediate && { immediate }) }
+  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...defined({ maxWallClockMs, limits: turnLimits }), ...rulesOf(means.app, state), ...defined({ needs, immediate }) }
 }

@@ -7,6 +7,7 @@ import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { statusShown } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Head, Pending } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import { callId } from '../../core/records/message.js'
 
 export function headOf(state: ThreadState): Head {
@@ -23,8 +24,8 @@ export function headOf(state: ThreadState): Head {
     updatedAt: state.updatedAt,
     ...(state.parent !== undefined && { parent: state.parent }),
     ...(state.child && nameOf(state, state.child)),
-    ...(wake !== undefined && { wakeAt: wake }),
-    ...(reason !== undefined && { reason }),
+    ...defined({ wakeAt: wake }),
+    ...defined({ reason }),
     ...withPending(state),
     ...withDead(state),
   }
@@ -47,7 +48,7 @@ function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<
 /** As its parent and people know it. */
 function nameOf({ tags, says }: ThreadState, { reference }: { readonly reference: string }): Pick<Head, 'reference' | 'name' | 'says'> {
   const tag = tags.find((each) => each.startsWith('name:'))
-  return { reference, ...(tag !== undefined && { name: tag.slice('name:'.length) }), ...(says !== undefined && { says }) }
+  return { reference, ...(tag !== undefined && { name: tag.slice('name:'.length) }), ...defined({ says }) }
 }
 
 function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
@@ -60,10 +61,10 @@ function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
       tool: call.tool,
       args: call.args,
       requestedAt: at,
-      ...(missing && { missing }),
-      ...(prompt !== undefined && { prompt }),
-      ...(defaults !== undefined && { defaults }),
-      ...(deadlineAt !== undefined && { deadlineAt, ...(atDeadline && { atDeadline }) }),
+      ...defined({ missing }),
+      ...defined({ prompt }),
+      ...defined({ defaults }),
+      ...(deadlineAt !== undefined && { deadlineAt, ...defined({ atDeadline }) }),
       ...(began && why === 'approval' && { unknown: true as const }),
     },
   ]

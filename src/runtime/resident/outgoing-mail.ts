@@ -8,6 +8,7 @@ import type { Start } from '../../../actors/thread/children/start.js'
 import { isOver } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Send, StoredMail } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import type { Command } from '../../core/records/command.js'
 import type { Outcome } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
@@ -35,13 +36,13 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
       return flowOn(state, record)
     case 'budget.granted': {
       const { amounts, child, resume } = record
-      return child === undefined ? [] : [mail(child, `${state.id}/grant/${record.seq}`, { kind: 'grant', amounts, from: state.id, ...(resume && { resume }) })]
+      return child === undefined ? [] : [mail(child, `${state.id}/grant/${record.seq}`, { kind: 'grant', amounts, from: state.id, ...defined({ resume }) })]
     }
     case 'report.sent': {
       const { outcome, over, to, spent, attachments, note, failed } = record
       const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
       return to.map(({ thread, call, quiet, unasked, began }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...(call !== undefined && { call }), ...(quiet && { quiet }), ...(unasked && { unasked }), ...(began && { began }), ...(failed && { failed }), ...(over && { over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...(note !== undefined && { note }), ...(spent && index === 0 && { spent }) }),
+        mail(thread, `${state.id}/report/${record.seq}/${index}`, { kind: 'report', ...child, outcome, number: state.told - to.length + index + 1, ...defined({ call, quiet, unasked, began, failed, over }), ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }), ...defined({ note }), ...(spent && index === 0 && { spent }) }),
       )
     }
     case 'parent.told':
@@ -66,7 +67,7 @@ export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Fa
     const name = command?.kind === 'create' && command.child ? { child: state.id, reference: command.child.reference } : nameOf(state)
     const outcome: Outcome = { ok: false, failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why } }
     const spent = said.grant && { byModel: [], returned: said.grant } // BG2
-    return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...(spent && { spent }), ...(call !== undefined && { call }), ...(quiet && { quiet }), ...((state.seq === 0 || taken || isOver(state)) && { over: true }) })]
+    return [mail(thread, `${id}/refused`, { kind: 'report', ...name, outcome, ...defined({ spent, call, quiet }), ...((state.seq === 0 || taken || isOver(state)) && { over: true }) })]
   }
   // GT2
   if (command?.kind === 'grant' && command.from !== undefined) {
@@ -87,13 +88,13 @@ function toChild(state: ThreadState, { key, call, waits, attachments, grant, bas
   const { thread, agent, text, name, reference, lasting, blocking, gives, reports, steer, caller } = call
   const replyTo = { thread: state.id, ...(waits === undefined ? reports === 'explicit' && { quiet: true as const } : { call: waits }) }
   const said = { role: roleOf(call), text, delivery: steer ? ('steer' as const) : ('new_turn' as const), replyTo }
-  const message = { ...said, ...(attachments && { attachments }), ...(grant && { grant }) }
+  const message = { ...said, ...defined({ attachments, grant }) }
   if (!call.create) return mail(thread, key, { kind: 'message', ...message })
   // Files that nobody waits for are not merged.
-  const child = { reference, lasting, ...(base && blocking && { forked: true as const }), ...(gives && { gives }), ...(lasting && reports === 'implicit' && { reports }), ...(caller !== undefined && { caller }) }
+  const child = { reference, lasting, ...(base && blocking && { forked: true as const }), ...defined({ gives }), ...(lasting && reports === 'implicit' && { reports }), ...defined({ caller }) }
   const tags = name === undefined ? [] : [`name:${name}`]
   const path = [...state.path, thread]
-  return mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path, child, ...(base && { tree: base }), ...envOf(state, call), message })
+  return mail(thread, key, { kind: 'create', agent, tags, parent: state.id, path, child, ...defined({ tree: base }), ...envOf(state, call), message })
 }
 
 function stopping({ how, reason, messages }: ChildrenStopped): Command {

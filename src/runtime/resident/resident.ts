@@ -21,6 +21,7 @@ import type { Move, ThreadActor } from '../../../actors/thread/position.js'
 import { isOver } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Commit, CommitResult, StoredMail } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import type { Answer } from '../../core/records/command.js'
 import { callKey } from '../../core/effect.js'
 import type { Effect } from '../../core/effect.js'
@@ -200,7 +201,7 @@ export class Resident implements Addressee, Starter {
   }
 
   #record(fact: Fact, by?: string): void {
-    const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...(by !== undefined && { by }), ...fact }
+    const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...defined({ by }), ...fact }
     fold(this.state, record, this.#move)
     this.#options.means.quotas?.note(this.state, record)
     // The end of a turn answers the calls that it leaves open.

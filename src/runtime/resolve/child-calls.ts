@@ -7,6 +7,7 @@ import { attachmentsFor } from '../../../actors/thread/children/start.js'
 import type { App } from '../../agent/app.js'
 import type { AgentDefinition, SubagentTool } from '../../agent/define.js'
 import { toAmounts } from '../../core/budget.js'
+import { defined } from '../../core/defined.js'
 import { hasValue } from '../../core/env.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
@@ -42,7 +43,7 @@ export function relationsOf(app: App, subagents: readonly SubagentTool[], { supe
     const agent = app.agents.get(subagent.name)
     const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
     const budget = subagent.budget ?? agent?.budget
-    return { ...(supervision && !subagent.resumable && { supervision }), ...subagent, ...(required && { required }), ...(budget && { budget }) }
+    return { ...(supervision && !subagent.resumable && { supervision }), ...subagent, ...defined({ required, budget }) }
   })
   const lasting = all.filter(({ resumable }) => resumable)
   const direct = all.filter(({ resumable }) => !resumable)
@@ -119,7 +120,7 @@ export function recordImmediate(family: Family, relation: Relation, { text, name
   const args = resumable ? { agent, name: called ?? agent, message: text, ...more } : { message: text, ...given }
   const opening = openingFor(relation, { tool, message: text, ...more })
   if ('code' in opening) return { tool, args, refused: opening }
-  return create(family, { ...rest, tool, args, relation, ...opening, ...(called !== undefined && { name: called }) })
+  return create(family, { ...rest, tool, args, relation, ...opening, ...defined({ name: called }) })
 }
 
 interface CreateAsked {
@@ -158,7 +159,7 @@ function create(family: Family, creation: Creation): RecordedCall {
   const { limits, born } = family
   const { index, tool, args, relation, text, name, attachments: given, own, apart } = creation
   const full = atCap(family, relation)
-  const said = { text, ...(given && { attachments: given }), ...how(relation, limits) }
+  const said = { text, ...defined({ attachments: given }), ...how(relation, limits) }
   // S3: where there is one, and it is waited for, it goes on with that one.
   if (full && 'only' in full) return { tool, args, child: { ...full.only, ...said } }
   if (full) return { tool, args, refused: full.refused }
@@ -167,7 +168,7 @@ function create(family: Family, creation: Creation): RecordedCall {
   const child = newChild(family, index, relation.name)
   if ('code' in child) return { tool, args, refused: child }
   const { thread, agent, reference } = child
-  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...(own && { own }), ...(apart && { apart }), ...(relation.files && { files: relation.files }), ...(name !== undefined && { name }) }
+  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...defined({ own, apart }), ...(relation.files && { files: relation.files }), ...defined({ name }) }
   const waits = lacks.missing.length > 0 ? deferred(family, { ...lacks, tool, args, index }, call) : undefined
   const living = born.get(agent) ?? []
   living.push({ thread, agent, reference, ...(waits && { waits: true }) })
@@ -228,11 +229,11 @@ function send(lasting: readonly Relation[], { state, limits }: Family, { tool, a
     const live = [...state.children].filter(([, { over, lasting: stays }]) => stays && !over).map(([each]) => each)
     return { tool, args, refused: failure('TOOL_INPUT_INVALID', `there is no agent ${JSON.stringify(reference)} to speak to; there are: ${live.join(', ') || 'none'}`) }
   }
-  return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...(given && { attachments: given }), ...(steer && { steer }), ...how(relation, limits) } }
+  return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...defined({ attachments: given, steer: steer || undefined }), ...how(relation, limits) } }
 }
 
 function intensityOf({ maxRestarts, withinMs }: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {
-  return { maxRestarts, ...(withinMs !== undefined && { withinMs }) }
+  return { maxRestarts, ...defined({ withinMs }) }
 }
 
 function how({ blocking = true, resumable, budget, supervision }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'> {

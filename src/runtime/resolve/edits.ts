@@ -6,6 +6,7 @@
  */
 import { attachedText } from '../../core/attachments.js'
 import type { Edit } from '../../../actors/thread/state.js'
+import { defined } from '../../core/defined.js'
 import type { Message } from '../../core/records/message.js'
 
 /** In place of a result that was taken out. */
@@ -24,7 +25,7 @@ export function withEdits(edits: Edits | undefined, message: Message): Message |
   const { kept: _, reasoning: __, media, attachments, ...plain } = message
   // Its files stay, and the model still reads where they are.
   const where = attachments && attachments.length > 0 && message.role !== 'tool' ? `\n\n${attachedText(attachments)}` : ''
-  if (edit.text !== undefined) return { ...plain, text: `${edit.text}${where}`, ...(media && { media }), ...(attachments && { attachments }) }
+  if (edit.text !== undefined) return { ...plain, text: `${edit.text}${where}`, ...defined({ media, attachments }) }
   if (message.role === 'tool') return { ...plain, text: removed }
   return message.calls ? { ...plain, text: '' } : undefined
 }

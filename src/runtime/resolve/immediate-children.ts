@@ -8,6 +8,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { callablesOf } from '../../agent/callable.js'
 import type { SubagentTool } from '../../agent/define.js'
 import { sideOf } from '../../agent/sides.js'
+import { defined } from '../../core/defined.js'
 import { instancesOf } from '../../core/env.js'
 import type { RecordedCall, Sealed } from '../../core/records/record.js'
 import type { Family } from './child-call.js'
@@ -34,7 +35,7 @@ export function immediateOf({ app, envs, childLimits }: Pick<Means, 'app' | 'env
     const calls: RecordedCall[] = []
     for (const relation of relationsOf(app, relations.filter(({ name }) => !disabled.has(name)), agent).byName.values()) {
       for (const { name, text, own, apart } of instances({ envs, state }, relation)) {
-        calls.push(recordImmediate(family, relation, { index: calls.length, text, ...(name !== undefined && { name }), ...(own && { own }), ...(apart && { apart }) }))
+        calls.push(recordImmediate(family, relation, { index: calls.length, text, ...defined({ name, own, apart }) }))
       }
     }
     return calls
@@ -61,6 +62,6 @@ function instances({ envs, state }: Pick<Family, 'envs' | 'state'>, { immediate 
       const found = value(scoped)
       return found === undefined ? [] : [[scoped, found]]
     })
-    return [{ text: value(descriptionEnv) ?? begun, ...(name !== undefined && { name }), ...(own.length > 0 && { own: envs.sealed(state, Object.fromEntries(own)) }), ...(scopedEnv.length > 0 && { apart: scopedEnv }) }]
+    return [{ text: value(descriptionEnv) ?? begun, ...defined({ name }), ...(own.length > 0 && { own: envs.sealed(state, Object.fromEntries(own)) }), ...(scopedEnv.length > 0 && { apart: scopedEnv }) }]
   })
 }

@@ -16,6 +16,7 @@ import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable
 import { piecesOf } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
 import { brokenText, collect } from '../../core/attachments.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
 import { isObject, toJson } from '../../core/json.js'
 import type { SideName } from '../../core/records/message.js'
@@ -142,12 +143,12 @@ export function toRequest(brief: Brief, state: ThreadState, { envs, read }: Sour
     thread: state.id,
     step: state.turn ? stepsOf(state.turn) : 0,
     ...choiceOf(brief, state),
-    ...(parallelToolCalls !== undefined && { parallelToolCalls }),
-    ...(reasoning !== undefined && { reasoning }),
-    ...(temperature !== undefined && { temperature }),
-    ...(maxOutputTokens !== undefined && { maxOutputTokens }),
-    ...(promptCache !== undefined && { promptCache }),
-    ...(providerOptions && { providerOptions }),
+    ...defined({ parallelToolCalls }),
+    ...defined({ reasoning }),
+    ...defined({ temperature }),
+    ...defined({ maxOutputTokens }),
+    ...defined({ promptCache }),
+    ...defined({ providerOptions }),
   }
 }
 
@@ -194,7 +195,7 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
     // The next step would be of the agent that takes over.
     const mostSteps = maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
     const meaning = meaningOf(brief, { reply, calls: recorded, asked: state.turn?.asked ?? 0, last: stepsBefore + 1 >= mostSteps })
-    return { kind: 'reply', reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...(side && { side }) }), ...meaning } }
+    return { kind: 'reply', reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...defined({ side }) }), ...meaning } }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
 }
@@ -257,7 +258,7 @@ function recordReply(app: App, brief: Brief, { step, reply, calls, side }: Recor
     finish: finishes.has(reply.finish) ? reply.finish : 'other',
     ...(reply.reasoning !== undefined && { reasoning: reply.reasoning }),
     ...(reply.kept && { kept: reply.kept }),
-    ...(side && { side }),
+    ...defined({ side }),
     ...(brief.side.label !== undefined && { label: brief.side.label }),
   }
 }

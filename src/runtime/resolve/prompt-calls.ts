@@ -5,6 +5,7 @@
 import type { App } from '../../agent/app.js'
 import { agentOfPrompt } from '../../agent/callable.js'
 import type { SubpromptTool } from '../../agent/define.js'
+import { defined } from '../../core/defined.js'
 import type { Gives, RecordedCall } from '../../core/records/record.js'
 import type { Schema } from '../../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../../models/port.js'
@@ -29,7 +30,7 @@ export function promptToolsOf(app: App, configs: readonly SubpromptTool[]): Prom
   const tools: ToolSpec[] = []
   for (const config of configs) {
     const { requiredSchema, outputSchema, toolDescription } = app.prompts.get(config.name) ?? {}
-    byName.set(config.name, { config, gives: givesOf(config, outputSchema !== undefined), ...(requiredSchema && { required: requiredSchema }) })
+    byName.set(config.name, { config, gives: givesOf(config, outputSchema !== undefined), ...defined({ required: requiredSchema }) })
     tools.push(toolSpec(config.name, toolDescription ?? `The prompt ${config.name}.`, requiredSchema ?? messageArgs))
   }
   return { byName, tools }

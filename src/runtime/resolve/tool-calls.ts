@@ -12,6 +12,7 @@ import { hash } from 'node:crypto'
 import { effectOf } from '../../agent/effect.js'
 import type { App } from '../../agent/app.js'
 import type { RetryPolicy, ToolDefinition } from '../../agent/define.js'
+import { defined } from '../../core/defined.js'
 import { failure, toFailure } from '../../core/failure.js'
 import { canonical, toJson } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
@@ -86,7 +87,7 @@ function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): R
     ...(sideEffect === true && tool.timeoutMs !== undefined && { limitMs: limitOf(tool.timeoutMs, tool.retry) }),
     ...(ahead && { ahead: true as const }),
     ...(reads && !ahead && { inTurn: true as const }),
-    ...(policy && { policy }),
+    ...defined({ policy }),
     ...(needs.length > 0 && { needs }),
   }
 }
@@ -102,9 +103,9 @@ function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: Too
   const { keyFn, ttlMs } = typeof cache === 'object' ? cache : {}
   return {
     ...(cache && { cacheKey: keyOf([name, keyFn ? String(keyFn(parseOrThrow(schema, args))) : validated(parseOrThrow(schema, args), args)]) }),
-    ...(ttlMs !== undefined && { cacheTtlMs: ttlMs }),
+    ...defined({ cacheTtlMs: ttlMs }),
     ...(typeof maxExecutionsPerRun === 'number' && { maxExecutions: maxExecutionsPerRun }),
-    ...(breaker !== undefined && { breaker }),
+    ...defined({ breaker }),
   }
 }
 
@@ -133,8 +134,8 @@ function approvalNeeded({ needsApproval, args: schema }: ToolDefinition, args: J
 function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {
   return {
     why: 'approval',
-    ...(approvalPrompt !== undefined && { prompt: approvalPrompt }),
-    ...(approvalDefaults !== undefined && { defaults: approvalDefaults }),
+    ...defined({ prompt: approvalPrompt }),
+    ...defined({ defaults: approvalDefaults }),
     ...(approvalDeadline && { deadlineMs: approvalDeadline.afterMs, atDeadline: approvalDeadline.decision }),
   }
 }

@@ -4,6 +4,7 @@
  *
  * MA1 Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is sealed are as they are.
  */
+import { defined } from '../../core/defined.js'
 import type { Changes } from '../../core/records/change.js'
 import type { Command } from '../../core/records/command.js'
 import type { Outcome } from '../../core/effect.js'
@@ -50,7 +51,7 @@ export function maskReply(redactor: Redactor, reply: ModelReply): ModelReply {
       same: (index) => isSame(redactor, reply.calls[index]?.args),
       clean: (meta) => redactor.json(meta) === meta,
     })
-  return { ...masked, ...(kept && { kept }) }
+  return { ...masked, ...defined({ kept }) }
 }
 
 function isSame(redactor: Redactor, args: unknown): boolean {

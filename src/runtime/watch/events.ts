@@ -5,6 +5,7 @@
  *     taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what was kept.
  */
 import type { Backend } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import type { DeltaEvent, DurableEvent, SkeinEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 import { callId } from '../../core/records/message.js'
@@ -92,7 +93,7 @@ function toEvent(record: ThreadRecord, { thread, path, position }: Committed): D
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
     const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } = record
-    const more = { ...(text !== undefined && { text }), ...(note !== undefined && { note }), ...(media && { media }), ...(provisional && { provisional }), ...(again && { again }), ...(changes && { changes }), ...(preliminaries && { preliminaries }) }
+    const more = { ...defined({ text, note, media, provisional, again, changes, preliminaries }) }
     return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
   if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }

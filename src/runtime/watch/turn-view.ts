@@ -13,6 +13,7 @@ import { awaitsVerdict } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
+import { defined } from '../../core/defined.js'
 import type { Outcome } from '../../core/effect.js'
 import type { Failure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
@@ -140,7 +141,7 @@ export class TurnView {
 
   #result({ lastTurn }: ThreadState, { usage }: Turn): RunResult {
     const { reason = 'terminated', text = '', output, detail, failure, attachments } = lastTurn ?? {}
-    const more = { ...(this.#finish && { finishReason: this.#finish }), ...(output !== undefined && { output }), ...(detail !== undefined && { detail }), ...(failure && { failure }), ...(attachments && { attachments }) }
+    const more = { ...(this.#finish && { finishReason: this.#finish }), ...defined({ output, detail: detail || undefined, failure, attachments }) }
     return { text, stopReason: reason, usage, subtreeUsage: addUsage(usage, this.#below), steps: this.#replies, ...more }
   }
 }

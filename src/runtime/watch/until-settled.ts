@@ -6,6 +6,7 @@
  * SZ2 Between looks it costs one look-up for each commit of the tree, however many threads there are.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
+import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { readMail } from '../journal/mail.js'
@@ -109,7 +110,7 @@ class Tree {
     this.blind = false
     const { root, thread } = this.resting
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const page = await this.backend.heads.list({ root, ...(cursor !== undefined && { cursor }) })
+      const page = await this.backend.heads.list({ root, ...defined({ cursor }) })
       for (const head of page.heads) if (head.path.includes(thread)) this.note(head.thread, head)
       cursor = page.next
     }

@@ -11,6 +11,7 @@ import { resolve } from 'node:path'
 import { z } from 'zod'
 import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition } from '../../agent/define.js'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { bashArgs, editArgs, grepArgs, readArgs, writeArgs } from './args.js'
 import { runBody } from './body.js'
@@ -140,7 +141,7 @@ function bashTool(settings: HostSettings): ToolDefinition {
     timeoutMs: timeoutMs + spareMs,
     execute: (state, args) => runBody('host-tools/bash', settings, args, { signal: state.signal, idempotencyKey: state.idempotencyKey }),
   })
-  const commands: StartedCommands = { name: `the commands of bash in ${rootDir}`, ...(uid !== undefined && { uid }) }
+  const commands: StartedCommands = { name: `the commands of bash in ${rootDir}`, ...defined({ uid }) }
   return Object.assign(tool, { [starts]: commands })
 }
 

@@ -5,6 +5,7 @@
  *     own words where those are welcome.
  */
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
@@ -61,7 +62,7 @@ function fitAnswer(asked: Question, given: Json): QuestionOutput['answers'][numb
   if (selected.length > 1 && !asked.multiSelect) throw unfit(`${JSON.stringify(header)} takes one option, not ${selected.length}`)
   if (text !== undefined && labels.length > 0 && !asked.freeText) throw unfit(`${JSON.stringify(header)} takes an option, not own words; there are: ${labels.join(', ')}`)
   if (selected.length === 0 && text === undefined) throw unfit(`${JSON.stringify(header)} has no answer`)
-  return { header, question: words, selected: [...new Set(selected)], ...(text !== undefined && { text }) }
+  return { header, question: words, selected: [...new Set(selected)], ...defined({ text }) }
 }
 
 interface Parts {

@@ -5,6 +5,7 @@
  * TD2 At most one item is in progress. A change that is refused changes nothing.
  */
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { canonical, toJson } from '../../core/json.js'
 
@@ -86,7 +87,7 @@ function updated(list: TodoList, parts: readonly Part[]): TodoItem[] {
 }
 
 function item(base: TodoItem, { title, description, status: to }: Part): TodoItem {
-  return { ...base, ...(title !== undefined && { title }), ...(description !== undefined && { description }), ...(to !== undefined && { status: to }) }
+  return { ...base, ...defined({ title, description, status: to }) }
 }
 
 function refuseTwice(list: TodoList, ids: readonly (number | undefined)[]): void {

@@ -10,6 +10,7 @@
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
 import type Libsql from 'libsql'
+import { defined } from '../../../core/defined.js'
 import { broken } from '../../../core/failure.js'
 import { isObject } from '../../../core/json.js'
 
@@ -85,7 +86,7 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
   const builtIn = isBuiltIn(process.getBuiltinModule('node:sqlite'))
   const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
   await new Promise<void>((done, failed) => {
-    const worker = new Worker(copier, { eval: true, workerData: { from, to, ...(libsqlPath !== undefined && { libsql: libsqlPath }) } })
+    const worker = new Worker(copier, { eval: true, workerData: { from, to, ...defined({ libsql: libsqlPath }) } })
     worker.once('error', failed)
     worker.once('exit', (code) => (code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`))))
   })

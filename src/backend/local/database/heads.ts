@@ -4,6 +4,7 @@
  * HB1 A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody from the others. A
  *     row whose id cannot be read is left out, with a warning.
  */
+import { defined } from '../../../core/defined.js'
 import type { HeadFilter, Heads, StoredHead } from '../../port.js'
 import { cursorNumber, damagedHead, listedAtOnce, matches } from '../../checks.js'
 import type { Database, Query, Row, Value } from './driver.js'
@@ -26,7 +27,7 @@ export function createHeads(database: Database, live: () => void): Heads {
     const limit = filter.limit ?? listedAtOnce
     // Children share their parent's root, which has an index; a parent that is gone costs a scan.
     const root = filter.root ?? (filter.parent === undefined ? undefined : optionalText(rootOf.one(filter.parent)?.[0]))
-    const { where, values } = conditions({ ...filter, ...(root !== undefined && { root }) })
+    const { where, values } = conditions({ ...filter, ...defined({ root }) })
     let query = lists.get(where)
     if (!query) {
       query = database.query(`SELECT ${whole('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`)
@@ -103,9 +104,9 @@ function wholeHead(row: Row): StoredHead {
     status: text(row[3]),
     updatedAt: integer(row[4]),
     rest: integer(row[5]) === 1,
-    ...(wakeAt !== undefined && { wakeAt }),
+    ...defined({ wakeAt }),
     agent: text(row[7]),
-    ...(parent !== undefined && { parent }),
+    ...defined({ parent }),
     root: text(row[9]),
     path: texts(row[10]),
     tags: texts(row[11]),

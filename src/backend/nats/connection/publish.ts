@@ -9,6 +9,7 @@
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
 import { PubHeaders } from '@nats-io/jetstream'
+import { defined } from '../../../core/defined.js'
 import { apiCode } from './connection.js'
 import type { Link } from './connection.js'
 import type { Reads } from './read.js'
@@ -42,7 +43,7 @@ export async function publish(link: Link, reads: Reads, publication: Publication
     const written = tries > 1 && expected !== undefined ? await ours(reads, publication, id) : undefined
     if (written !== undefined || over?.()) return written
     try {
-      const { seq } = await link.request({ subject, payload, headers: head, ...(timeoutMs !== undefined && { timeoutMs }) })
+      const { seq } = await link.request({ subject, payload, headers: head, ...defined({ timeoutMs }) })
       return seq
     } catch (thrown) {
       if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown

@@ -8,6 +8,7 @@ import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
 import { JetStreamApiError } from '@nats-io/jetstream'
 import { z } from 'zod'
+import { defined } from '../../../core/defined.js'
 import { after } from './timers.js'
 
 export interface Question {
@@ -68,7 +69,7 @@ export class Answers {
       const cancel = after(timeoutMs, () => asked.fail(new errors.TimeoutError()))
       this.#open.set(token, asked)
       try {
-        this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${token}`, ...(headers && { headers }) })
+        this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${token}`, ...defined({ headers }) })
       } catch (thrown) {
         end()
         throw thrown

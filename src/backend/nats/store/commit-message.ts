@@ -6,6 +6,7 @@
  * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not notice.
  */
 import { z } from 'zod'
+import { defined } from '../../../core/defined.js'
 import { SkeinError } from '../../../core/failure.js'
 import type { Json } from '../../../core/json.js'
 import { damagedHead, mailText } from '../../checks.js'
@@ -121,7 +122,7 @@ export function tailOf(note: Note, payload: Uint8Array): Tail {
   const rest = payload.subarray(note.entry?.bytes ?? 0)
   if (rest.length === 0) return { sends: [] }
   const { sends, head }: { sends: [string, Json][]; head?: Head } = JSON.parse(Buffer.from(rest).toString())
-  return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...(head && { head }) }
+  return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...defined({ head }) }
 }
 
 export function headOf({ thread, seq }: Note, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {

@@ -3,6 +3,7 @@ import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, posix } from 'node:path'
 import type { Command } from 'commander'
+import { defined } from '../../../core/defined.js'
 import type { Files, SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
@@ -23,7 +24,7 @@ export function register(command: Command, perform: Perform): void {
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
     .argument('[path]', 'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)')
-    .action((id: string, file: string, path: string | undefined) => perform(command, (around) => withClient(around.store, (client) => push(around, client, { id, file, ...(path !== undefined && { path }) }))))
+    .action((id: string, file: string, path: string | undefined) => perform(command, (around) => withClient(around.store, (client) => push(around, client, { id, file, ...defined({ path }) }))))
 }
 
 async function push({ out, shell }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {

@@ -1,0 +1,12 @@
+/**
+ * Optional fields of an object that is being made: only those that have a value become fields of it. A field that is there and undefined
+ * would be another record (JSON leaves it out) and another type (`exactOptionalPropertyTypes`).
+ */
+export type Defined<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> }
+
+/** `{ id, ...defined({ label, note }) }` has a label and a note only where they are not undefined. */
+export function defined<Fields extends object>(fields: Fields): Defined<Fields> {
+  const kept: Partial<Fields> = {}
+  for (const name in fields) if (fields[name] !== undefined) kept[name] = fields[name]
+  return kept as Defined<Fields>
+}
