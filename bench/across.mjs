@@ -1,6 +1,7 @@
 /**
- * W6 across hosts: a parent fills a file and gives it to a child on another host; that one reads it, fills another and gives it
- * back, and the parent reads that. Beside it the same bytes as bare messages of a stream, put and read, twice.
+ * W6 across hosts: a parent fills a file and gives it to a child on another host; that one reads it, fills another
+ * and gives it back, and the parent reads that. Beside it the same bytes as bare messages of a stream, put and read,
+ * twice.
  */
 import { createFlock } from './nats-hosts.mjs'
 import { publishAll } from './swarm.mjs'
@@ -31,22 +32,41 @@ export async function w6across({ dist, url, bytes, streams, warm, turns }) {
     ms[across ? 'across' : 'same host'].push(took)
     if (across) await raw(flock, bytes, ms)
   }
-  work.assertEqual('files that came back', (await thread.files.readdir('/attachments')).length, ms.across.length + ms['same host'].length + warm)
+  work.assertEqual(
+    'files that came back',
+    (await thread.files.readdir('/attachments')).length,
+    ms.across.length + ms['same host'].length + warm,
+  )
   await flock.end()
   return { ms }
 }
 
-/** The best of what a client can do with a bare stream: several windows. (A consumer that pushes 64 MB is cut off by the server on a busy machine.) */
+/**
+ * The best of what a client can do with a bare stream: several windows. (A consumer that pushes 64 MB is cut off by
+ * the server on a busy machine.)
+ */
 async function raw({ jsm, js, namespace }, bytes, ms) {
   const stream = `${namespace}_raw`
   const whole = new Uint8Array(bytes).fill(7)
-  const chunks = Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, index) => whole.subarray(index * chunkBytes, (index + 1) * chunkBytes))
+  const chunks = Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, index) =>
+    whole.subarray(index * chunkBytes, (index + 1) * chunkBytes),
+  )
   const puts = []
   const gets = []
   for (const window of windows) {
-    await jsm.streams.add({ name: stream, subjects: [`${stream}.>`], storage: 'file', discard: 'new', allow_direct: true })
+    await jsm.streams.add({
+      name: stream,
+      subjects: [`${stream}.>`],
+      storage: 'file',
+      discard: 'new',
+      allow_direct: true,
+    })
     puts.push(await timed(() => publishAll(chunks, window, (chunk, index) => js.publish(`${stream}.${index}`, chunk))))
-    gets.push(await timed(() => publishAll(chunks, window, (_, index) => jsm.direct.getMessage(stream, { last_by_subj: `${stream}.${index}` }))))
+    gets.push(
+      await timed(() =>
+        publishAll(chunks, window, (_, index) => jsm.direct.getMessage(stream, { last_by_subj: `${stream}.${index}` })),
+      ),
+    )
     await jsm.streams.delete(stream)
   }
   ms['raw put'].push(Math.min(...puts))

@@ -21,12 +21,28 @@ const write = async ({ files }, { path, content }) => {
 }
 
 const tools = [
-  defineTool({ name: 'hash', description: 'hash', args: seeded, cpu: true, execute: (_state, { seed, iterations }) => computed(seed, iterations) }),
+  defineTool({
+    name: 'hash',
+    description: 'hash',
+    args: seeded,
+    cpu: true,
+    execute: (_state, { seed, iterations }) => computed(seed, iterations),
+  }),
   defineTool({ name: 'echo', description: 'echo', args: text, execute: (_state, given) => given }),
-  defineTool({ name: 'wait', description: 'wait', args: z.object({ ms: z.number() }), execute: (_state, { ms }) => new Promise((resolve) => setTimeout(resolve, ms, 'waited')) }),
+  defineTool({
+    name: 'wait',
+    description: 'wait',
+    args: z.object({ ms: z.number() }),
+    execute: (_state, { ms }) => new Promise((resolve) => setTimeout(resolve, ms, 'waited')),
+  }),
   defineTool({ name: 'write_there', description: 'write', args: file, execute: write }),
   defineTool({ name: 'write_here', description: 'write', args: file, where: 'host', execute: write }),
-  defineTool({ name: 'count', description: 'count', args: z.object({}), execute: async ({ files }) => String((await files.readdir('/work')).length) }),
+  defineTool({
+    name: 'count',
+    description: 'count',
+    args: z.object({}),
+    execute: async ({ files }) => String((await files.readdir('/work')).length),
+  }),
   defineTool({ name: 'echo_here', description: 'echo', args: text, where: 'host', execute: (_state, given) => given }),
 ]
 

@@ -25,7 +25,9 @@ export async function w6({ dist, mode, folder, bytes, warm, turns }) {
 /** How many threads are made at once. */
 const makers = 256
 
-/** Threads with one turn behind them, none resident but the few that a host keeps; then some are spoken to, one by one. */
+/**
+ * Threads with one turn behind them, none resident but the few that a host keeps; then some are spoken to, one by one.
+ */
 export async function w7({ dist, mode, folder, url, namespace, threads, warm, wakes }) {
   const contender = await resting(new URL(dist), { mode, folder, url, namespace, clock })
   await make(contender, 0, warm)
@@ -39,7 +41,15 @@ export async function w7({ dist, mode, folder, url, namespace, threads, warm, wa
   const latencies = await speakTo(contender, { threads, warm, wakes })
   await contender.close()
   const perThread = (what) => ((full[what] - empty[what]) * 1024) / threads
-  return { makeUs, resident, rssBytes: perThread('VmRSS'), anonBytes: perThread('RssAnon'), fileBytes: perThread('RssFile'), heapBytes: ((full.heap - empty.heap) / threads), ...latencies }
+  return {
+    makeUs,
+    resident,
+    rssBytes: perThread('VmRSS'),
+    anonBytes: perThread('RssAnon'),
+    fileBytes: perThread('RssFile'),
+    heapBytes: (full.heap - empty.heap) / threads,
+    ...latencies,
+  }
 }
 
 /** The same threads in a process that found them on disk. */
@@ -90,7 +100,10 @@ function sequence() {
   }
 }
 
-/** What the kernel says, in KB: memory of the process' own, and pages of files that it has mapped; and the heap, in bytes. */
+/**
+ * What the kernel says, in KB: memory of the process' own, and pages of files that it has mapped; and the heap, in
+ * bytes.
+ */
 async function memoryNow() {
   const { heap } = await settledMemory()
   const status = readFileSync('/proc/self/status', 'utf8')

@@ -1,6 +1,6 @@
 /**
- * What a call on a worker thread costs (W2b), calls that wait, and calls that write files: Skein in one process with the
- * bare Piscina that it is compared to, taking turns with it. Each gives samples by contender and name.
+ * What a call on a worker thread costs (W2b), calls that wait, and calls that write files: Skein in one process with
+ * the bare Piscina that it is compared to, taking turns with it. Each gives samples by contender and name.
  */
 import { Piscina } from 'piscina'
 import { adapter } from './skein-tools.mjs'
@@ -34,7 +34,8 @@ async function inTurn(count, call) {
 }
 
 async function together(count, call) {
-  for (let each = 0; each < count; each += atOnce) (await Promise.all(Array.from({ length: atOnce }, call))).forEach(check)
+  for (let each = 0; each < count; each += atOnce)
+    (await Promise.all(Array.from({ length: atOnce }, call))).forEach(check)
 }
 
 /** What a call gave: the payload itself, or an outcome of it. */
@@ -45,14 +46,29 @@ function check(given) {
 export async function calls({ dist, folder, turns, warm, count }) {
   const { samples, add } = createSamples()
   const skein = await adapter(new URL(dist), folder)
-  const bare = (atomics) => new Piscina({ filename: new URL('./worker.mjs', import.meta.url).href, name: 'echo', minThreads: threads, maxThreads: threads, atomics })
+  const bare = (atomics) =>
+    new Piscina({
+      filename: new URL('./worker.mjs', import.meta.url).href,
+      name: 'echo',
+      minThreads: threads,
+      maxThreads: threads,
+      atomics,
+    })
   const pools = { 'piscina (floor)': bare('sync'), 'piscina, atomics off': bare('disabled') }
   const run = await skein.pool(threads)
-  const contenders = [...Object.entries(pools).map(([name, pool]) => [name, () => pool.run(payload)]), ['skein pool', () => run('echo', payload)]]
+  const contenders = [
+    ...Object.entries(pools).map(([name, pool]) => [name, () => pool.run(payload)]),
+    ['skein pool', () => run('echo', payload)],
+  ]
   const hosts = []
-  for (const mode of modes) hosts.push([`skein ${mode}`, await skein.open(mode, { workers: { threads }, limits: { maxParallelTools: atOnce } })])
+  for (const mode of modes)
+    hosts.push([
+      `skein ${mode}`,
+      await skein.open(mode, { workers: { threads }, limits: { maxParallelTools: atOnce } }),
+    ])
   const result = JSON.stringify(payload)
-  const steps = (host, tool, width) => skein.steps(host, { steps: count / width, calls: width, call: () => ({ tool, args: payload }), result })
+  const steps = (host, tool, width) =>
+    skein.steps(host, { steps: count / width, calls: width, call: () => ({ tool, args: payload }), result })
   for (let turn = -warm; turn < turns; turn++) {
     const noted = turn < 0 ? () => undefined : add
     for (const [name, call] of contenders) {
@@ -76,8 +92,15 @@ export async function io({ dist, folder, turns, count, waitMs }) {
   const skein = await adapter(new URL(dist), folder)
   for (const mode of modes) {
     const host = await skein.open(mode, { workers: { threads }, limits: { maxParallelTools: count } })
-    const step = () => skein.steps(host, { steps: 1, calls: count, call: () => ({ tool: 'wait', args: { ms: waitMs } }), result: 'waited' })
-    for (let turn = 0; turn <= turns; turn++) add(`skein ${mode}`, turn === 0 ? 'threads not started' : 'threads at work', (await usOf(1, step)) / 1000)
+    const step = () =>
+      skein.steps(host, {
+        steps: 1,
+        calls: count,
+        call: () => ({ tool: 'wait', args: { ms: waitMs } }),
+        result: 'waited',
+      })
+    for (let turn = 0; turn <= turns; turn++)
+      add(`skein ${mode}`, turn === 0 ? 'threads not started' : 'threads at work', (await usOf(1, step)) / 1000)
   }
   await skein.close()
   return { samples }

@@ -49,7 +49,9 @@ function fastestHash(iterations) {
   return best
 }
 
-/** A timer of 1 ms: the longest time between two of its calls, less that 1 ms, is how long the event loop stood still. */
+/**
+ * A timer of 1 ms: the longest time between two of its calls, less that 1 ms, is how long the event loop stood still.
+ */
 async function startProbe() {
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
   let longest = 0
@@ -80,7 +82,8 @@ const works = {
     for (const steps of job.sizes) {
       const us = []
       const end = clock() + job.budgetMs
-      for (let turn = 0; turn < job.turns && (turn === 0 || clock() < end); turn++) us.push(await timed(contender, steps))
+      for (let turn = 0; turn < job.turns && (turn === 0 || clock() < end); turn++)
+        us.push(await timed(contender, steps))
       samples[steps] = us
     }
     await contender.close?.()
@@ -146,7 +149,12 @@ const works = {
     work.assertEqual('messages that the model saw', seen, job.messages + 1)
     work.assertEqual('model calls', work.counts.model, 1)
     await close?.()
-    return { importMs, loadMs: end - start, sinceStartMs: end, ...(openedAt !== undefined && { openMs: openedAt - start }) }
+    return {
+      importMs,
+      loadMs: end - start,
+      sinceStartMs: end,
+      ...(openedAt !== undefined && { openMs: openedAt - start }),
+    }
   },
   async inject() {
     const { contender, importMs } = await load()

@@ -1,13 +1,16 @@
 /**
- * Threads that change their host while they work: one is killed, one is asked to leave, one joins. What is timed is seen from
- * outside, on the server: the commits of each thread and the epoch that made them.
+ * Threads that change their host while they work: one is killed, one is asked to leave, one joins. What is timed is
+ * seen from outside, on the server: the commits of each thread and the epoch that made them.
  */
 import { createFlock } from './nats-hosts.mjs'
 import * as work from './work.mjs'
 
 const clock = () => performance.now()
 
-/** `how`: 'kill', 'leave' or 'join'. Milliseconds until the first and the last thread went on elsewhere, and the pause of each. */
+/**
+ * `how`: 'kill', 'leave' or 'join'. Milliseconds until the first and the last thread went on elsewhere, and the pause
+ * of each.
+ */
 export async function moves({ dist, url, how, threads, waitMs }) {
   const flock = await createFlock({ dist, url, kind: 'steps', waitMs })
   const watched = watch(flock)
@@ -16,7 +19,9 @@ export async function moves({ dist, url, how, threads, waitMs }) {
   await flock.balanced()
   const client = await flock.client()
   const ids = Array.from({ length: threads }, (_, index) => `t${index}`)
-  const runs = await Promise.all(ids.map(async (id) => (await client.threads.create({ agent: 'lead', id })).send(work.prompt)))
+  const runs = await Promise.all(
+    ids.map(async (id) => (await client.threads.create({ agent: 'lead', id })).send(work.prompt)),
+  )
   await Promise.all(runs.map((run) => run.accepted()))
   await watched.until((seen) => ids.every((id) => (seen.get(id)?.commits ?? 0) >= 10))
   const [leaver, stayer] = flock.hosts
@@ -28,7 +33,10 @@ export async function moves({ dist, url, how, threads, waitMs }) {
     await flock.start('h2')
     await flock.balanced()
   }
-  if (how !== 'join') await watched.until((seen) => ids.every((id) => before.get(id).host !== leaver.name || seen.get(id).epoch > before.get(id).epoch))
+  if (how !== 'join')
+    await watched.until((seen) =>
+      ids.every((id) => before.get(id).host !== leaver.name || seen.get(id).epoch > before.get(id).epoch),
+    )
   await left
   // Everybody goes on, wherever.
   const sofar = new Map([...watched.seen].map(([id, { commits }]) => [id, commits]))
@@ -49,11 +57,18 @@ async function finish(flock, { client, runs, ids, hosts }) {
   for (const id of ids) {
     const messages = await (await client.threads.get(id)).messages({ limit: 1_000_000 })
     const steps = messages.filter(({ role }) => role === 'tool').map(({ text }) => Number(text.split(' ')[1]))
-    work.assertEqual(`steps of ${id} in order`, steps.every((step, index) => step === index), true)
+    work.assertEqual(
+      `steps of ${id} in order`,
+      steps.every((step, index) => step === index),
+      true,
+    )
   }
 }
 
-/** The last commit of each thread: its epoch, the host that its text names, when it was seen; and the pause when the epoch changed. */
+/**
+ * The last commit of each thread: its epoch, the host that its text names, when it was seen; and the pause when the
+ * epoch changed.
+ */
 function watch({ nc, namespace }) {
   const seen = new Map()
   const waiting = new Set()
@@ -65,7 +80,15 @@ function watch({ nc, namespace }) {
       const last = seen.get(thread)
       const host = /@(h\d)@/.exec(Buffer.from(data).toString())?.[1] ?? last?.host
       const moved = last !== undefined && epoch > last.epoch
-      seen.set(thread, { epoch, host, at, commits: (last?.commits ?? 0) + 1, ...(moved ? { movedAt: at, pauseMs: at - last.at } : last?.movedAt !== undefined && { movedAt: last.movedAt, pauseMs: last.pauseMs }) })
+      seen.set(thread, {
+        epoch,
+        host,
+        at,
+        commits: (last?.commits ?? 0) + 1,
+        ...(moved
+          ? { movedAt: at, pauseMs: at - last.at }
+          : last?.movedAt !== undefined && { movedAt: last.movedAt, pauseMs: last.pauseMs }),
+      })
       for (const check of [...waiting]) check()
     },
   })

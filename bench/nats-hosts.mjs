@@ -36,11 +36,14 @@ export async function createFlock({ dist, url, ...job }) {
         await new Promise((resolve) => setTimeout(resolve, 50))
       }
     },
-    client: async () => (client ??= await doors.connectSkein({ backend: doors.nats({ servers: url, namespace, sync: 'relaxed' }) })),
+    client: async () =>
+      (client ??= await doors.connectSkein({ backend: doors.nats({ servers: url, namespace, sync: 'relaxed' }) })),
     /** What all hosts did since the last time. */
     async counts() {
       const all = await Promise.all(hosts.map((host) => host.ask('counts')))
-      return Object.fromEntries(['model', 'tool', 'reports', 'cpuUs'].map((what) => [what, sum(all.map((counts) => counts[what]))]))
+      return Object.fromEntries(
+        ['model', 'tool', 'reports', 'cpuUs'].map((what) => [what, sum(all.map((counts) => counts[what]))]),
+      )
     },
     /** Messages that the streams of the namespace ever took. */
     async appended() {
@@ -51,7 +54,8 @@ export async function createFlock({ dist, url, ...job }) {
       await client?.close()
       for (const host of hosts) host.kill()
       await Promise.all(hosts.map((host) => host.ended))
-      for await (const { config } of jsm.streams.list()) if (config.name.startsWith(`${namespace}_`)) await jsm.streams.delete(config.name)
+      for await (const { config } of jsm.streams.list())
+        if (config.name.startsWith(`${namespace}_`)) await jsm.streams.delete(config.name)
       await nc.close()
     },
   }
@@ -61,7 +65,9 @@ export async function createFlock({ dist, url, ...job }) {
 async function holders(jsm, namespace) {
   const held = new Map()
   for (let partition = 0; partition < partitions; partition++) {
-    const message = await jsm.direct.getMessage(`${namespace}_meta`, { last_by_subj: `${namespace}.meta.owner.${partition}` })
+    const message = await jsm.direct.getMessage(`${namespace}_meta`, {
+      last_by_subj: `${namespace}.meta.owner.${partition}`,
+    })
     const host = message?.json().host
     if (host) held.set(host, (held.get(host) ?? 0) + 1)
   }
@@ -75,10 +81,11 @@ async function startHost(job) {
   // Whoever waits for its threads would wait for ever.
   void ended.then((code) => wanted || fail(`host ${job.name} ended with ${code}`))
   const waiting = new Map()
-  const answer = (order) => new Promise((resolve, reject) => {
-    waiting.set(order, resolve)
-    void ended.then(() => reject(new Error(`host ${job.name} ended before it answered to ${order}`)))
-  })
+  const answer = (order) =>
+    new Promise((resolve, reject) => {
+      waiting.set(order, resolve)
+      void ended.then(() => reject(new Error(`host ${job.name} ended before it answered to ${order}`)))
+    })
   child.on('message', ({ order, answer: given }) => waiting.get(order)?.(given))
   await answer('ready')
   return {

@@ -1,7 +1,7 @@
 /**
- * Runs the benchmarks against the build: one JSON line per measurement, then `bench/RESULTS.md`. A run with options is a
- * trial: its table goes to `bench/.cache/RESULTS.md`, unless `--keep` names another. Exits with 1 when a count is wrong or a contender fails, never
- * because of a missed goal.
+ * Runs the benchmarks against the build: one JSON line per measurement, then `bench/RESULTS.md`. A run with options
+ * is a trial: its table goes to `bench/.cache/RESULTS.md`, unless `--keep` names another. Exits with 1 when a count
+ * is wrong or a contender fails, never because of a missed goal.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -26,7 +26,8 @@ import { measureW8 } from './lib/w8.js'
 
 const root = new URL('../', import.meta.url)
 const settings = readSettings(process.argv.slice(2), root)
-if (!existsSync(new URL('src/index.js', settings.dist))) throw new Error(`there is no build in ${settings.dist.pathname}; run \`npm run build\` first`)
+if (!existsSync(new URL('src/index.js', settings.dist)))
+  throw new Error(`there is no build in ${settings.dist.pathname}; run \`npm run build\` first`)
 
 const around = {
   command: settings.command,
@@ -39,14 +40,32 @@ const around = {
 }
 const { contenders, missing } = await findContenders(root, settings.peers)
 const figures = createFigures()
-const measures = { w1: measureW1, w2: measureW2, w2b: measureW2b, w3: measureW3, w4: measureW4, w5: measureW5, w6: bothW6, w7: measureW7, w8: measureW8 }
+const measures = {
+  w1: measureW1,
+  w2: measureW2,
+  w2b: measureW2b,
+  w3: measureW3,
+  w4: measureW4,
+  w5: measureW5,
+  w6: bothW6,
+  w7: measureW7,
+  w8: measureW8,
+}
 for (const workload of workloads.filter((each) => settings.only.has(each))) {
-  await measures[workload](contenders.filter(({ works }) => works.includes(workload)), settings, figures)
+  await measures[workload](
+    contenders.filter(({ works }) => works.includes(workload)),
+    settings,
+    figures,
+  )
 }
 const goals = judge(figures)
-for (const goal of goals) console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: isMet(goal) ?? null }))
+for (const goal of goals)
+  console.log(JSON.stringify({ goal: goal.text, limit: goal.limit, got: goal.got ?? null, met: isMet(goal) ?? null }))
 const { kept } = settings
-const table = new URL(kept === undefined ? 'bench/.cache/RESULTS.md' : kept === '' ? 'bench/RESULTS.md' : `bench/RESULTS-${kept}.md`, root)
+const table = new URL(
+  kept === undefined ? 'bench/.cache/RESULTS.md' : kept === '' ? 'bench/RESULTS.md' : `bench/RESULTS-${kept}.md`,
+  root,
+)
 await mkdir(new URL('.', table), { recursive: true })
 await writeFile(table, toMarkdown(figures, goals, { ...around, contenders, missing, notes: await notesOf(kept) }))
 console.error(`the table is in ${fileURLToPath(table)}`)
@@ -64,6 +83,7 @@ async function notesOf(name: string | undefined): Promise<string[]> {
 }
 
 function commit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd: fileURLToPath(root), encoding: 'utf8' }).trim()
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: fileURLToPath(root), encoding: 'utf8' }).trim()
   return `${git('rev-parse', '--short', 'HEAD')}${git('status', '--porcelain', '--', 'src', 'actors', 'workers') ? ' with changes' : ''}`
 }

@@ -8,7 +8,11 @@ export async function adapter(dist, { mode, folder, limits }) {
   let reports = 0
   const lead = ({ step, messages }) => {
     const items = work.itemsAt(step, asked)
-    if (items) return { text: work.text, calls: items.map((message, index) => ({ id: `p${index}`, tool: 'researcher', args: { message } })) }
+    if (items)
+      return {
+        text: work.text,
+        calls: items.map((message, index) => ({ id: `p${index}`, tool: 'researcher', args: { message } })),
+      }
     reports = messages.filter(({ role, text }) => role === 'tool' && text === work.report).length
     return 'done'
   }
@@ -41,10 +45,25 @@ export async function attaching(dist, { mode, folder, bytes }) {
     const { role, text } = messages.at(-1)
     if (role !== 'user') return 'done'
     const attachments = text === 'with' || text === 'there and back' ? [path] : undefined
-    return { calls: [{ id: 'p', tool: text.includes('back') ? 'courier' : 'researcher', args: { message: text, ...(attachments && { attachments }) } }] }
+    return {
+      calls: [
+        {
+          id: 'p',
+          tool: text.includes('back') ? 'courier' : 'researcher',
+          args: { message: text, ...(attachments && { attachments }) },
+        },
+      ],
+    }
   }
-  const courier = ({ messages }) => ({ calls: [{ id: 'c', tool: 'response', args: { attachments: messages[0].text.startsWith('there') ? [there] : [] } }] })
-  const skein = await open(dist, { mode, folder, limits: { maxFileBytes: 2 ** 40 }, scripts: { lead, researcher: () => work.report, courier } })
+  const courier = ({ messages }) => ({
+    calls: [{ id: 'c', tool: 'response', args: { attachments: messages[0].text.startsWith('there') ? [there] : [] } }],
+  })
+  const skein = await open(dist, {
+    mode,
+    folder,
+    limits: { maxFileBytes: 2 ** 40 },
+    scripts: { lead, researcher: () => work.report, courier },
+  })
   const thread = await skein.threads.create({ agent: 'lead' })
   const contents = new Uint8Array(bytes).fill(7)
   await thread.files.writeFile(path, contents)
@@ -100,7 +119,12 @@ export async function resting(dist, { mode, folder, url, namespace, clock }) {
 
 async function open(dist, { mode, folder, url, namespace, limits, scripts }) {
   const doors = await load(dist)
-  const backend = mode === 'memory' ? doors.memory() : mode === 'nats' ? doors.nats({ servers: url, namespace, sync: 'relaxed' }) : doors.local(folder)
+  const backend =
+    mode === 'memory'
+      ? doors.memory()
+      : mode === 'nats'
+        ? doors.nats({ servers: url, namespace, sync: 'relaxed' })
+        : doors.local(folder)
   return doors.createSkein({ app: definitions(doors, scripts), backend, warn: fail, ...(limits && { limits }) })
 }
 
@@ -110,7 +134,10 @@ async function turn(thread, message) {
   work.assertEqual('stop reason', stopReason, 'completed')
 }
 
-function definitions({ z, defineAgent, defineModel, definePrompt, defineTool, scriptedModel }, { lead, researcher = () => work.report, courier = () => work.report }) {
+function definitions(
+  { z, defineAgent, defineModel, definePrompt, defineTool, scriptedModel },
+  { lead, researcher = () => work.report, courier = () => work.report },
+) {
   const one = (name, { script, prompt, agent }) => [
     defineModel({ name: `${name}_model`, model: scriptedModel(script, { record: false }) }),
     definePrompt({ name: `${name}_prompt`, prompt: work.system, model: `${name}_model`, ...prompt }),
@@ -118,10 +145,19 @@ function definitions({ z, defineAgent, defineModel, definePrompt, defineTool, sc
   ]
   const called = { exposeAsTool: true, toolDescription: 'delegate' }
   return [
-    defineTool({ name: 'work', description: 'work', args: z.object({ x: z.number() }), execute: async (_state, { x }) => work.trivial(x) }),
+    defineTool({
+      name: 'work',
+      description: 'work',
+      args: z.object({ x: z.number() }),
+      execute: async (_state, { x }) => work.trivial(x),
+    }),
     ...one('lead', { script: lead, prompt: { tools: [{ name: 'researcher' }, { name: 'courier' }] } }),
     ...one('researcher', { script: researcher, prompt: { tools: ['work'] }, agent: called }),
-    ...one('courier', { script: courier, prompt: { outputSchema: z.object({ attachments: z.array(z.string()) }) }, agent: called }),
+    ...one('courier', {
+      script: courier,
+      prompt: { outputSchema: z.object({ attachments: z.array(z.string()) }) },
+      agent: called,
+    }),
   ]
 }
 

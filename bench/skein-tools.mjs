@@ -14,7 +14,12 @@ export async function adapter(dist, folder) {
   const opened = []
 
   async function open(mode, options = {}) {
-    const skein = await createSkein({ app, backend: mode === 'memory' ? memory() : local(folder), warn: fail, ...options })
+    const skein = await createSkein({
+      app,
+      backend: mode === 'memory' ? memory() : local(folder),
+      warn: fail,
+      ...options,
+    })
     opened.push(() => skein.close())
     return skein
   }
@@ -25,7 +30,9 @@ export async function adapter(dist, folder) {
     stage.script = () => {
       const step = asked++
       const calls = callsAt(step)
-      return calls ? { text, calls: calls.map((call, index) => ({ id: `c${step}-${index}`, ...call })) } : { text: 'done' }
+      return calls
+        ? { text, calls: calls.map((call, index) => ({ id: `c${step}-${index}`, ...call })) }
+        : { text: 'done' }
     }
     const { text: said, stopReason } = await thread.send(prompt).result()
     assertEqual('text', said, 'done')
@@ -73,12 +80,25 @@ export async function adapter(dist, folder) {
 
     /** The pool alone: gives what runs one call, there and back. */
     async pool(threads) {
-      const [{ createPool }, { loadApp }, { systemClock }, { createCancel }] = await Promise.all(['pool/pool', 'runtime/load-app', 'core/clock', 'core/cancel'].map(from))
+      const [{ createPool }, { loadApp }, { systemClock }, { createCancel }] = await Promise.all(
+        ['pool/pool', 'runtime/load-app', 'core/clock', 'core/cancel'].map(from),
+      )
       const pool = await createPool(await loadApp(app), { clock: systemClock, threads, graceMs: 1_000, memoryMb: 512 })
       opened.push(() => pool.close())
       const desk = { open: () => fail('a body that reads nothing opened its desk') }
       const said = () => fail('a body that says nothing spoke')
-      return (tool, args) => pool.run({ tool, args, threadId: 'thread', idempotencyKey: 'key', run: { part: 'execute' }, env: {}, cancel: createCancel(), desk, said })
+      return (tool, args) =>
+        pool.run({
+          tool,
+          args,
+          threadId: 'thread',
+          idempotencyKey: 'key',
+          run: { part: 'execute' },
+          env: {},
+          cancel: createCancel(),
+          desk,
+          said,
+        })
     },
   }
 }

@@ -11,7 +11,8 @@ export async function load(dist) {
 }
 
 export function adapter(work, { skein, mode, folder }) {
-  const backend = () => (mode === 'memory' ? skein.memory() : skein.local(folder, mode === 'power' ? { durability: 'power' } : {}))
+  const backend = () =>
+    mode === 'memory' ? skein.memory() : skein.local(folder, mode === 'power' ? { durability: 'power' } : {})
   const open = (script) => skein.createSkein({ app: definitions(skein, work, script), backend: backend(), warn: fail })
   let steps = 0
   let opened
@@ -79,7 +80,12 @@ export function adapter(work, { skein, mode, folder }) {
 
 function definitions({ z, defineAgent, defineModel, definePrompt, defineTool, scriptedModel }, work, script) {
   return [
-    defineTool({ name: 'work', description: 'work', args: z.object({ x: z.number() }), execute: async (_state, { x }) => work.trivial(x) }),
+    defineTool({
+      name: 'work',
+      description: 'work',
+      args: z.object({ x: z.number() }),
+      execute: async (_state, { x }) => work.trivial(x),
+    }),
     defineModel({ name: 'scripted', model: scriptedModel(script, { record: false }) }),
     definePrompt({ name: 'main', prompt: work.system, model: 'scripted', tools: ['work'] }),
     defineAgent({ name: 'worker', type: 'ai_human', sideA: { prompt: 'main', maxSteps: 1_000_000 } }),

@@ -41,30 +41,45 @@ async function timed(flock, client, children) {
 }
 
 /**
- * The ceiling: the very messages of one turn (sizes, headers, the streams that they go to), published by one client as fast
- * as the server takes them.
+ * The ceiling: the very messages of one turn (sizes, headers, the streams that they go to), published by one client
+ * as fast as the server takes them.
  */
 export async function w5raw({ dist, url, children, turns, windows }) {
   const flock = await createFlock({ dist, url, kind: 'children' })
   await flock.start('h0')
   const client = await flock.client()
   const seen = []
-  const taps = ['log', 'mail', 'snapshot'].map((kind) => flock.nc.subscribe(`${flock.namespace}.${kind}.>`, { callback: (_failed, message) => seen.push({ kind, data: message.data, headers: message.headers }) }))
+  const taps = ['log', 'mail', 'snapshot'].map((kind) =>
+    flock.nc.subscribe(`${flock.namespace}.${kind}.>`, {
+      callback: (_failed, message) => seen.push({ kind, data: message.data, headers: message.headers }),
+    }),
+  )
   await timed(flock, client, children)
   for (const tap of taps) tap.unsubscribe()
-  for (const { headers } of seen) for (const name of headers?.keys() ?? []) if (name.startsWith('Nats-')) headers.delete(name)
+  for (const { headers } of seen)
+    for (const name of headers?.keys() ?? []) if (name.startsWith('Nats-')) headers.delete(name)
   const own = `${flock.namespace}_raw`
   const us = []
   for (let turn = 0; turn < turns; turn++) {
     for (const window of windows) {
-      for (const kind of ['log', 'mail', 'snapshot']) await flock.jsm.streams.add({ name: `${own}_${kind}`, subjects: [`${own}.${kind}.>`], storage: 'file', discard: 'new', allow_direct: true })
+      for (const kind of ['log', 'mail', 'snapshot'])
+        await flock.jsm.streams.add({
+          name: `${own}_${kind}`,
+          subjects: [`${own}.${kind}.>`],
+          storage: 'file',
+          discard: 'new',
+          allow_direct: true,
+        })
       const start = clock()
-      await publishAll(seen, window, ({ kind, data, headers }, index) => flock.js.publish(`${own}.${kind}.${index % 64}.t${index}`, data, { headers }))
+      await publishAll(seen, window, ({ kind, data, headers }, index) =>
+        flock.js.publish(`${own}.${kind}.${index % 64}.t${index}`, data, { headers }),
+      )
       us.push(((clock() - start) * 1000) / seen.length)
       for (const kind of ['log', 'mail', 'snapshot']) await flock.jsm.streams.delete(`${own}_${kind}`)
     }
   }
-  const bytes = seen.reduce((total, { data, headers }) => total + data.length + (headers?.encode().length ?? 0), 0) / seen.length
+  const bytes =
+    seen.reduce((total, { data, headers }) => total + data.length + (headers?.encode().length ?? 0), 0) / seen.length
   await flock.end()
   return { us, messages: seen.length / children, bytes }
 }

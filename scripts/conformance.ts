@@ -1,9 +1,12 @@
 /**
- * Writes docs/conformance.md: every clause of the contract, the tests that prove it, and what is open.
- * `npm run conformance` writes it; with `-- --check` it exits 1 when the page is stale. Either exits 1 when the contract has a fault.
+ * Writes docs/conformance.md: every clause of the contract, the tests that prove it, and what is open. `npm run
+ * conformance` writes it; with `-- --check` it exits 1 when the page is stale. Either exits 1 when the contract has a
+ * fault.
  *
- * CF1 A clause is tested when each of its proofs is a test that runs. A proof that names no test, a skipped one or several is a fault.
- * CF2 An item is tested when all of its clauses are. A test that quotes its id proves nothing by that; it is listed, so that none is lost.
+ * CF1 A clause is tested when each of its proofs is a test that runs. A proof that names no test, a skipped one or
+ *     several is a fault.
+ * CF2 An item is tested when all of its clauses are. A test that quotes its id proves nothing by that; it is listed,
+ *     so that none is lost.
  * CF3 The same tests give the same bytes: no dates, no line numbers.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -86,11 +89,14 @@ export function conformancePage(chapters: Readonly<Record<string, Section>>, tes
   return [
     '# Conformance',
     '',
-    'What Skein must do, clause by clause, and the tests that prove it. Written by `npm run conformance` from `scripts/contract/` and the',
-    'names of the tests; do not edit it by hand. A clause is *tested* where a test would fail if it were broken, else *open*; an item',
+    'What Skein must do, clause by clause, and the tests that prove it. Written by `npm run conformance` from ' +
+      '`scripts/contract/` and the',
+    'names of the tests; do not edit it by hand. A clause is *tested* where a test would fail if it were broken, ' +
+      'else *open*; an item',
     'is tested when all of its clauses are.',
     '',
-    `**${whole} of ${items.length}** items are tested, **${clauses.filter(isTested).length} of ${clauses.length}** clauses.`,
+    `**${whole} of ${items.length}** items are tested, **${clauses.filter(isTested).length} of ` +
+      `${clauses.length}** clauses.`,
     '',
     '| id | item | state |',
     '|---|---|---|',
@@ -106,7 +112,10 @@ export function conformancePage(chapters: Readonly<Record<string, Section>>, tes
 
 function itemLines(id: string, item: Item, tests: readonly NamedTest[]): readonly string[] {
   const proving = new Set(item.clauses.flatMap(({ proofs }) => proofs.flatMap((proof) => meantBy(proof, tests))))
-  const also = tests.filter((test) => test.labels.includes(id) && !proving.has(test)).map(cellOf).sort()
+  const also = tests
+    .filter((test) => test.labels.includes(id) && !proving.has(test))
+    .map(cellOf)
+    .sort()
   return [
     `### ${id}`,
     '',
@@ -119,13 +128,19 @@ function itemLines(id: string, item: Item, tests: readonly NamedTest[]): readonl
       return `| ${plain(clause.says)} | ${state} | ${proofCell(clause, tests)} |`
     }),
     '',
-    ...(also.length > 0 ? ['<details><summary>also</summary>', '', ...also.map((cell) => `- ${cell}`), '', '</details>', ''] : []),
+    ...(also.length > 0
+      ? ['<details><summary>also</summary>', '', ...also.map((cell) => `- ${cell}`), '', '</details>', '']
+      : []),
   ]
 }
 
 function proofCell({ proofs, missing }: Clause, tests: readonly NamedTest[]): string {
   if (missing !== undefined) return `*${plain(missing)}*`
-  return proofs.flatMap((proof) => meantBy(proof, tests)).map(cellOf).sort().join('<br>')
+  return proofs
+    .flatMap((proof) => meantBy(proof, tests))
+    .map(cellOf)
+    .sort()
+    .join('<br>')
 }
 
 function cellOf({ path, name, skipped, conditional }: NamedTest): string {

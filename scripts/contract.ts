@@ -1,9 +1,10 @@
 /**
- * The contract: every id of what Skein must do, with a title and its clauses, each with the tests that prove it. The sentences
- * behind the ids are the specification, said here in our own words; docs/conformance.md is written from this, and the names of
- * the tests are checked against it.
+ * The contract: every id of what Skein must do, with a title and its clauses, each with the tests that prove it. The
+ * sentences behind the ids are the specification, said here in our own words; docs/conformance.md is written from
+ * this, and the names of the tests are checked against it.
  *
- * CT1 A contract id is one letter and a number. Invariants of modules use two letters or more, or one that is free here.
+ * CT1 A contract id is one letter and a number. Invariants of modules use two letters or more, or one that is free
+ *     here.
  */
 import type { Section } from './contract/clause.js'
 import { beyond } from './contract/beyond.js'
@@ -46,7 +47,9 @@ export const sections: Readonly<Record<string, Section>> = {
   'V · The page': page,
 }
 
-export const contract: Section = Object.fromEntries(Object.values(sections).flatMap((section) => Object.entries(section)))
+export const contract: Section = Object.fromEntries(
+  Object.values(sections).flatMap((section) => Object.entries(section)),
+)
 
 /** True for a label of the contract's form, whether or not the contract has it: `T3`, `T99`. */
 export function hasContractForm(label: string): boolean {

@@ -1,6 +1,6 @@
 /**
- * The first hour of a user, in full: the packed tarball in empty projects, with each package manager, the oldest and the newest zod and
- * TypeScript. `npm run test:install`; the short form of it is test/install/install.test.ts.
+ * The first hour of a user, in full: the packed tarball in empty projects, with each package manager, the oldest and
+ * the newest zod and TypeScript. `npm run test:install`; the short form of it is test/install/install.test.ts.
  */
 import { emptyFolder, mustRun, pack, writeFiles } from '../test/install/project.js'
 import { checkApp, checkBundle, checkPrograms, measure } from '../test/install/checks.js'
@@ -16,7 +16,10 @@ let failures = 0
 async function step(name: string, work: () => Promise<unknown>): Promise<void> {
   const began = Date.now()
   const failed = await work().then(
-    (said) => console.log(`✓ ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)${typeof said === 'string' ? `: ${said}` : ''}`),
+    (said) =>
+      console.log(
+        `✓ ${name} (${((Date.now() - began) / 1000).toFixed(1)} s)${typeof said === 'string' ? `: ${said}` : ''}`,
+      ),
     (thrown: unknown) => thrown ?? new Error('no reason was given'),
   )
   if (failed === undefined) return
@@ -24,7 +27,8 @@ async function step(name: string, work: () => Promise<unknown>): Promise<void> {
   console.log(`✗ ${name}\n${failed instanceof Error ? failed.message : String(failed)}`)
 }
 
-const manifest = (more: object = {}): string => JSON.stringify({ name: 'user', version: '1.0.0', private: true, type: 'module', ...more })
+const manifest = (more: object = {}): string =>
+  JSON.stringify({ name: 'user', version: '1.0.0', private: true, type: 'module', ...more })
 
 /** A project in a folder of its own; `install` puts packages into it. */
 async function project(name: string, install: (at: string) => Promise<unknown>, more: object = {}): Promise<Project> {
@@ -34,7 +38,10 @@ async function project(name: string, install: (at: string) => Promise<unknown>, 
   return { folder: at }
 }
 
-const npm = (...packages: readonly string[]) => (at: string) => mustRun(at, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
+const npm =
+  (...packages: readonly string[]) =>
+  (at: string) =>
+    mustRun(at, 'npm', ['install', '--no-audit', '--no-fund', ...packages])
 
 /** Parts of it, by name; `tsx scripts/install.ts pnpm` runs one. */
 const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
@@ -46,13 +53,22 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
 
   async compilers(tarball) {
     await project('compilers', npm(...compilers.map((version) => `ts-${version}@npm:typescript@${version}`)))
-    for (const [zod, versions] of [['latest', compilers], [oldestZod, [compilers[0], compilers.at(-1) ?? '7']]] as const) {
-      const user = await project(`zod-${zod}`, npm(tarball, `zod@${zod}`, 'zod-oldest@npm:zod@4.0.0', '@types/node@20', 'esbuild'))
+    for (const [zod, versions] of [
+      ['latest', compilers],
+      [oldestZod, [compilers[0], compilers.at(-1) ?? '7']],
+    ] as const) {
+      const user = await project(
+        `zod-${zod}`,
+        npm(tarball, `zod@${zod}`, 'zod-oldest@npm:zod@4.0.0', '@types/node@20', 'esbuild'),
+      )
       for (const version of versions) {
         const tsc = `${folder}/compilers/node_modules/ts-${version}/bin/tsc`
         // Before 5.7 the declarations of Node and of others are for newer compilers.
         const libraries = !/^5\.[56]/.test(version)
-        await step(`npm, zod ${zod}, TypeScript ${version}: the README's program and all public types`, async () => void (await checkPrograms(user, { tsc, libraries })))
+        await step(
+          `npm, zod ${zod}, TypeScript ${version}: the README's program and all public types`,
+          async () => void (await checkPrograms(user, { tsc, libraries })),
+        )
       }
       await step(`npm, zod ${zod}: Skein in a bundle of esbuild`, () => checkBundle(user))
     }
@@ -70,7 +86,14 @@ const parts: Readonly<Record<string, (tarball: string) => Promise<void>>> = {
 
   pnpm: (tarball) =>
     step("pnpm: the README's program, and an app in a workspace", async () => {
-      const packages = [tarball, 'zod', 'typescript', '@types/node@20', 'zod-oldest@npm:zod@4.0.0', '@acme/units@workspace:*']
+      const packages = [
+        tarball,
+        'zod',
+        'typescript',
+        '@types/node@20',
+        'zod-oldest@npm:zod@4.0.0',
+        '@acme/units@workspace:*',
+      ]
       const user = await project('pnpm', async (at) => {
         await writeFiles(at, { ...workspaceFiles, 'pnpm-workspace.yaml': 'packages:\n  - packages/*\n' })
         await mustRun(at, 'npx', ['--yes', 'pnpm@10', 'add', '-w', '--ignore-scripts', ...packages])

@@ -1,6 +1,7 @@
 /**
- * The tests on another Node than the one that runs this (E1): `npm run test:node24`, or `tsx scripts/node.ts 26 [test/…]`. Its binary comes from the
- * registry, as a package, into `.cache`; stores, pool and command line by default, on memory and the local store.
+ * The tests on another Node than the one that runs this (E1): `npm run test:node24`, or `tsx scripts/node.ts 26
+ * [test/…]`. Its binary comes from the registry, as a package, into `.cache`; stores, pool and command line by
+ * default, on memory and the local store.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -38,12 +39,25 @@ async function binaryOf(wanted: string): Promise<string> {
   if (existsSync(binary)) return binary
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true }')
-  const code = await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '--force', `${name}@${wanted}`])
-  if (code !== 0 || !existsSync(binary)) throw new Error(`there is no package ${name}@${wanted} with a Node for this machine`)
+  const code = await run('npm', [
+    'install',
+    '--prefix',
+    folder,
+    '--no-audit',
+    '--no-fund',
+    '--force',
+    `${name}@${wanted}`,
+  ])
+  if (code !== 0 || !existsSync(binary))
+    throw new Error(`there is no package ${name}@${wanted} with a Node for this machine`)
   return binary
 }
 
 const node = await binaryOf(version)
 // Whatever a test starts by the name `node` is that one, too.
 const env = { PATH: `${dirname(node)}:${process.env['PATH'] ?? ''}`, STORES: process.env['STORES'] ?? 'memory,local' }
-process.exitCode = await run(node, [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...(asked.length > 0 ? asked : suites)], env)
+process.exitCode = await run(
+  node,
+  [join(root, 'node_modules/vitest/vitest.mjs'), 'run', ...(asked.length > 0 ? asked : suites)],
+  env,
+)

@@ -164,7 +164,10 @@ class Scanner {
   }
 
   #regexMayStart(): boolean {
-    const before = this.#code.slice(Math.max(0, this.#at - 200), this.#at).join('').trimEnd()
+    const before = this.#code
+      .slice(Math.max(0, this.#at - 200), this.#at)
+      .join('')
+      .trimEnd()
     return before === '' || /[(,=:[!&|?{};+\-*%<>~^]$/.test(before) || wordBeforeRegex.test(before)
   }
 
@@ -185,7 +188,10 @@ class Scanner {
 }
 
 const named = String.raw`(?:[\w$]+|\*(?:\s+as\s+[\w$]+)?|\{[^}]*\})`
-const fromClause = new RegExp(String.raw`\b(?:import|export)\s+(type\s+)?${named}(?:\s*,\s*${named})?\s*from\s*(?=['"])`, 'g')
+const fromClause = new RegExp(
+  String.raw`\b(?:import|export)\s+(type\s+)?${named}(?:\s*,\s*${named})?\s*from\s*(?=['"])`,
+  'g',
+)
 const bareImport = /\bimport\s*(?=['"])/g
 const callImport = /(\btypeof\s+)?\bimport\s*\(\s*(?=['"`])/g
 

@@ -2,7 +2,8 @@
  * The names of our tests, read from their sources: what each says it proves, and whether it is skipped.
  *
  * TQ1 A test says what it proves by beginning its name with labels: `T3: …`, or `T3, SL2: …` for several.
- * TQ2 A name is what stands in the source, `%s` of a table and `${…}` of a template included, with its quotes unescaped.
+ * TQ2 A name is what stands in the source, `%s` of a table and `${…}` of a template included, with its quotes
+ *     unescaped.
  */
 import { lineAt, scan } from './source.js'
 import type { Source } from './source.js'
@@ -27,7 +28,9 @@ export function namedTests(sources: readonly Source[]): readonly NamedTest[] {
     const { code, literals } = scan(source)
     const calls = [...code.matchAll(testCall)].flatMap((match) => callAt(code, match.index, match[0].length))
     const within = (start: number, ...words: readonly string[]): boolean =>
-      calls.some((call) => call.start <= start && start < call.end && words.some((word) => call.modifiers.includes(word)))
+      calls.some(
+        (call) => call.start <= start && start < call.end && words.some((word) => call.modifiers.includes(word)),
+      )
     return calls.map(({ start, quote }) => {
       const name = (literals.get(quote) ?? '').replace(/\\(['"`])/g, '$1').replace(/\s+/g, ' ')
       const labels = labelled.exec(name)?.[1]?.split(/, ?/) ?? []
@@ -44,7 +47,9 @@ interface TestCall {
   readonly modifiers: readonly string[]
 }
 
-/** Walks over `.modifier`, type arguments, `(args)` and the table of `each` to the parenthesis that opens on a literal. */
+/**
+ * Walks over `.modifier`, type arguments, `(args)` and the table of `each` to the parenthesis that opens on a literal.
+ */
 function callAt(code: string, start: number, wordLength: number): readonly TestCall[] {
   const modifiers: string[] = []
   let at = start + wordLength
@@ -66,7 +71,9 @@ function callAt(code: string, start: number, wordLength: number): readonly TestC
   return []
 }
 
-/** The bracket that closes the one at `open`, a parenthesis or that of type arguments; the arrow of a type closes none. */
+/**
+ * The bracket that closes the one at `open`, a parenthesis or that of type arguments; the arrow of a type closes none.
+ */
 function closingOf(code: string, open: number): number {
   const [opens, closes] = code[open] === '<' ? ['<', '>'] : ['(', ')']
   let depth = 0

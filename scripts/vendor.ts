@@ -1,9 +1,11 @@
 /**
- * The last step of a build: packages that Skein carries in its own, so that who installs it installs none of them. Each is bundled as it
- * is published, with the licences of all that went into it, and what was built imports it from there.
+ * The last step of a build: packages that Skein carries in its own, so that who installs it installs none of them.
+ * Each is bundled as it is published, with the licences of all that went into it, and what was built imports it from
+ * there.
  *
- * CY1 Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of interpreters and
- *     databases), msgpackr (a native part with an install script), the NATS client (whose parts refuse Node 20, on which they run).
+ * CY1 Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of
+ *     interpreters and databases), msgpackr (a native part with an install script), the NATS client (whose parts
+ *     refuse Node 20, on which they run).
  * CY2 The sources import the packages by their names: only what is built is changed.
  */
 import { createHash } from 'node:crypto'
@@ -49,7 +51,8 @@ async function packageOf(name: string, from: string): Promise<Package> {
   for (let folder = from; folder !== dirname(folder); folder = dirname(folder)) {
     const found = join(folder, 'node_modules', name)
     const file = join(found, 'package.json')
-    if (existsSync(file)) return { folder: found, manifest: manifestSchema.parse(JSON.parse(await readFile(file, 'utf8'))) }
+    if (existsSync(file))
+      return { folder: found, manifest: manifestSchema.parse(JSON.parse(await readFile(file, 'utf8'))) }
   }
   throw new Error(`${name} is not installed; run npm install`)
 }
@@ -64,7 +67,8 @@ async function packages(): Promise<readonly Package[]> {
     found.set(each.folder, each)
     for (const dependency of Object.keys(each.manifest.dependencies ?? {})) await visit(dependency, each.folder)
   }
-  for (const entry of Object.keys(carried)) await visit(entry.startsWith('@') ? entry : (entry.split('/')[0] ?? entry), root)
+  for (const entry of Object.keys(carried))
+    await visit(entry.startsWith('@') ? entry : (entry.split('/')[0] ?? entry), root)
   return [...found.values()].sort((a, b) => (a.manifest.name < b.manifest.name ? -1 : 1))
 }
 
@@ -75,11 +79,16 @@ async function licenceOf({ folder, manifest: { name, version, license = 'see bel
   return [`# ${name} ${version} (${license})`, ...texts.map((text) => text.trim())].join('\n\n')
 }
 
-/** CommonJS exports what it exports when it is run: the bundle of each package lists the names that Node finds in it. */
+/**
+ * CommonJS exports what it exports when it is run: the bundle of each package lists the names that Node finds in it.
+ */
 const byTheirNames: Plugin = {
   name: 'by-their-names',
   setup(building) {
-    building.onResolve({ filter: /^carried:/ }, ({ path }) => ({ path: path.replace('carried:', ''), namespace: 'carried' }))
+    building.onResolve({ filter: /^carried:/ }, ({ path }) => ({
+      path: path.replace('carried:', ''),
+      namespace: 'carried',
+    }))
     building.onLoad({ filter: /./, namespace: 'carried' }, async ({ path }) => {
       const found: object = await import(path)
       const names = Object.keys(found).filter((name) => /^[A-Za-z_$][\w$]*$/.test(name) && name !== 'default')
@@ -94,7 +103,10 @@ async function bundle(all: readonly Package[]): Promise<void> {
   const shell = join(root, 'node_modules/just-bash/dist/bundle/chunks')
   await build({
     // A command of the shell finds its worker beside itself.
-    entryPoints: [...Object.entries(carried).map(([from, out]) => ({ in: `carried:${from}`, out })), { in: join(shell, 'sqlite3-worker.js'), out: 'sqlite3-worker' }],
+    entryPoints: [
+      ...Object.entries(carried).map(([from, out]) => ({ in: `carried:${from}`, out })),
+      { in: join(shell, 'sqlite3-worker.js'), out: 'sqlite3-worker' },
+    ],
     outdir: target,
     absWorkingDir: root,
     chunkNames: '[name]-[hash]',
@@ -108,13 +120,18 @@ async function bundle(all: readonly Package[]): Promise<void> {
     external: leftOut,
     plugins: [byTheirNames],
     banner: {
-      js: `import { createRequire as __carried } from 'node:module'; const require = __carried(import.meta.url); const __filename = import.meta.filename; const __dirname = import.meta.dirname;`,
+      js:
+        `import { createRequire as __carried } from 'node:module'; const require = __carried(import.meta.url); ` +
+        `const __filename = import.meta.filename; const __dirname = import.meta.dirname;`,
     },
     logLevel: 'error',
   })
   await copyFile(join(dirname(require.resolve('sql.js')), 'sql-wasm.wasm'), join(target, 'sql-wasm.wasm'))
   const texts = await Promise.all(all.map(licenceOf))
-  await writeFile(join(target, 'LICENSES.txt'), `Skein carries these packages, unchanged, in bundles.\n\n${texts.join('\n\n')}\n`)
+  await writeFile(
+    join(target, 'LICENSES.txt'),
+    `Skein carries these packages, unchanged, in bundles.\n\n${texts.join('\n\n')}\n`,
+  )
 }
 
 /** CY2 */
@@ -132,7 +149,10 @@ async function redirect(folder: string): Promise<void> {
 }
 
 const all = await packages()
-const stamp = createHash('sha256').update(JSON.stringify([carried, leftOut, all.map(({ manifest }) => [manifest.name, manifest.version])])).update(await readFile(fileURLToPath(import.meta.url))).digest('hex')
+const stamp = createHash('sha256')
+  .update(JSON.stringify([carried, leftOut, all.map(({ manifest }) => [manifest.name, manifest.version])]))
+  .update(await readFile(fileURLToPath(import.meta.url)))
+  .digest('hex')
 const stampFile = join(root, 'dist/vendor.stamp')
 if (!existsSync(target) || !existsSync(stampFile) || (await readFile(stampFile, 'utf8')) !== stamp) {
   await bundle(all)

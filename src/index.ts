@@ -10,15 +10,42 @@ export { nats } from './backend/nats/nats.js'
 export { SkeinError, failureGroup, isSkeinError } from './core/failure.js'
 export { fromAiSdk } from './models/ai-sdk/adapter.js'
 
-export type { AgentDefinition, Definition, ModelDefinition, PromptDefinition, PromptPart, Side, SubagentTool, SubpromptTool, Supervision, ToolDefinition, ToolState, Variable } from './agent/define.js'
+export type {
+  AgentDefinition,
+  Definition,
+  ModelDefinition,
+  PromptDefinition,
+  PromptPart,
+  Side,
+  SubagentTool,
+  SubpromptTool,
+  Supervision,
+  ToolDefinition,
+  ToolState,
+  Variable,
+} from './agent/define.js'
 export type { ToolMetadata } from './agent/effect.js'
-export type { InferPromptInput, InferPromptOutput, InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from './agent/infer.js'
+export type {
+  InferPromptInput,
+  InferPromptOutput,
+  InferToolContext,
+  InferToolEvent,
+  InferToolInput,
+  InferToolOutput,
+  ToolCallOf,
+} from './agent/infer.js'
 export type { ToolKind } from './agent/tool-kind.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
 export type { Limits, Skein, SkeinOptions } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
-export type { Attachment, InjectOptions, SendMessage, SendOptions, ToolContexts } from './runtime/handles/sent-message.js'
+export type {
+  Attachment,
+  InjectOptions,
+  SendMessage,
+  SendOptions,
+  ToolContexts,
+} from './runtime/handles/sent-message.js'
 export type { EventOptions, GrantOptions, Thread, ThreadUsage } from './runtime/handles/thread.js'
 export type { KeyOptions } from './runtime/secrets/key-source.js'
 export type { EnvName, ThreadEnv } from './runtime/handles/thread-env.js'
@@ -32,7 +59,14 @@ export type { DeadLetter, DeadLetters } from './runtime/handles/dead-letters.js'
 export type { Inbox, InboxFilter, InboxItem } from './runtime/handles/inbox.js'
 export type { FileStat, Files, Match } from './files/port.js'
 export type { CodeOptions, CodeResult, CodeRun } from './tools/code.js'
-export type { ForeignOptions, ForeignTools, McpDefinition, McpEndpoint, McpOptions, McpProcess } from './tools/foreign/from-tools.js'
+export type {
+  ForeignOptions,
+  ForeignTools,
+  McpDefinition,
+  McpEndpoint,
+  McpOptions,
+  McpProcess,
+} from './tools/foreign/from-tools.js'
 export type { HostToolsOptions } from './tools/own/host-tools.js'
 export type { NatsCredentials, NatsOptions } from './backend/nats/nats.js'
 export type { HostInfo, HostProfile } from './backend/host-info.js'

@@ -17,8 +17,129 @@ interface Door {
 const doors: readonly Door[] = [
   {
     path: 'src/index.ts',
-    values: ['SkeinError', 'connectSkein', 'createSkein', 'defineAgent', 'defineModel', 'definePrompt', 'defineTool', 'diagnose', 'failureGroup', 'fromAiSdk', 'fromMcp', 'fromTools', 'hostTools', 'isSkeinError', 'local', 'memory', 'nats', 'toolMetadata'],
-    types: ['AgentDefinition', 'AppSource', 'Attachment', 'BackendSource', 'Budget', 'Call', 'Chance', 'ChildEntry', 'Clock', 'CodeOptions', 'CodeResult', 'CodeRun', 'ContextUpdate', 'CreateThread', 'DeadLetter', 'DeadLetters', 'Definition', 'DeltaEvent', 'DiagnoseOptions', 'DurableEvent', 'EnvName', 'EventOptions', 'Failure', 'FailureCode', 'FailureGroup', 'FileStat', 'Files', 'Finding', 'ForeignOptions', 'ForeignTools', 'GrantOptions', 'HeadFilter', 'HoldReason', 'HostInfo', 'HostNews', 'HostProfile', 'HostToolsOptions', 'Inbox', 'InboxFilter', 'InboxItem', 'InferPromptInput', 'InferPromptOutput', 'InferToolContext', 'InferToolEvent', 'InferToolInput', 'InferToolOutput', 'InjectOptions', 'Json', 'KeyOptions', 'Limits', 'Match', 'McpDefinition', 'McpEndpoint', 'McpOptions', 'McpProcess', 'Message', 'Model', 'ModelDefinition', 'ModelReply', 'ModelRequest', 'ModelUsage', 'NatsCredentials', 'NatsOptions', 'Outcome', 'PromptDefinition', 'PromptPart', 'Run', 'RunCall', 'RunResult', 'Scheduled', 'SendMessage', 'SendOptions', 'Side', 'Skein', 'SkeinClient', 'SkeinEvent', 'SkeinOptions', 'StopReason', 'StoredHead', 'SubagentTool', 'SubpromptTool', 'Supervision', 'Thread', 'ThreadEnv', 'ThreadFiles', 'ThreadUsage', 'ThreadValues', 'ThreadWait', 'ToolCallOf', 'ToolContexts', 'ToolDefinition', 'ToolEvent', 'ToolKind', 'ToolMetadata', 'ToolState', 'Tree', 'TreeReset', 'Usage', 'Variable', 'VariableRequest', 'Variables'],
+    values: [
+      'SkeinError',
+      'connectSkein',
+      'createSkein',
+      'defineAgent',
+      'defineModel',
+      'definePrompt',
+      'defineTool',
+      'diagnose',
+      'failureGroup',
+      'fromAiSdk',
+      'fromMcp',
+      'fromTools',
+      'hostTools',
+      'isSkeinError',
+      'local',
+      'memory',
+      'nats',
+      'toolMetadata',
+    ],
+    types: [
+      'AgentDefinition',
+      'AppSource',
+      'Attachment',
+      'BackendSource',
+      'Budget',
+      'Call',
+      'Chance',
+      'ChildEntry',
+      'Clock',
+      'CodeOptions',
+      'CodeResult',
+      'CodeRun',
+      'ContextUpdate',
+      'CreateThread',
+      'DeadLetter',
+      'DeadLetters',
+      'Definition',
+      'DeltaEvent',
+      'DiagnoseOptions',
+      'DurableEvent',
+      'EnvName',
+      'EventOptions',
+      'Failure',
+      'FailureCode',
+      'FailureGroup',
+      'FileStat',
+      'Files',
+      'Finding',
+      'ForeignOptions',
+      'ForeignTools',
+      'GrantOptions',
+      'HeadFilter',
+      'HoldReason',
+      'HostInfo',
+      'HostNews',
+      'HostProfile',
+      'HostToolsOptions',
+      'Inbox',
+      'InboxFilter',
+      'InboxItem',
+      'InferPromptInput',
+      'InferPromptOutput',
+      'InferToolContext',
+      'InferToolEvent',
+      'InferToolInput',
+      'InferToolOutput',
+      'InjectOptions',
+      'Json',
+      'KeyOptions',
+      'Limits',
+      'Match',
+      'McpDefinition',
+      'McpEndpoint',
+      'McpOptions',
+      'McpProcess',
+      'Message',
+      'Model',
+      'ModelDefinition',
+      'ModelReply',
+      'ModelRequest',
+      'ModelUsage',
+      'NatsCredentials',
+      'NatsOptions',
+      'Outcome',
+      'PromptDefinition',
+      'PromptPart',
+      'Run',
+      'RunCall',
+      'RunResult',
+      'Scheduled',
+      'SendMessage',
+      'SendOptions',
+      'Side',
+      'Skein',
+      'SkeinClient',
+      'SkeinEvent',
+      'SkeinOptions',
+      'StopReason',
+      'StoredHead',
+      'SubagentTool',
+      'SubpromptTool',
+      'Supervision',
+      'Thread',
+      'ThreadEnv',
+      'ThreadFiles',
+      'ThreadUsage',
+      'ThreadValues',
+      'ThreadWait',
+      'ToolCallOf',
+      'ToolContexts',
+      'ToolDefinition',
+      'ToolEvent',
+      'ToolKind',
+      'ToolMetadata',
+      'ToolState',
+      'Tree',
+      'TreeReset',
+      'Usage',
+      'Variable',
+      'VariableRequest',
+      'Variables',
+    ],
   },
   {
     path: 'src/testing.ts',
@@ -56,14 +177,20 @@ describe.each(doors)('$path', ({ path, values, types }) => {
 })
 
 it('DO1: importing Skein loads nothing of the runtime, the actors or an opened store', () => {
-  const sources = new Map(readSources(fileURLToPath(new URL('..', import.meta.url)), ['src', 'actors']).map((source) => [source.path, source]))
+  const sources = new Map(
+    readSources(fileURLToPath(new URL('..', import.meta.url)), ['src', 'actors']).map((source) => [
+      source.path,
+      source,
+    ]),
+  )
   const loaded = new Set<string>()
   const load = (path: string): void => {
     const source = sources.get(path)
     if (!source || loaded.has(path)) return
     loaded.add(path)
     const lines = source.text.split('\n')
-    for (const { target, typeOnly, line } of importsOf(source)) if (target !== undefined && !typeOnly && !lines[line - 1]?.includes('import(')) load(target)
+    for (const { target, typeOnly, line } of importsOf(source))
+      if (target !== undefined && !typeOnly && !lines[line - 1]?.includes('import(')) load(target)
   }
   load('src/index.ts')
   const heavy = [...loaded].filter((path) => /^actors\/|^src\/(?:runtime|pool|backend\/\w+)\//.test(path))
@@ -74,7 +201,12 @@ describe('reading the exports of a door', () => {
   const read = (text: string) => exportsOf({ path: 'src/index.ts', text })
 
   it('tells values from types, and renamed names', () => {
-    expect(read(`/** Door. */\nexport { b, type C, d as a } from './x.js'\nexport type { F, E as D } from './y.js'\nexport {\n  g,\n} from './z.js'\n`)).toEqual({
+    expect(
+      read(
+        `/** Door. */\nexport { b, type C, d as a } from './x.js'\nexport type { F, E as D } from ` +
+          `'./y.js'\nexport {\n  g,\n} from './z.js'\n`,
+      ),
+    ).toEqual({
       values: ['a', 'b', 'g'],
       types: ['C', 'D', 'F'],
       other: [],

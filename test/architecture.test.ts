@@ -5,7 +5,18 @@
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { readSources, scan } from '../scripts/source.js'
-import { cycles, directions, fileNames, habits, headers, labels, median, reasonedSkips, sizes, timerImports } from './helpers/architecture.js'
+import {
+  cycles,
+  directions,
+  fileNames,
+  habits,
+  headers,
+  labels,
+  median,
+  reasonedSkips,
+  sizes,
+  timerImports,
+} from './helpers/architecture.js'
 import type { Rule } from './helpers/architecture.js'
 
 type Files = Readonly<Record<string, string>>
@@ -26,7 +37,8 @@ const habit = (name: string): Rule => {
   if (!rule) throw new Error(`no habit is called ${name}`)
   return rule
 }
-const header = (...labelled: readonly string[]): string => `/**\n * A thing.\n *\n${labelled.map((line) => ` * ${line}\n`).join('')} */\n`
+const header = (...labelled: readonly string[]): string =>
+  `/**\n * A thing.\n *\n${labelled.map((line) => ` * ${line}\n`).join('')} */\n`
 
 const structure: Readonly<Record<string, Case>> = {
   'imports go down the map only': {
@@ -62,11 +74,19 @@ const structure: Readonly<Record<string, Case>> = {
       ['src/core/a.ts:3', { 'src/core/a.ts': `// import 'a'\n\nimport {\n  b,\n  c,\n} from 'skein'` }],
     ],
     good: [
-      { 'actors/thread/a.ts': `import { setup } from 'xstate'\nimport { z } from 'zod'\nimport { b } from '../../src/core/b.js'` },
+      {
+        'actors/thread/a.ts': `import { setup } from 'xstate'\nimport { z } from 'zod'\nimport { b } from '../../src/core/b.js'`,
+      },
       { 'src/agent/a.ts': `import type { Model } from '../models/port.js'\nimport { b } from '../tools/b.js'` },
       { 'src/pool/a.ts': `const entry = new URL('../../workers/thread/entry.js', import.meta.url)` },
-      { 'src/runtime/a.ts': `import { b } from '../../actors/thread/b.js'\nimport { c } from '../backend/memory/c.js'` },
-      { 'src/cli/main.ts': `import { createSkein } from '../index.js'\nimport { b } from './b.js'\nimport { Command } from 'commander'` },
+      {
+        'src/runtime/a.ts': `import { b } from '../../actors/thread/b.js'\nimport { c } from '../backend/memory/c.js'`,
+      },
+      {
+        'src/cli/main.ts':
+          `import { createSkein } from '../index.js'\nimport { b } from './b.js'\nimport { ` +
+          `Command } from 'commander'`,
+      },
       { 'workers/a.ts': `import { b } from '../src/tools/b.js'\nimport { parentPort } from 'node:worker_threads'` },
       { 'src/core/a.ts': `const text = "import { b } from '../agent/b.js'"` },
     ],
@@ -74,7 +94,10 @@ const structure: Readonly<Record<string, Case>> = {
   'there are no cycles': {
     rule: cycles,
     bad: [
-      ['src/core/b.ts:1', { 'src/core/a.ts': `import { b } from './b.js'`, 'src/core/b.ts': `export { a } from './a.js'` }],
+      [
+        'src/core/b.ts:1',
+        { 'src/core/a.ts': `import { b } from './b.js'`, 'src/core/b.ts': `export { a } from './a.js'` },
+      ],
       [
         'src/core/c.ts:2',
         {
@@ -102,7 +125,10 @@ const structure: Readonly<Record<string, Case>> = {
   'the median module is shorter': {
     rule: median,
     bad: [['the median', { 'src/core/a.ts': lines(10), 'src/core/b.ts': lines(151), 'workers/c.ts': lines(152) }]],
-    good: [{ 'src/core/a.ts': lines(10), 'src/core/b.ts': lines(150), 'workers/c.ts': lines(399), 'test/a.ts': lines(500) }, {}],
+    good: [
+      { 'src/core/a.ts': lines(10), 'src/core/b.ts': lines(150), 'workers/c.ts': lines(399), 'test/a.ts': lines(500) },
+      {},
+    ],
   },
   'every module opens with what it is': {
     rule: headers,
@@ -113,7 +139,13 @@ const structure: Readonly<Record<string, Case>> = {
       one('scripts/a.ts', ``),
       one('test/helpers/a.ts', `export const a = 1`),
     ],
-    good: [{ 'src/core/a.ts': `/** What it is. */`, 'workers/a.ts': `/**\n${' * word\n'.repeat(12)} */`, 'src/cli/main.ts': `#!/usr/bin/env node\n/** The door. */` }],
+    good: [
+      {
+        'src/core/a.ts': `/** What it is. */`,
+        'workers/a.ts': `/**\n${' * word\n'.repeat(12)} */`,
+        'src/cli/main.ts': `#!/usr/bin/env node\n/** The door. */`,
+      },
+    ],
   },
   'labels of invariants are unique and not of the contract': {
     rule: labels,
@@ -125,7 +157,12 @@ const structure: Readonly<Record<string, Case>> = {
       ['src/core/b.ts:4', { 'src/core/a.ts': header('QAB1 one.'), 'src/core/b.ts': header('QAB1 two.') }],
       ['workers/b.ts:4', { 'workers/a.ts': header('J1  one.'), 'workers/b.ts': header('J1  two.') }],
     ],
-    good: [{ 'src/core/a.ts': header('QA1 one', 'QA2 two', 'T3 is why.'), 'src/core/b.ts': `${header('QB1 one')}/**\n * QA1 cited.\n */` }],
+    good: [
+      {
+        'src/core/a.ts': header('QA1 one', 'QA2 two', 'T3 is why.'),
+        'src/core/b.ts': `${header('QB1 one')}/**\n * QA1 cited.\n */`,
+      },
+    ],
   },
   'files are named after what they hold': {
     rule: fileNames,
@@ -134,13 +171,22 @@ const structure: Readonly<Record<string, Case>> = {
   },
   'no module imports timers': {
     rule: timerImports,
-    bad: [core(`import { setTimeout } from 'node:timers/promises'`), test(`import { scheduler } from 'timers/promises'`)],
+    bad: [
+      core(`import { setTimeout } from 'node:timers/promises'`),
+      test(`import { scheduler } from 'timers/promises'`),
+    ],
     good: [{ 'src/core/a.ts': `import { z } from 'zod'` }],
   },
   'a skipped test says why': {
     rule: reasonedSkips,
-    bad: [test(`it.skip('a', run)`), ['test/a.test.ts:2', { 'test/a.test.ts': `const a = 1\ndescribe.skipIf(a)('b', run)` }], test(`test.todo('a')`)],
-    good: [{ 'test/a.test.ts': `// needs a NATS server\nit.skipIf(!nats)('a', run)\n/* later */\nit.todo('b')\nskip('c')` }],
+    bad: [
+      test(`it.skip('a', run)`),
+      ['test/a.test.ts:2', { 'test/a.test.ts': `const a = 1\ndescribe.skipIf(a)('b', run)` }],
+      test(`test.todo('a')`),
+    ],
+    good: [
+      { 'test/a.test.ts': `// needs a NATS server\nit.skipIf(!nats)('a', run)\n/* later */\nit.todo('b')\nskip('c')` },
+    ],
   },
 }
 
@@ -150,35 +196,108 @@ const wording: Readonly<Record<string, Omit<Case, 'rule'>>> = {
     good: [{ 'actors/a.ts': `/** await */ const awaiting = 'async'`, 'src/runtime/a.ts': `async () => 1` }],
   },
   'actors/ is silent': { bad: [one('actors/a.ts', `console.log(1)`)], good: [{ 'actors/a.ts': `// console` }] },
-  'no legacy': { bad: [core(`const legacyFormat = 1`), core(`// the Legacy one`), core(`'legacy'`)], good: [{ 'src/core/a.ts': `// older` }] },
-  'no export *': { bad: [core(`export * from './b.js'`), core(`export * as b from './b.js'`)], good: [{ 'src/core/a.ts': `export { b } from './b.js'` }] },
-  'no any': {
-    bad: [core(`let a: any`), core(`b as any`), core(`new Map<string, any>()`), core(`type A = string | any`), core(`f(a: any[])`), core(`f(a: any, b)`), core(`new Map<any, 1>()`), core(`<any>b`), core(`type F = () => any`), core(`let f: (a: any, b: any) => void`)],
-    good: [{ 'src/core/a.ts': `AbortSignal.any([a])\n// any\nconst b = { any: 1 }\nif (any(a)) return 'any'\nconst many: Many = 1` }],
+  'no legacy': {
+    bad: [core(`const legacyFormat = 1`), core(`// the Legacy one`), core(`'legacy'`)],
+    good: [{ 'src/core/a.ts': `// older` }],
   },
-  'no silenced compiler': { bad: [core(`// @ts-ignore`), core(`/* @ts-expect-error */`)], good: [{ 'test/a.test.ts': `// @ts-expect-error refused by the type` }] },
-  'no enum': { bad: [core(`enum A { B }`), core(`export const enum A { B }`)], good: [{ 'src/core/a.ts': `z.enum(['a'])\n// enum A` }] },
-  'no namespace': { bad: [core(`namespace A {}`), core(`export declare namespace A.B { }`)], good: [{ 'src/core/a.ts': `const namespace = 'a'\nopen(namespace)` }] },
-  'no default export': { bad: [core(`export default {}`), core(`export { a as default }`)], good: [{ 'examples/a.ts': `export default {}`, 'src/core/a.ts': `switch (a) { default: b() }` }] },
+  'no export *': {
+    bad: [core(`export * from './b.js'`), core(`export * as b from './b.js'`)],
+    good: [{ 'src/core/a.ts': `export { b } from './b.js'` }],
+  },
+  'no any': {
+    bad: [
+      core(`let a: any`),
+      core(`b as any`),
+      core(`new Map<string, any>()`),
+      core(`type A = string | any`),
+      core(`f(a: any[])`),
+      core(`f(a: any, b)`),
+      core(`new Map<any, 1>()`),
+      core(`<any>b`),
+      core(`type F = () => any`),
+      core(`let f: (a: any, b: any) => void`),
+    ],
+    good: [
+      {
+        'src/core/a.ts': `AbortSignal.any([a])\n// any\nconst b = { any: 1 }\nif (any(a)) return 'any'\nconst many: Many = 1`,
+      },
+    ],
+  },
+  'no silenced compiler': {
+    bad: [core(`// @ts-ignore`), core(`/* @ts-expect-error */`)],
+    good: [{ 'test/a.test.ts': `// @ts-expect-error refused by the type` }],
+  },
+  'no enum': {
+    bad: [core(`enum A { B }`), core(`export const enum A { B }`)],
+    good: [{ 'src/core/a.ts': `z.enum(['a'])\n// enum A` }],
+  },
+  'no namespace': {
+    bad: [core(`namespace A {}`), core(`export declare namespace A.B { }`)],
+    good: [{ 'src/core/a.ts': `const namespace = 'a'\nopen(namespace)` }],
+  },
+  'no default export': {
+    bad: [core(`export default {}`), core(`export { a as default }`)],
+    good: [{ 'examples/a.ts': `export default {}`, 'src/core/a.ts': `switch (a) { default: b() }` }],
+  },
   'no empty catch': {
-    bad: [core(`try { a() } catch {}`), core(`try { a() } catch (error) { /* fine */ }`), core(`a().catch(() => {})`), test(`try { a() } catch {\n}`)],
+    bad: [
+      core(`try { a() } catch {}`),
+      core(`try { a() } catch (error) { /* fine */ }`),
+      core(`a().catch(() => {})`),
+      test(`try { a() } catch {\n}`),
+    ],
     good: [{ 'src/core/a.ts': `try { a() } catch (error) { tell(error) }\na().catch((error) => tell(error))` }],
   },
   'nothing unfinished': {
-    bad: [core(`// TODO write it`), core(`/* todo: write it */`), core(`// fixme`), core(`// FIXME`), core(`// a hack`), core(`// stub`), core(`// a Placeholder`), core(`// enough for now`)],
+    bad: [
+      core(`// TODO write it`),
+      core(`/* todo: write it */`),
+      core(`// fixme`),
+      core(`// FIXME`),
+      core(`// a hack`),
+      core(`// stub`),
+      core(`// a Placeholder`),
+      core(`// enough for now`),
+    ],
     good: [{ 'src/core/a.ts': `// the todo list of a thread\nconst stub = 'TODO'\n// hackney, stubborn` }],
   },
   'time and chance through ports': {
-    bad: [core(`Date.now()`), core(`const now = Date.now`), core(`new Date()`), core(`performance.now()`), core(`Math.random()`), core(`setTimeout(a, 1)`), core(`globalThis.setInterval(a)`)],
-    good: [{ 'src/core/clock.ts': `setTimeout(a, Date.now())` }, { 'src/core/a.ts': `let a: typeof setTimeout\nnew Date(at)\nsetImmediate(b)\nqueueMicrotask(c)` }],
+    bad: [
+      core(`Date.now()`),
+      core(`const now = Date.now`),
+      core(`new Date()`),
+      core(`performance.now()`),
+      core(`Math.random()`),
+      core(`setTimeout(a, 1)`),
+      core(`globalThis.setInterval(a)`),
+    ],
+    good: [
+      { 'src/core/clock.ts': `setTimeout(a, Date.now())` },
+      { 'src/core/a.ts': `let a: typeof setTimeout\nnew Date(at)\nsetImmediate(b)\nqueueMicrotask(c)` },
+    ],
   },
-  'process.exit belongs to the command line': { bad: [core(`process.exit(1)`)], good: [{ 'src/cli/main.ts': `process.exit(1)` }, { 'src/core/a.ts': `process.exitCode = 1` }] },
+  'process.exit belongs to the command line': {
+    bad: [core(`process.exit(1)`)],
+    good: [{ 'src/cli/main.ts': `process.exit(1)` }, { 'src/core/a.ts': `process.exitCode = 1` }],
+  },
   'tests do not sleep': {
-    bad: [test(`await new Promise((r) => setTimeout(r, 5))`), test(`setTimeout(resolve, 5)`), test(`setTimeout(() => resolve(), 5)`), test(`await sleep(5)`), test(`await delay(10)`)],
+    bad: [
+      test(`await new Promise((r) => setTimeout(r, 5))`),
+      test(`setTimeout(resolve, 5)`),
+      test(`setTimeout(() => resolve(), 5)`),
+      test(`await sleep(5)`),
+      test(`await delay(10)`),
+    ],
     good: [{ 'test/a.test.ts': `bash('sleep(5)')\nclock.advance(10)`, 'bench/a.ts': `sleep(5)` }],
   },
-  'tests do not mock': { bad: [test(`vi.mock('../src/backend/port.js')`), test(`vi.useFakeTimers()`)], good: [{ 'test/a.test.ts': `vi.fn()` }] },
-  'no focused test': { bad: [test(`it.only('a', run)`), test(`describe.sequential.only('a', run)`)], good: [{ 'test/a.test.ts': `only('a')\n// it.only` }] },
+  'tests do not mock': {
+    bad: [test(`vi.mock('../src/backend/port.js')`), test(`vi.useFakeTimers()`)],
+    good: [{ 'test/a.test.ts': `vi.fn()` }],
+  },
+  'no focused test': {
+    bad: [test(`it.only('a', run)`), test(`describe.sequential.only('a', run)`)],
+    good: [{ 'test/a.test.ts': `only('a')\n// it.only` }],
+  },
 }
 
 const cases: readonly (readonly [string, Case])[] = [
@@ -223,7 +342,7 @@ describe('the scanner under the rules', () => {
   it.each([
     ["a('b // c') // d", "a('      ')     "],
     ['a /* ` */ + `b ${c({ d: `e` })} f`', 'a         + `  ${c({ d: ` ` })}  `'],
-    ["a.replace(/['\"/[/]]/g, b) / c / d", 'a.replace(/        /g, b) / c / d'],
+    ['a.replace(/[\'"/[/]]/g, b) / c / d', 'a.replace(/        /g, b) / c / d'],
     ["const a = 'it\\'s' + b", "const a = '     ' + b"],
     ['#!/usr/bin/env node\na', '                   \na'],
   ])('SO1: %s', (text, code) => {
@@ -236,7 +355,9 @@ describe('the scanner under the rules', () => {
       const { code } = scan(source)
       expect(code.length, source.path).toBe(source.text.length)
       for (const [open, close] of ['{}', '()', '[]'].map((pair) => pair.split(''))) {
-        expect(count(code, open ?? ''), `${source.path} has unequal ${open} and ${close}`).toBe(count(code, close ?? ''))
+        expect(count(code, open ?? ''), `${source.path} has unequal ${open} and ${close}`).toBe(
+          count(code, close ?? ''),
+        )
       }
     }
   })

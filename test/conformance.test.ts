@@ -54,9 +54,17 @@ describe('reading test names', () => {
   })
 
   it('a test that is skipped, or may be, is known as such, and so are those within it', () => {
-    const found = testsIn(`it.skip('a', run)\nit.skipIf(!nats)('b', run)\ndescribe.runIf(nats)('c', () => { it('d', run) })\nit('e', run)`)
+    const found = testsIn(
+      `it.skip('a', run)\nit.skipIf(!nats)('b', run)\ndescribe.runIf(nats)('c', () => { it('d', run) })\nit('e', run)`,
+    )
     const known = found.map(({ name, skipped, conditional }) => [name, skipped, conditional])
-    expect(known).toEqual([['a', true, false], ['b', false, true], ['c', false, true], ['d', false, true], ['e', false, false]])
+    expect(known).toEqual([
+      ['a', true, false],
+      ['b', false, true],
+      ['c', false, true],
+      ['d', false, true],
+      ['e', false, false],
+    ])
   })
 
   it('TQ2: a name has its quotes and its spaces as they are read', () => {
@@ -71,14 +79,23 @@ describe('reading test names', () => {
 })
 
 describe('the contract', () => {
-  const tests = testsIn(`it('T3: results are in order', run)\nit('T3: results are stored', run)\nit('T4: twice', run)\nit('T4: twice', run)
+  const tests =
+    testsIn(`it('T3: results are in order', run)\nit('T3: results are stored', run)\nit('T4: twice', run)\nit('T4: twice', run)
     it.skip('T5: later', run)\ndescribe.skip('all of these', () => { it('T6: later', run) })\nit.todo('T7: later')\nit('T8: a | <b>', run)`)
   const sectionOf = (...clauses: readonly Clause[]): Section => ({ T3: item('Order', ...clauses) })
   const pageOf = (...clauses: readonly Clause[]): string => conformancePage({ Tools: sectionOf(...clauses) }, tests)
 
   it.each<[string, Clause, RegExp]>([
-    ['of a test that is not there', proved('a', 'T3: nothing is in order'), /^T3: no test is named "T3: nothing is in order"$/],
-    ['of a test that was renamed', proved('a', 'T3: results are in disorder'), /; is it "T3: results are in order" \(test\/sample/],
+    [
+      'of a test that is not there',
+      proved('a', 'T3: nothing is in order'),
+      /^T3: no test is named "T3: nothing is in order"$/,
+    ],
+    [
+      'of a test that was renamed',
+      proved('a', 'T3: results are in disorder'),
+      /; is it "T3: results are in order" \(test\/sample/,
+    ],
     ['of two tests', proved('a', 'T4: twice'), /"T4: twice" is the name of 2 tests/],
     ['that is cut where two begin alike', proved('a', 'T3: results are …'), /is the name of 2 tests/],
     ['that is skipped', proved('a', 'T5: later'), /"T5: later" is skipped and proves nothing/],
@@ -86,7 +103,11 @@ describe('the contract', () => {
     ['that is only meant', proved('a', 'T7: later'), /is skipped/],
     ['of nothing', proved(' ', 'T3: results are stored'), /a clause has no text/],
     ['given twice', proved('a', 'T3: results are stored', 'T3: results are stored'), /names a proof twice/],
-    ['beside what is missing', { ...proved('a', 'T3: results are stored'), missing: 'half' }, /is proved and says what is missing/],
+    [
+      'beside what is missing',
+      { ...proved('a', 'T3: results are stored'), missing: 'half' },
+      /is proved and says what is missing/,
+    ],
   ])('CF1: a proof %s is a fault', (_, clause, says) => {
     expect(faultsIn(sectionOf(clause), tests)).toEqual([expect.stringMatching(says)])
   })

@@ -6,7 +6,8 @@
  * FO3 Results enter the transcript in call order, queued messages only between steps, so every call is
  *     followed by its results and nothing else (M2).
  * FO4 A record out of sequence is a bug, never a silent continue.
- * FO5 A record of a type that this fold does not know is refused: skipping it would give another state than the one that wrote it had.
+ * FO5 A record of a type that this fold does not know is refused: skipping it would give another state than the one
+ *     that wrote it had.
  */
 import { defined } from '../../src/core/defined.js'
 import { broken } from '../../src/core/failure.js'
@@ -34,12 +35,19 @@ import type { ThreadState } from './state.js'
 import { requeued } from './children/supervision.js'
 
 /** Records that change what is wanted only where `absorb` says so, besides by moving the thread. */
-const quiet: ReadonlySet<ThreadRecord['type']> = new Set(['call.returned', 'call.settled', 'call.parked', 'child.told', 'parent.told'])
+const quiet: ReadonlySet<ThreadRecord['type']> = new Set([
+  'call.returned',
+  'call.settled',
+  'call.parked',
+  'child.told',
+  'parent.told',
+])
 
 const dayMs = 24 * 60 * 60 * 1000
 
 export function fold(state: ThreadState, record: ThreadRecord, move: Move = moveByTable): void {
-  if (record.seq !== state.seq + 1) throw broken('FO4', `record ${record.seq} follows ${state.seq} in thread ${state.id}`)
+  if (record.seq !== state.seq + 1)
+    throw broken('FO4', `record ${record.seq} follows ${state.seq} in thread ${state.id}`)
   state.seq = record.seq
   state.updatedAt = record.at
   const changed = absorb(state, record)
@@ -108,11 +116,17 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'thread.terminated':
       return absorbOfLife(state, record)
     default:
-      throw broken('FO5', `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(unknownType(record))}`)
+      throw broken(
+        'FO5',
+        `thread ${state.id}: this Skein does not know records of type ${JSON.stringify(unknownType(record))}`,
+      )
   }
 }
 
-function absorbOfLife(state: ThreadState, record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>): boolean {
+function absorbOfLife(
+  state: ThreadState,
+  record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>,
+): boolean {
   if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossed(state, record)
   else over(state, record.type === 'thread.terminated' ? record : undefined)
   return true
@@ -122,7 +136,21 @@ function unknownType(record: never): unknown {
   return Object.getOwnPropertyDescriptor(record, 'type')?.value
 }
 
-type OfCall = Extract<ThreadRecord, { readonly type: 'call.began' | 'call.unbegun' | 'call.tried' | 'call.returned' | 'call.settled' | 'call.held' | 'call.parked' | 'call.decided' | 'call.answered' }>
+type OfCall = Extract<
+  ThreadRecord,
+  {
+    readonly type:
+      | 'call.began'
+      | 'call.unbegun'
+      | 'call.tried'
+      | 'call.returned'
+      | 'call.settled'
+      | 'call.held'
+      | 'call.parked'
+      | 'call.decided'
+      | 'call.answered'
+  }
+>
 
 /** Of a call of the step. */
 function absorbOfCall(state: ThreadState, record: OfCall): boolean {
@@ -152,7 +180,22 @@ function absorbOfCall(state: ThreadState, record: OfCall): boolean {
   }
 }
 
-type OfChildren = Extract<ThreadRecord, { readonly type: 'child.called' | 'child.reported' | 'child.restarted' | 'letter.requeued' | 'letter.dropped' | 'child.told' | 'children.stopped' | 'report.sent' | 'parent.told' | 'messages.withdrawn' }>
+type OfChildren = Extract<
+  ThreadRecord,
+  {
+    readonly type:
+      | 'child.called'
+      | 'child.reported'
+      | 'child.restarted'
+      | 'letter.requeued'
+      | 'letter.dropped'
+      | 'child.told'
+      | 'children.stopped'
+      | 'report.sent'
+      | 'parent.told'
+      | 'messages.withdrawn'
+  }
+>
 
 function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
   switch (record.type) {
@@ -179,7 +222,9 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       return childTold(state, record)
     case 'report.sent':
       // Those whose message was read in this turn; or, when it is over, those whose message never was.
-      state.owed = state.owed.some(({ run }) => run === record.run) ? state.owed.filter(({ run }) => run !== record.run) : []
+      state.owed = state.owed.some(({ run }) => run === record.run)
+        ? state.owed.filter(({ run }) => run !== record.run)
+        : []
       reportSent(state, record)
       return true
     case 'parent.told':
@@ -233,7 +278,16 @@ function receive(state: ThreadState, record: MessageReceived & { readonly at: nu
   const { id, role, text, at, silent, delivery, replyTo } = record
   if (replyTo) state.owed.push({ message: id, ...replyTo })
   if (record.grant) granted(state, record.grant)
-  const { text: said, attachments, media } = attached(state, { text, at, ...(record.attachments && { files: record.attachments }), ...(record.listed && { listed: record.listed }) })
+  const {
+    text: said,
+    attachments,
+    media,
+  } = attached(state, {
+    text,
+    at,
+    ...(record.attachments && { files: record.attachments }),
+    ...(record.listed && { listed: record.listed }),
+  })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
   if (delivery === 'store' && !state.turn) read(state, message)
   else state.queue.push({ message, delivery })

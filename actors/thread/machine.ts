@@ -40,19 +40,39 @@ const standing = [{ guard: 'allLanded', target: 'thinking' }, ...asked] as const
 
 /** The places of a thread, on one side of the gate; `cross` is the record that opens or shuts it. */
 function side<Gate extends 'open' | 'paused', Cross extends RecordType>(other: Gate, cross: Cross) {
-  const through = <Work extends string>(work: Work) => ({ [cross]: `#thread.${other}.${work}` }) as { readonly [Key in Cross]: `#thread.${Gate}.${Work}` }
+  const through = <Work extends string>(work: Work) =>
+    ({ [cross]: `#thread.${other}.${work}` }) as { readonly [Key in Cross]: `#thread.${Gate}.${Work}` }
   const ends = {
     'turn.ended': [{ guard: 'failed', target: 'failed' }, { target: 'idle' }],
     'thread.ended': 'done',
     'thread.terminated': 'terminated',
   } as const
-  const landings = { 'call.returned': standing, 'call.settled': standing, 'call.held': standing, 'call.freed': standing, 'call.parked': standing, 'call.decided': standing, 'call.answered': standing, 'child.called': standing, 'child.reported': standing, 'child.restarted': standing } as const
+  const landings = {
+    'call.returned': standing,
+    'call.settled': standing,
+    'call.held': standing,
+    'call.freed': standing,
+    'call.parked': standing,
+    'call.decided': standing,
+    'call.answered': standing,
+    'child.called': standing,
+    'child.reported': standing,
+    'child.restarted': standing,
+  } as const
   return {
     initial: 'fresh',
     states: {
       fresh: { on: { 'thread.created': 'idle' } },
       idle: { on: { ...through('idle'), ...ends, 'turn.started': 'thinking' } },
-      thinking: { on: { ...through('thinking'), ...ends, 'model.replied': asked, 'calls.made': asked, 'turn.held': 'waiting.variables' } },
+      thinking: {
+        on: {
+          ...through('thinking'),
+          ...ends,
+          'model.replied': asked,
+          'calls.made': asked,
+          'turn.held': 'waiting.variables',
+        },
+      },
       acting: { on: { ...through('acting'), ...ends, ...landings } },
       waiting: {
         on: { ...ends, ...landings, 'turn.freed': 'thinking' },

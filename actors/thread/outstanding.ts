@@ -30,12 +30,16 @@ export function outstanding(state: ThreadState): Effect[] {
     if (state.deleting && state.toStop.length === 0) effects.push({ kind: 'removal', key: 'removal' })
     return effects
   }
-  if (turn.deadlineAt !== undefined) effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
-  for (const { index, at } of callDeadlines(state)) effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
+  if (turn.deadlineAt !== undefined)
+    effects.push({ kind: 'deadline', key: turnDeadlineKey(turn.run), at: turn.deadlineAt })
+  for (const { index, at } of callDeadlines(state))
+    effects.push({ kind: 'deadline', key: callDeadlineKey(step, index), at })
   if (turn.stop && slots.open === 0) return effects
   if (place.work === 'thinking') effects.push({ kind: 'model', key: modelKey(step + 1), step: step + 1 })
   else {
-    for (const { slot, index } of startable(state)) if (!slot.call.sideEffect || slot.began || slot.answer) effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
+    for (const { slot, index } of startable(state))
+      if (!slot.call.sideEffect || slot.began || slot.answer)
+        effects.push({ kind: 'call', key: keyOf(slot, step, index), step, index, ...(slot.again && { again: true }) })
   }
   return effects
 }
@@ -111,7 +115,13 @@ export function mayStart({ place }: ThreadState): boolean {
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
   const { place, turn, queue, queuedCalls } = state
-  if (state.deleting || state.toStop.length > 0 || state.untold.length > 0 || (!turn && ((state.owed.length > 0 && !awaitsOwn(state)) || owesAccount(state)))) return false
+  if (
+    state.deleting ||
+    state.toStop.length > 0 ||
+    state.untold.length > 0 ||
+    (!turn && ((state.owed.length > 0 && !awaitsOwn(state)) || owesAccount(state)))
+  )
+    return false
   if (place.work === 'waiting.children' && mayCall(state)) return false
   if (state.retries.length > 0 && dueRestart(state)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true

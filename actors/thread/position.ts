@@ -64,12 +64,17 @@ const logic = fromTransition(moveByTable, ({ input }: { input: Place }) => input
 export type ThreadActor = ActorRefFrom<typeof logic>
 
 /** The parent of the live threads of one host. Only a parent may stop an actor. */
-const house = fromTransition((threads: null, event: { readonly type: 'leave'; readonly thread: ThreadActor }, { stopChild }) => {
-  if (event.type === 'leave') stopChild(event.thread)
-  return threads
-}, null)
+const house = fromTransition(
+  (threads: null, event: { readonly type: 'leave'; readonly thread: ThreadActor }, { stopChild }) => {
+    if (event.type === 'leave') stopChild(event.thread)
+    return threads
+  },
+  null,
+)
 
-/** The live actors of a host: one system for all. A system for each thread would be half of what its actor takes (PL3). */
+/**
+ * The live actors of a host: one system for all. A system for each thread would be half of what its actor takes (PL3).
+ */
 export class ThreadActors {
   readonly #house = createActor(house).start()
 

@@ -11,7 +11,17 @@
 import type { Outcome } from '../../src/core/effect.js'
 import type { Amounts } from '../../src/core/budget.js'
 import type { Message, SideName } from '../../src/core/records/message.js'
-import type { Began, Deferred, Delivery, RecordedCall, ReplyTo, Saying, Sealed, StopReason, ThreadCreated } from '../../src/core/records/record.js'
+import type {
+  Began,
+  Deferred,
+  Delivery,
+  RecordedCall,
+  ReplyTo,
+  Saying,
+  Sealed,
+  StopReason,
+  ThreadCreated,
+} from '../../src/core/records/record.js'
 import { noEnv } from '../../src/core/env.js'
 import type { Env } from '../../src/core/env.js'
 import type { Failure } from '../../src/core/failure.js'
@@ -312,7 +322,19 @@ export function createState(id: string): ThreadState {
   }
 }
 
-export type Status = 'created' | 'idle' | 'thinking' | 'acting' | 'waiting' | 'awaiting_approval' | 'awaiting_human' | 'awaiting_variables' | 'paused' | 'failed' | 'done' | 'terminated'
+export type Status =
+  | 'created'
+  | 'idle'
+  | 'thinking'
+  | 'acting'
+  | 'waiting'
+  | 'awaiting_approval'
+  | 'awaiting_human'
+  | 'awaiting_variables'
+  | 'paused'
+  | 'failed'
+  | 'done'
+  | 'terminated'
 
 const statuses = {
   fresh: 'created',

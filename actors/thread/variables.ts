@@ -1,9 +1,9 @@
 /**
- * Variables of a thread: how they change, and who waits for one. What is needed and what definitions give is said by the
- * host at the moment of a decision; that someone waits, and for what, is a record.
+ * Variables of a thread: how they change, and who waits for one. What is needed and what definitions give is said by
+ * the host at the moment of a decision; that someone waits, and for what, is a record.
  *
- * VE1 The calls of one step see the same values: a change counts from the next step on. A name that a call of the step waits
- *     for had no value in it, so it counts at once.
+ * VE1 The calls of one step see the same values: a change counts from the next step on. A name that a call of the
+ *     step waits for had no value in it, so it counts at once.
  * VE2 Whoever waits for variables holds no worker and no model, and goes on by itself when they have values.
  */
 import { changedEnv, hasValue } from '../../src/core/env.js'
@@ -52,7 +52,10 @@ export function envOfStep({ env, envOfStep: before }: ThreadState): Env {
 /** VE1 */
 function withAwaited({ own, inherited }: Env, { env, slots }: ThreadState): Env {
   const names = new Set(slots.needing.flatMap((index) => slots.items[index]?.hold?.missing ?? []))
-  const add = (known: SealedEnv, now: SealedEnv): SealedEnv => ({ ...known, ...Object.fromEntries(Object.entries(now).filter(([name]) => names.has(name))) })
+  const add = (known: SealedEnv, now: SealedEnv): SealedEnv => ({
+    ...known,
+    ...Object.fromEntries(Object.entries(now).filter(([name]) => names.has(name))),
+  })
   return { keys: env.keys, own: add(own, env.own), inherited: add(inherited, env.inherited) }
 }
 
@@ -65,7 +68,8 @@ export function dueOfVariables(state: ThreadState, needs: Needs | undefined): Fa
     const slot = slots.items[index]
     if (!slot || !mayWait(slot)) continue
     const missing = missingOf(envOfStep(state), slot.call.needs ?? [], needs)
-    if (missing.length > 0 && !sameNames(missing, slot.hold?.missing)) return { type: 'call.held', step, index, why: 'variables', missing }
+    if (missing.length > 0 && !sameNames(missing, slot.hold?.missing))
+      return { type: 'call.held', step, index, why: 'variables', missing }
     if (missing.length === 0 && slot.hold) return { type: 'call.freed', step, index }
   }
   return undefined
@@ -79,7 +83,10 @@ function mayWait({ outcome, began, hold }: Slot): boolean {
 function dueOfTurn({ turn, env, place }: ThreadState, needs: Needs): Fact | undefined {
   if (!turn || (place.work !== 'thinking' && !turn.awaits) || turn.stop) return undefined
   const missing = missingOf(env, needs.ofTurn, needs)
-  if (missing.length > 0) return turn.awaits && sameNames(missing, turn.awaits.missing) ? undefined : { type: 'turn.held', run: turn.run, missing }
+  if (missing.length > 0)
+    return turn.awaits && sameNames(missing, turn.awaits.missing)
+      ? undefined
+      : { type: 'turn.held', run: turn.run, missing }
   return turn.awaits && { type: 'turn.freed', run: turn.run }
 }
 

@@ -9,7 +9,27 @@ import type { z } from 'zod'
 import type { Contender } from './contenders.js'
 
 export interface Job {
-  readonly work: 'w1' | 'calibrate' | 'w2' | 'calls' | 'io' | 'files' | 'w3' | 'live' | 'w5' | 'w5raw' | 'moves' | 'w6' | 'w6across' | 'w7' | 'w7open' | 'prep' | 'step' | 'inject' | 'import' | 'start'
+  readonly work:
+    | 'w1'
+    | 'calibrate'
+    | 'w2'
+    | 'calls'
+    | 'io'
+    | 'files'
+    | 'w3'
+    | 'live'
+    | 'w5'
+    | 'w5raw'
+    | 'moves'
+    | 'w6'
+    | 'w6across'
+    | 'w7'
+    | 'w7open'
+    | 'prep'
+    | 'step'
+    | 'inject'
+    | 'import'
+    | 'start'
   readonly folder?: string
   readonly sizes?: readonly number[]
   readonly turns?: number
@@ -54,11 +74,22 @@ const childFile = fileURLToPath(new URL('../child.mjs', import.meta.url))
 const scratch = fileURLToPath(new URL('../.cache/', import.meta.url))
 const longestMs = 10 * 60_000
 
-export async function runJob<Answer>({ name, kind, mode, adapterUrl }: Contender, dist: URL, { job, answer }: { job: Job; answer: z.ZodType<Answer> }): Promise<Answer> {
+export async function runJob<Answer>(
+  { name, kind, mode, adapterUrl }: Contender,
+  dist: URL,
+  { job, answer }: { job: Job; answer: z.ZodType<Answer> },
+): Promise<Answer> {
   const { folder } = job
-  const where = { ...(folder && { file: join(folder, 'thread') }), ...(kind === 'skein' ? { dist: dist.href } : { adapterUrl }) }
+  const where = {
+    ...(folder && { file: join(folder, 'thread') }),
+    ...(kind === 'skein' ? { dist: dist.href } : { adapterUrl }),
+  }
   const flags = job.gc ? ['--expose-gc'] : []
-  const { stdout } = await run(process.execPath, [...flags, childFile, JSON.stringify({ name, mode, ...where, ...job })], { timeout: longestMs, maxBuffer: 2 ** 26 })
+  const { stdout } = await run(
+    process.execPath,
+    [...flags, childFile, JSON.stringify({ name, mode, ...where, ...job })],
+    { timeout: longestMs, maxBuffer: 2 ** 26 },
+  )
   return answer.parse(JSON.parse(stdout.trim().split('\n').at(-1) ?? ''))
 }
 

@@ -51,7 +51,10 @@ const floors: readonly (Mode & { readonly name: string })[] = [
 ]
 
 const peers: Readonly<Record<string, Peer>> = {
-  cognipeer: { packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' }, modes: [{ mode: 'memory', works: ['w1', 'w2', 'w3', 'w4'], longest: 800, most: 10_000 }] },
+  cognipeer: {
+    packages: { '@cognipeer/agent-sdk': '0.9.2', zod: '3.25.76' },
+    modes: [{ mode: 'memory', works: ['w1', 'w2', 'w3', 'w4'], longest: 800, most: 10_000 }],
+  },
   ai: { modes: [{ mode: 'memory', works: ['w2', 'w3'], longest: 0, most: 10_000 }] },
   langgraph: {
     packages: {
@@ -73,17 +76,26 @@ const bench = new URL('../', import.meta.url)
 const run = promisify(execFile)
 const installMs = 15 * 60_000
 
-export async function findContenders(root: URL, withPeers: boolean): Promise<{ contenders: Contender[]; missing: Missing[] }> {
+export async function findContenders(
+  root: URL,
+  withPeers: boolean,
+): Promise<{ contenders: Contender[]; missing: Missing[] }> {
   const version = await versionOf(new URL('package.json', root))
   const skein = skeinModes.map((mode): Contender => ({ name: `skein ${mode.mode}`, kind: 'skein', version, ...mode }))
-  const loops = floors.map((floor): Contender => ({ kind: 'floor', version: '–', adapterUrl: new URL('peers/loop.mjs', bench).href, ...floor }))
+  const loops = floors.map((floor): Contender => ({
+    kind: 'floor',
+    version: '–',
+    adapterUrl: new URL('peers/loop.mjs', bench).href,
+    ...floor,
+  }))
   const contenders = [...skein, ...loops]
   const missing: Missing[] = []
   for (const [name, peer] of withPeers ? Object.entries(peers) : []) {
     try {
       const { adapterUrl, packages } = await place(name, peer)
       const installed = await versionOf(packages)
-      for (const mode of peer.modes) contenders.push({ name: `${name} ${mode.mode}`, kind: 'peer', version: installed, adapterUrl, ...mode })
+      for (const mode of peer.modes)
+        contenders.push({ name: `${name} ${mode.mode}`, kind: 'peer', version: installed, adapterUrl, ...mode })
     } catch (thrown) {
       missing.push({ name, why: thrown instanceof Error ? (thrown.message.split('\n')[0] ?? '') : String(thrown) })
     }
@@ -93,9 +105,16 @@ export async function findContenders(root: URL, withPeers: boolean): Promise<{ c
 
 /** Where its adapter is, and what says which version it has. */
 async function place(name: string, { packages }: Peer): Promise<{ adapterUrl: string; packages: URL }> {
-  if (!packages) return { adapterUrl: new URL(`peers/${name}.mjs`, bench).href, packages: new URL(`../node_modules/${name}/package.json`, bench) }
+  if (!packages)
+    return {
+      adapterUrl: new URL(`peers/${name}.mjs`, bench).href,
+      packages: new URL(`../node_modules/${name}/package.json`, bench),
+    }
   const [main = name] = Object.keys(packages)
-  return { adapterUrl: await install(name, packages), packages: new URL(`.peers/${name}/node_modules/${main}/package.json`, bench) }
+  return {
+    adapterUrl: await install(name, packages),
+    packages: new URL(`.peers/${name}/node_modules/${main}/package.json`, bench),
+  }
 }
 
 /** Gives the URL of the adapter that was put beside the packages. */
@@ -104,9 +123,15 @@ async function install(name: string, packages: NonNullable<Peer['packages']>): P
   await mkdir(folder, { recursive: true })
   if (!(await isInstalled(folder, packages))) {
     console.error(`installing ${name} into ${fileURLToPath(folder)}`)
-    await writeFile(new URL('package.json', folder), JSON.stringify({ name: `bench-${name}`, private: true, type: 'module' }))
+    await writeFile(
+      new URL('package.json', folder),
+      JSON.stringify({ name: `bench-${name}`, private: true, type: 'module' }),
+    )
     const wanted = Object.entries(packages).map(([pack, version]) => `${pack}@${version}`)
-    await run('npm', ['install', '--no-audit', '--no-fund', '--no-save', '--no-package-lock', ...wanted], { cwd: fileURLToPath(folder), timeout: installMs })
+    await run('npm', ['install', '--no-audit', '--no-fund', '--no-save', '--no-package-lock', ...wanted], {
+      cwd: fileURLToPath(folder),
+      timeout: installMs,
+    })
   }
   const adapter = new URL('adapter.mjs', folder)
   await cp(new URL(`peers/${name}.mjs`, bench), adapter)
@@ -115,7 +140,9 @@ async function install(name: string, packages: NonNullable<Peer['packages']>): P
 
 async function isInstalled(folder: URL, packages: NonNullable<Peer['packages']>): Promise<boolean> {
   try {
-    const found = await Promise.all(Object.keys(packages).map((name) => versionOf(new URL(`node_modules/${name}/package.json`, folder))))
+    const found = await Promise.all(
+      Object.keys(packages).map((name) => versionOf(new URL(`node_modules/${name}/package.json`, folder))),
+    )
     return Object.values(packages).every((version, index) => found[index] === version)
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return false

@@ -2,12 +2,44 @@
 import type { Regime } from './regimes.js'
 
 export interface Figure {
-  readonly w: Regime | 'w2' | 'w2b' | 'w2b io' | 'w2b files' | 'w3' | 'w3 cpu' | 'w3 peak' | 'w3 live' | 'w3 missing' | 'w4' | 'w5' | 'w5 cpu' | 'w5 appends' | 'w5 raw' | 'w5 latency' | 'w5 moves' | 'w6' | 'w6 across' | 'w7' | 'w8'
+  readonly w:
+    | Regime
+    | 'w2'
+    | 'w2b'
+    | 'w2b io'
+    | 'w2b files'
+    | 'w3'
+    | 'w3 cpu'
+    | 'w3 peak'
+    | 'w3 live'
+    | 'w3 missing'
+    | 'w4'
+    | 'w5'
+    | 'w5 cpu'
+    | 'w5 appends'
+    | 'w5 raw'
+    | 'w5 latency'
+    | 'w5 moves'
+    | 'w6'
+    | 'w6 across'
+    | 'w7'
+    | 'w8'
   readonly contender: string
   readonly kind: 'skein' | 'floor' | 'peer'
   /** What was measured: a number of steps in W1, of children in W3, else words. */
   readonly what: string
-  readonly unit: 'µs/step' | 'µs/call' | 'µs/child' | 'µs/thread' | 'µs/append' | 'appends/child' | 'ms' | 'bytes' | 'KB' | 'MB' | 'children'
+  readonly unit:
+    | 'µs/step'
+    | 'µs/call'
+    | 'µs/child'
+    | 'µs/thread'
+    | 'µs/append'
+    | 'appends/child'
+    | 'ms'
+    | 'bytes'
+    | 'KB'
+    | 'MB'
+    | 'children'
   readonly best: number
   readonly median: number
   readonly p99: number
@@ -25,7 +57,8 @@ export interface Figures {
 
 export function createFigures(): Figures {
   const all: Figure[] = []
-  const find: Figures['find'] = (w, contender, what) => all.find((figure) => figure.w === w && figure.contender === contender && figure.what === what)
+  const find: Figures['find'] = (w, contender, what) =>
+    all.find((figure) => figure.w === w && figure.contender === contender && figure.what === what)
   return {
     all,
     find,

@@ -38,18 +38,36 @@ export function isMet({ got, limit, least }: Goal): boolean | undefined {
 }
 
 export function judge(figures: Figures): Goal[] {
-  return [...regimeNames.flatMap((regime) => w1Goals(figures, regime)), ...w2Goals(figures), ...w2bGoals(figures), ...w3Goals(figures), ...w4Goals(figures), ...w5Goals(figures), ...w6Goals(figures), ...w6AcrossGoals(figures), ...w7Goals(figures), ...w8Goals(figures)]
+  return [
+    ...regimeNames.flatMap((regime) => w1Goals(figures, regime)),
+    ...w2Goals(figures),
+    ...w2bGoals(figures),
+    ...w3Goals(figures),
+    ...w4Goals(figures),
+    ...w5Goals(figures),
+    ...w6Goals(figures),
+    ...w6AcrossGoals(figures),
+    ...w7Goals(figures),
+    ...w8Goals(figures),
+  ]
 }
 
 function w1Goals(figures: Figures, regime: Regime): Goal[] {
-  const own = figures.all.filter(({ w, contender }) => w === regime && contender === 'skein memory').map(({ what }) => what)
+  const own = figures.all
+    .filter(({ w, contender }) => w === regime && contender === 'skein memory')
+    .map(({ what }) => what)
   const common = own.filter((size) => fastestPeer(figures.all, regime, size) !== undefined)
   const name = regime.toUpperCase()
   const against = wanted.flatMap(({ contender, what, share }) =>
     common.map((size): Goal => {
       const peer = fastestPeer(figures.all, regime, size)
       const ours = figures.best(regime, contender, size)
-      return { text: `${name}: ${contender} at ${size} steps ≤ ${what} of the fastest peer in memory (${peer?.contender})`, limit: share, got: quotient(ours, peer?.best), unit: '×' }
+      return {
+        text: `${name}: ${contender} at ${size} steps ≤ ${what} of the fastest peer in memory (${peer?.contender})`,
+        limit: share,
+        got: quotient(ours, peer?.best),
+        unit: '×',
+      }
     }),
   )
   const last = own.at(-1) ?? ''
@@ -68,7 +86,12 @@ function w2Goals(figures: Figures): Goal[] {
   return toolModes.flatMap((contender): Goal[] => {
     const stall = figures.find('w2', contender, 'longest stall')
     return [
-      { text: `W2: ${contender}, ${calls} calls of a step ÷ ideal`, limit: 1.1, got: quotient(figures.best('w2', contender, 'wall'), ideal), unit: '×' },
+      {
+        text: `W2: ${contender}, ${calls} calls of a step ÷ ideal`,
+        limit: 1.1,
+        got: quotient(figures.best('w2', contender, 'wall'), ideal),
+        unit: '×',
+      },
       { text: `W2: ${contender}, longest stall of a step, median`, limit: 10, got: stall?.median, unit: 'ms' },
       { text: `W2: ${contender}, longest stall of all steps`, limit: 10, got: stall?.worst, unit: 'ms' },
     ]
@@ -83,20 +106,51 @@ function w2bGoals(figures: Figures): Goal[] {
   const here = own('skein memory', 'step on the host')
   const added = there === undefined || here === undefined ? undefined : there - here
   return [
-    { text: 'W2B: a trivial worker call through the pool ÷ a bare Piscina round trip', limit: 3, got: quotient(own('skein pool', 'one by one'), bare), unit: '×' },
-    { text: 'W2B: what a worker adds to a step (skein memory) ÷ a bare Piscina round trip', limit: 3, got: quotient(added, bare), unit: '×' },
-    { text: 'W2B: the whole step (skein memory) ÷ a bare Piscina round trip', limit: 3, got: quotient(there, bare), unit: '×' },
-    ...toolModes.map((contender): Goal => ({ text: `W2B: ${contender}, 64 calls that wait 200 ms on 2 threads`, limit: 500, got: figures.best('w2b io', contender, 'threads at work'), unit: 'ms' })),
+    {
+      text: 'W2B: a trivial worker call through the pool ÷ a bare Piscina round trip',
+      limit: 3,
+      got: quotient(own('skein pool', 'one by one'), bare),
+      unit: '×',
+    },
+    {
+      text: 'W2B: what a worker adds to a step (skein memory) ÷ a bare Piscina round trip',
+      limit: 3,
+      got: quotient(added, bare),
+      unit: '×',
+    },
+    {
+      text: 'W2B: the whole step (skein memory) ÷ a bare Piscina round trip',
+      limit: 3,
+      got: quotient(there, bare),
+      unit: '×',
+    },
+    ...toolModes.map((contender): Goal => ({
+      text: `W2B: ${contender}, 64 calls that wait 200 ms on 2 threads`,
+      limit: 500,
+      got: figures.best('w2b io', contender, 'threads at work'),
+      unit: 'ms',
+    })),
   ]
 }
 
 function w4Goals(figures: Figures): Goal[] {
-  const at = (length: number, what: string, contender = 'skein local'): number | undefined => figures.best('w4', contender, `${length} ${what}`)
+  const at = (length: number, what: string, contender = 'skein local'): number | undefined =>
+    figures.best('w4', contender, `${length} ${what}`)
   const bytes = quotient(at(messages.short, 'bytes'), at(messages.short, 'bytes', 'loop (floor)'))
   if (bytes === undefined) return []
   return [
-    { text: 'W4 load + step of 1,000 messages, opening the store included', limit: 10, got: at(messages.short, 'load + step'), unit: 'ms' },
-    { text: 'W4 load + step of 1,000 messages, store open', limit: 10, got: at(messages.short, 'load + step, store open'), unit: 'ms' },
+    {
+      text: 'W4 load + step of 1,000 messages, opening the store included',
+      limit: 10,
+      got: at(messages.short, 'load + step'),
+      unit: 'ms',
+    },
+    {
+      text: 'W4 load + step of 1,000 messages, store open',
+      limit: 10,
+      got: at(messages.short, 'load + step, store open'),
+      unit: 'ms',
+    },
     { text: 'W4 bytes on disk ÷ the JSONL floor', limit: 2, got: bytes, unit: '×' },
   ]
 }

@@ -1,4 +1,7 @@
-/** A NATS server of its own for a part of a run, on the disk of the project, as `nats.conf` has it or with the server's own sync. */
+/**
+ * A NATS server of its own for a part of a run, on the disk of the project, as `nats.conf` has it or with the
+ * server's own sync.
+ */
 import { z } from 'zod'
 import { startNats } from '../../test/helpers/nats-server.js'
 import { withFolder } from './child.js'
@@ -14,7 +17,10 @@ async function memoryOf(monitor: string): Promise<number> {
   return varz.parse(await (await fetch(`${monitor}/varz`)).json()).mem
 }
 
-export function withNats<Result>(sync: Sync, use: (url: string, memory: () => Promise<number>) => Promise<Result>): Promise<Result> {
+export function withNats<Result>(
+  sync: Sync,
+  use: (url: string, memory: () => Promise<number>) => Promise<Result>,
+): Promise<Result> {
   return withFolder(async (folder) => {
     const server = await startNats({ under: folder, ...(sync === 'synced' && { sync: 'always' }) })
     try {

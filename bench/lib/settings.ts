@@ -10,7 +10,10 @@ export interface Settings {
   readonly dist: URL
   /** How often every contender gets its turn. */
   readonly rounds: number
-  /** Where the table goes, and which notes follow it: `swarm` is `RESULTS-swarm.md` with `notes/swarm.md`. Absent: a trial. */
+  /**
+   * Where the table goes, and which notes follow it: `swarm` is `RESULTS-swarm.md` with `notes/swarm.md`. Absent: a
+   * trial.
+   */
   readonly kept?: string
   readonly command: string
 }
@@ -18,17 +21,27 @@ export interface Settings {
 export const workloads = ['w1', 'w2', 'w2b', 'w3', 'w4', 'w5', 'w6', 'w7', 'w8'] as const
 export type Workload = (typeof workloads)[number]
 
-const usage = `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8]] [--rounds <n>] [--dist <folder of a build>] [--keep <name>]`
+const usage =
+  `npm run bench -- [--quick] [--no-peers] [--only w1[,w2,w2b,w3,w4,w5,w6,w7,w8]] [--rounds <n>] ` +
+  `[--dist <folder of a build>] [--keep <name>]`
 
 export function readSettings(args: readonly string[], root: URL): Settings {
   const { values } = parseArgs({
     args: [...args],
-    options: { quick: { type: 'boolean' }, 'no-peers': { type: 'boolean' }, only: { type: 'string' }, rounds: { type: 'string' }, dist: { type: 'string' }, keep: { type: 'string' } },
+    options: {
+      quick: { type: 'boolean' },
+      'no-peers': { type: 'boolean' },
+      only: { type: 'string' },
+      rounds: { type: 'string' },
+      dist: { type: 'string' },
+      keep: { type: 'string' },
+    },
   })
   const quick = values.quick ?? false
   const only = values.only?.split(',') ?? workloads
   const unknown = only.find((name) => !isWorkload(name))
-  if (unknown !== undefined) throw new RangeError(`there is no workload ${unknown}; there are ${workloads.join(', ')}\n${usage}`)
+  if (unknown !== undefined)
+    throw new RangeError(`there is no workload ${unknown}; there are ${workloads.join(', ')}\n${usage}`)
   return {
     quick,
     peers: !values['no-peers'],

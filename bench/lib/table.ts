@@ -26,7 +26,8 @@ export interface Circumstances {
 
 export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal[], around: Circumstances): string {
   const sections = [
-    '# Benchmarks\n\nWritten by `npm run bench`; do not edit (what is written by hand is in `notes/`). The workloads, and what is in and out of the clock, are in [README.md](README.md).',
+    '# Benchmarks\n\nWritten by `npm run bench`; do not edit (what is written by hand is in `notes/`). The ' +
+      'workloads, and what is in and out of the clock, are in [README.md](README.md).',
     circumstances(around),
     goalTable(goals),
     ...regimeNames.map((regime) => w1Table(figures, regime)),
@@ -47,16 +48,23 @@ export function toMarkdown({ all: figures, find }: Figures, goals: readonly Goal
 }
 
 function circumstances({ command, date, commit, cores, cpu, node, load, contenders, missing }: Circumstances): string {
-  const versions = [...new Set(contenders.filter(({ kind }) => kind !== 'floor').map(({ name, version }) => `${name.split(' ')[0]} ${version}`))]
-  return table(['', ''], [
-    ['command', `\`${command}\``],
-    ['date', date],
-    ['commit', commit],
-    ['machine', `${cores} cores, ${cpu}, load ${load.map((value) => value.toFixed(2)).join(' ')} at the start`],
-    ['Node', node],
-    ['versions', versions.join(', ')],
-    ...missing.map(({ name, why }) => [`${name}`, `**could not be installed**: ${why}`]),
-  ])
+  const versions = [
+    ...new Set(
+      contenders.filter(({ kind }) => kind !== 'floor').map(({ name, version }) => `${name.split(' ')[0]} ${version}`),
+    ),
+  ]
+  return table(
+    ['', ''],
+    [
+      ['command', `\`${command}\``],
+      ['date', date],
+      ['commit', commit],
+      ['machine', `${cores} cores, ${cpu}, load ${load.map((value) => value.toFixed(2)).join(' ')} at the start`],
+      ['Node', node],
+      ['versions', versions.join(', ')],
+      ...missing.map(({ name, why }) => [`${name}`, `**could not be installed**: ${why}`]),
+    ],
+  )
 }
 
 function goalTable(goals: readonly Goal[]): string {
@@ -64,7 +72,12 @@ function goalTable(goals: readonly Goal[]): string {
   const rows = goals.map((goal) => {
     const { text, limit, least, got, unit, miss } = goal
     const met = isMet(goal)
-    return [text, `${least ? '≥' : '≤'} ${shown(limit, unit)}`, got === undefined ? 'n/a' : shown(got, unit), met === undefined ? '–' : met ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`]
+    return [
+      text,
+      `${least ? '≥' : '≤'} ${shown(limit, unit)}`,
+      got === undefined ? 'n/a' : shown(got, unit),
+      met === undefined ? '–' : met ? '✓' : `✗${miss === undefined ? '' : ` ${miss}`}`,
+    ]
   })
   return `## Goals\n\nFrom the best of all rounds of this run.\n\n${table(['goal', 'limit', 'this run', ''], rows)}`
 }
@@ -84,23 +97,48 @@ function w1Table(figures: readonly Figure[], regime: Regime): string {
       return figure ? `${figure.best} (${figure.median})` : '–'
     }),
   ])
-  return `## ${regime.toUpperCase()}: µs per step, best (median)\n\n${capital(regimes[regime].title)}.\n\n${table(['k', ...sizes], rows)}`
+  return (
+    `## ${regime.toUpperCase()}: µs per step, best ` +
+    `(median)\n\n${capital(regimes[regime].title)}.\n\n${table(['k', ...sizes], rows)}`
+  )
 }
 
 function w2Table(figures: readonly Figure[], ideal: number | undefined): string {
   if (ideal === undefined) return ''
   const rows = figures.flatMap((wall) => {
     if (wall.w !== 'w2' || wall.what !== 'wall') return []
-    const stall = figures.find(({ w, contender, what }) => w === 'w2' && contender === wall.contender && what === 'longest stall')
+    const stall = figures.find(
+      ({ w, contender, what }) => w === 'w2' && contender === wall.contender && what === 'longest stall',
+    )
     const times = (value: number): string => (value / ideal).toFixed(2)
-    return [[wall.contender, `${times(wall.best)} (${times(wall.median)})`, `${wall.best} (${wall.median})`, `${stall?.median} (${stall?.worst})`, String(wall.samples)]]
+    return [
+      [
+        wall.contender,
+        `${times(wall.best)} (${times(wall.median)})`,
+        `${wall.best} (${wall.median})`,
+        `${stall?.median} (${stall?.worst})`,
+        String(wall.samples),
+      ],
+    ]
   })
   const head = ['who', '× ideal, best (median)', 'wall ms, best (median)', 'longest stall ms, median (worst)', 'n']
-  return `## W2: 16 calls of 20 ms in one step\n\nIdeal: ${ideal.toFixed(1)} ms, from the fastest single call of this run.\n\n${table(head, rows)}`
+  return (
+    `## W2: 16 calls of 20 ms in one step\n\nIdeal: ${ideal.toFixed(1)} ms, from the fastest single call of ` +
+    `this run.\n\n${table(head, rows)}`
+  )
 }
 
 function plainTable(title: string, w: Figure['w'], figures: readonly Figure[]): string {
-  const rows = figures.filter((figure) => figure.w === w).map(({ contender, what, unit, best, median, samples }) => [contender, what, unit, String(best), String(median), String(samples)])
+  const rows = figures
+    .filter((figure) => figure.w === w)
+    .map(({ contender, what, unit, best, median, samples }) => [
+      contender,
+      what,
+      unit,
+      String(best),
+      String(median),
+      String(samples),
+    ])
   return rows.length > 0 ? `## ${title}\n\n${table(['who', 'what', 'unit', 'best', 'median', 'n'], rows)}` : ''
 }
 

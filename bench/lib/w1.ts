@@ -45,14 +45,21 @@ export async function measureW1(contenders: readonly Contender[], settings: Sett
 }
 
 /** Langgraph is one to two orders slower than the rest: it gets what patience allows. */
-function sizesOf({ mode, longest, name }: Contender, { quick, round, regime }: { quick: boolean; round: number; regime: Regime }): readonly number[] {
+function sizesOf(
+  { mode, longest, name }: Contender,
+  { quick, round, regime }: { quick: boolean; round: number; regime: Regime },
+): readonly number[] {
   const slow = name.startsWith('langgraph')
   if (slow && (regime === 'w1 steady' || round > (quick ? 1 : mode === 'sqlite' ? 2 : 3))) return []
   const most = quick && slow ? (mode === 'sqlite' ? 50 : 200) : longest
   return (quick ? quickSizes : sizes).filter((size) => size <= most)
 }
 
-async function measure(contender: Contender, { dist, quick }: Settings, { regime, sizes: own }: { regime: Regime; sizes: readonly number[] }): Promise<Readonly<Record<string, number[]>>> {
+async function measure(
+  contender: Contender,
+  { dist, quick }: Settings,
+  { regime, sizes: own }: { regime: Regime; sizes: readonly number[] },
+): Promise<Readonly<Record<string, number[]>>> {
   const { warm, gc } = regimes[regime]
   const job = { work: 'w1' as const, sizes: own, turns: 5, warm, gc, budgetMs: quick ? budgetMs.quick : budgetMs.full }
   const { samples } = await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer }))

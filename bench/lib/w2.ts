@@ -17,17 +17,25 @@ export const calls = 16
 const callMs = 20
 const turns = { full: 5, quick: 2 }
 
-export async function measureW2(contenders: readonly Contender[], { dist, quick, rounds }: Settings, figures: Figures): Promise<void> {
+export async function measureW2(
+  contenders: readonly Contender[],
+  { dist, quick, rounds }: Settings,
+  figures: Figures,
+): Promise<void> {
   const [first] = contenders
   if (!first) return
   const { iterations } = await runJob(first, dist, { job: { work: 'calibrate', callMs }, answer: calibrated })
   const one: number[] = []
-  const samples = new Map(contenders.map((contender) => [contender, { wallMs: [] as number[], stallMs: [] as number[] }]))
+  const samples = new Map(
+    contenders.map((contender) => [contender, { wallMs: [] as number[], stallMs: [] as number[] }]),
+  )
   for (let round = 1; round <= rounds; round++) {
     for (const [contender, own] of samples) {
       console.error(`w2 round ${round}/${rounds}: ${contender.name}`)
       const job = { work: 'w2' as const, calls, iterations, warm: 2, turns: quick ? turns.quick : turns.full }
-      const { oneMs, wallMs, stallMs } = await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: measured }))
+      const { oneMs, wallMs, stallMs } = await withFolder((folder) =>
+        runJob(contender, dist, { job: { ...job, folder }, answer: measured }),
+      )
       one.push(oneMs)
       own.wallMs.push(...wallMs)
       own.stallMs.push(...stallMs)

@@ -21,18 +21,41 @@ interface Part {
 const sizes = [50, 800]
 
 const parts: readonly Part[] = [
-  { w: 'w2b', unit: 'µs/call', full: { work: 'calls', warm: 3, turns: 6, count: 1600 }, quick: { work: 'calls', warm: 2, turns: 3, count: 800 } },
-  { w: 'w2b io', unit: 'ms', full: { work: 'io', turns: 2, count: 64, waitMs: 200 }, quick: { work: 'io', turns: 1, count: 64, waitMs: 200 } },
-  { w: 'w2b files', unit: 'µs/step', full: { work: 'files', warm: 3, turns: 1, sizes }, quick: { work: 'files', warm: 2, turns: 1, sizes } },
+  {
+    w: 'w2b',
+    unit: 'µs/call',
+    full: { work: 'calls', warm: 3, turns: 6, count: 1600 },
+    quick: { work: 'calls', warm: 2, turns: 3, count: 800 },
+  },
+  {
+    w: 'w2b io',
+    unit: 'ms',
+    full: { work: 'io', turns: 2, count: 64, waitMs: 200 },
+    quick: { work: 'io', turns: 1, count: 64, waitMs: 200 },
+  },
+  {
+    w: 'w2b files',
+    unit: 'µs/step',
+    full: { work: 'files', warm: 3, turns: 1, sizes },
+    quick: { work: 'files', warm: 2, turns: 1, sizes },
+  },
 ]
 
-export async function measureW2b([skein]: readonly Contender[], { dist, quick, rounds }: Settings, figures: Figures): Promise<void> {
+export async function measureW2b(
+  [skein]: readonly Contender[],
+  { dist, quick, rounds }: Settings,
+  figures: Figures,
+): Promise<void> {
   if (!skein) return
-  const samples = new Map<Part, Map<string, { contender: string; what: string; values: number[] }>>(parts.map((part) => [part, new Map()]))
+  const samples = new Map<Part, Map<string, { contender: string; what: string; values: number[] }>>(
+    parts.map((part) => [part, new Map()]),
+  )
   for (let round = 1; round <= rounds; round++) {
     for (const [part, own] of samples) {
       console.error(`${part.w} round ${round}/${rounds}`)
-      const answer = await withFolder((folder) => runJob(skein, dist, { job: { ...(quick ? part.quick : part.full), folder }, answer: measured }))
+      const answer = await withFolder((folder) =>
+        runJob(skein, dist, { job: { ...(quick ? part.quick : part.full), folder }, answer: measured }),
+      )
       for (const [contender, named] of Object.entries(answer.samples)) {
         for (const [what, values] of Object.entries(named)) {
           const key = `${contender}/${what}`

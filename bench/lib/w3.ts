@@ -32,7 +32,9 @@ const sizes: readonly Size[] = [
   { children: most, turns: 1, rounds: 1 },
 ]
 const quickMost = 1_000
-/** A contender that takes longer gets fewer turns in a process, one at least; and of the slowest ones fewer processes. */
+/**
+ * A contender that takes longer gets fewer turns in a process, one at least; and of the slowest ones fewer processes.
+ */
 const budgetMs = { full: 15_000, quick: 2_000 }
 const slowRounds = 2
 
@@ -60,14 +62,26 @@ interface Around {
   readonly figures: Figures
 }
 
-async function measureSize(contenders: readonly Contender[], { children, turns, rounds }: Size, { settings, figures }: Around): Promise<void> {
-  const samples = new Map(contenders.map((contender) => [contender, { us: [] as number[], cpuUs: [] as number[], peakMb: [] as number[] }]))
+async function measureSize(
+  contenders: readonly Contender[],
+  { children, turns, rounds }: Size,
+  { settings, figures }: Around,
+): Promise<void> {
+  const samples = new Map(
+    contenders.map((contender) => [contender, { us: [] as number[], cpuUs: [] as number[], peakMb: [] as number[] }]),
+  )
   const all = Math.min(rounds, settings.rounds)
   for (let round = 1; round <= all; round++) {
     for (const [contender, own] of samples) {
       if (round > slowRounds && contender.name.startsWith('langgraph')) continue
       console.error(`w3 ${children} round ${round}/${all}: ${contender.name}`)
-      const job: Job = { work: 'w3', ...warmUp, children, turns, budgetMs: settings.quick ? budgetMs.quick : budgetMs.full }
+      const job: Job = {
+        work: 'w3',
+        ...warmUp,
+        children,
+        turns,
+        budgetMs: settings.quick ? budgetMs.quick : budgetMs.full,
+      }
       const answer = await attempt(contender, job, settings)
       if (!answer) continue
       own.us.push(...answer.us)
@@ -76,7 +90,8 @@ async function measureSize(contenders: readonly Contender[], { children, turns, 
     }
   }
   for (const [{ name, kind }, { us, cpuUs, peakMb }] of samples) {
-    const add = (w: Figure['w'], unit: Figure['unit'], values: readonly number[]): void => figures.add({ w, contender: name, kind, what: String(children), unit }, values)
+    const add = (w: Figure['w'], unit: Figure['unit'], values: readonly number[]): void =>
+      figures.add({ w, contender: name, kind, what: String(children), unit }, values)
     if (children === most) add('w3 missing', 'children', [us.length > 0 ? 0 : children])
     if (us.length === 0) continue
     add('w3', 'µs/child', us)
@@ -86,7 +101,11 @@ async function measureSize(contenders: readonly Contender[], { children, turns, 
 }
 
 /** That the largest size is not done is a figure; anything else ends the run. */
-async function attempt(contender: Contender, job: Job, { dist }: Settings): Promise<z.infer<typeof measured> | undefined> {
+async function attempt(
+  contender: Contender,
+  job: Job,
+  { dist }: Settings,
+): Promise<z.infer<typeof measured> | undefined> {
   try {
     return await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: measured }))
   } catch (thrown) {
@@ -96,14 +115,29 @@ async function attempt(contender: Contender, job: Job, { dist }: Settings): Prom
   }
 }
 
-async function measureLive(contenders: readonly Contender[], children: number, { settings: { dist, rounds }, figures }: Around): Promise<void> {
+async function measureLive(
+  contenders: readonly Contender[],
+  children: number,
+  { settings: { dist, rounds }, figures }: Around,
+): Promise<void> {
   for (const contender of contenders) {
     const heapKb: number[] = []
     for (let round = 1; round <= Math.min(rounds, liveRounds); round++) {
       console.error(`w3 live ${children} round ${round}: ${contender.name}`)
-      const job: Job = { work: 'live', ...warmUp, children, gc: true, limits: { maxParallelChildren: children, maxChildren: children } }
-      heapKb.push((await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: held }))).heapKb)
+      const job: Job = {
+        work: 'live',
+        ...warmUp,
+        children,
+        gc: true,
+        limits: { maxParallelChildren: children, maxChildren: children },
+      }
+      heapKb.push(
+        (await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: held }))).heapKb,
+      )
     }
-    figures.add({ w: 'w3 live', contender: contender.name, kind: contender.kind, what: String(children), unit: 'KB' }, heapKb)
+    figures.add(
+      { w: 'w3 live', contender: contender.name, kind: contender.kind, what: String(children), unit: 'KB' },
+      heapKb,
+    )
   }
 }

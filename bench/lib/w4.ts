@@ -11,7 +11,12 @@ import type { Figures } from './figures.js'
 import type { Settings } from './settings.js'
 
 const prepared = z.object({ ms: z.number(), thread: z.string().optional() })
-const resumed = z.object({ importMs: z.number(), loadMs: z.number(), sinceStartMs: z.number(), openMs: z.number().optional() })
+const resumed = z.object({
+  importMs: z.number(),
+  loadMs: z.number(),
+  sinceStartMs: z.number(),
+  openMs: z.number().optional(),
+})
 type Resumed = z.infer<typeof resumed>
 
 export const messages = { short: 1_000, long: 20_000 }
@@ -30,7 +35,8 @@ export async function measureW4(contenders: readonly Contender[], settings: Sett
   const able = settings.quick ? contenders.filter(({ mode }) => mode !== 'sqlite') : contenders
   await withFolder(async (folder) => {
     const short: Stored[] = []
-    for (const contender of able) short.push(await prepare({ contender, settings, figures, folder, length: messages.short }))
+    for (const contender of able)
+      short.push(await prepare({ contender, settings, figures, folder, length: messages.short }))
     await measureSteps(short, { settings, figures, work: 'step' })
     const own = short.filter(({ contender }) => contender.kind === 'skein')
     const [skein] = own
@@ -53,31 +59,57 @@ async function prepare({ contender, settings, figures, folder: parent, length }:
   console.error(`w4: ${contender.name} writes ${length} messages`)
   const folder = join(parent, `${contender.name.replaceAll(/\W+/g, '-')}-${length}`)
   await mkdir(folder)
-  const { thread } = await runJob(contender, settings.dist, { job: { work: 'prep', folder, messages: length }, answer: prepared })
+  const { thread } = await runJob(contender, settings.dist, {
+    job: { work: 'prep', folder, messages: length },
+    answer: prepared,
+  })
   const bytes = await bytesIn(folder)
-  figures.add({ w: 'w4', contender: contender.name, kind: contender.kind, what: `${length} bytes`, unit: 'bytes' }, [bytes])
+  figures.add({ w: 'w4', contender: contender.name, kind: contender.kind, what: `${length} bytes`, unit: 'bytes' }, [
+    bytes,
+  ])
   return { contender, folder, thread, length, copied: bytes <= mostCopiedBytes }
 }
 
-async function measureSteps(stores: readonly Stored[], { settings, figures, work }: { settings: Settings; figures: Figures; work: 'step' | 'inject' }): Promise<void> {
+async function measureSteps(
+  stores: readonly Stored[],
+  { settings, figures, work }: { settings: Settings; figures: Figures; work: 'step' | 'inject' },
+): Promise<void> {
   const samples = new Map<Stored, Resumed[]>(stores.map((store) => [store, []]))
   for (let round = 0; round < settings.rounds * 2; round++) {
     for (const [store, own] of samples) {
       const { contender, folder, thread, length, copied } = store
       const used = copied ? `${folder}-copy` : folder
       if (copied) await cp(folder, used, { recursive: true })
-      const job = { work, folder: used, messages: copied ? length : length + round * 2, ...(thread !== undefined && { thread }) }
+      const job = {
+        work,
+        folder: used,
+        messages: copied ? length : length + round * 2,
+        ...(thread !== undefined && { thread }),
+      }
       own.push(await runJob(contender, settings.dist, { job, answer: resumed }))
       if (copied) await rm(used, { recursive: true, force: true })
     }
   }
   for (const [{ contender, length }, own] of samples) {
     const add = (what: string, values: readonly number[]): void =>
-      figures.add({ w: 'w4', contender: contender.name, kind: contender.kind, what: `${length} ${what}`, unit: 'ms' }, values)
-    if (work === 'step') add('import', own.map(({ importMs }) => importMs))
-    add(`load + ${work}`, own.map(({ loadMs }) => loadMs))
+      figures.add(
+        { w: 'w4', contender: contender.name, kind: contender.kind, what: `${length} ${what}`, unit: 'ms' },
+        values,
+      )
+    if (work === 'step')
+      add(
+        'import',
+        own.map(({ importMs }) => importMs),
+      )
+    add(
+      `load + ${work}`,
+      own.map(({ loadMs }) => loadMs),
+    )
     const opened = own.flatMap(({ loadMs, openMs }) => (openMs === undefined ? [] : [loadMs - openMs]))
     if (opened.length > 0) add(`load + ${work}, store open`, opened)
-    add(`${work} since start`, own.map(({ sinceStartMs }) => sinceStartMs))
+    add(
+      `${work} since start`,
+      own.map(({ sinceStartMs }) => sinceStartMs),
+    )
   }
 }

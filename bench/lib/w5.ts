@@ -24,14 +24,24 @@ const windows = [64, 256, 1_024]
 const budgetMs = 20_000
 const mostRounds = 2
 
-/** What one call takes, and how many of them a host has under way at once: as many as it has connections to its provider. */
+/**
+ * What one call takes, and how many of them a host has under way at once: as many as it has connections to its
+ * provider.
+ */
 const latencyMs = 50
 const connections = { bounded: 16, unbounded: 1_000_000 }
 const latencyChildren = { bounded: 300, unbounded: 500 }
 
 const ways = ['kill', 'leave', 'join'] as const
-/** A host that has too much leaves the partitions where the least is going on: with fewer threads than partitions none of them moves. */
-const moving = { kill: { threads: 32, waitMs: 20 }, leave: { threads: 32, waitMs: 20 }, join: { threads: 160, waitMs: 100 } }
+/**
+ * A host that has too much leaves the partitions where the least is going on: with fewer threads than partitions none
+ * of them moves.
+ */
+const moving = {
+  kill: { threads: 32, waitMs: 20 },
+  leave: { threads: 32, waitMs: 20 },
+  join: { threads: 160, waitMs: 100 },
+}
 const moveRounds = 3
 
 interface Around {
@@ -40,7 +50,11 @@ interface Around {
   readonly figures: Figures
 }
 
-export async function measureW5([contender]: readonly Contender[], settings: Settings, figures: Figures): Promise<void> {
+export async function measureW5(
+  [contender]: readonly Contender[],
+  settings: Settings,
+  figures: Figures,
+): Promise<void> {
   if (!contender) return
   const around = { contender, settings, figures }
   for (const sync of syncs) await withNats(sync, (url) => measureSwarm({ sync, url }, around))
@@ -50,9 +64,14 @@ export async function measureW5([contender]: readonly Contender[], settings: Set
   })
 }
 
-async function measureSwarm({ sync, url }: { sync: Sync; url: string }, { contender, settings, figures }: Around): Promise<void> {
+async function measureSwarm(
+  { sync, url }: { sync: Sync; url: string },
+  { contender, settings, figures }: Around,
+): Promise<void> {
   const size = settings.quick ? 'quick' : 'full'
-  const samples = new Map(hostCounts[sync].map((hosts) => [hosts, { us: [] as number[], cpuUs: [] as number[], appends: [] as number[] }]))
+  const samples = new Map(
+    hostCounts[sync].map((hosts) => [hosts, { us: [] as number[], cpuUs: [] as number[], appends: [] as number[] }]),
+  )
   const raw: number[] = []
   const job: Job = { work: 'w5', url, ...warmUp, children: children[size], turns: turns[size], budgetMs }
   for (let round = 1; round <= Math.min(settings.rounds, mostRounds); round++) {
@@ -64,10 +83,14 @@ async function measureSwarm({ sync, url }: { sync: Sync; url: string }, { conten
       own.appends.push(...answer.appends)
     }
     console.error(`w5 ${sync} round ${round}: the server alone`)
-    const alone = await runJob(contender, settings.dist, { job: { work: 'w5raw', url, children: children[size], turns: 2, windows }, answer: ceiling })
+    const alone = await runJob(contender, settings.dist, {
+      job: { work: 'w5raw', url, children: children[size], turns: 2, windows },
+      answer: ceiling,
+    })
     raw.push(...alone.us)
   }
-  const add = (w: Figure['w'], unit: Figure['unit'], [what, values]: readonly [string, readonly number[]]): void => figures.add({ w, contender: `nats ${sync}`, kind: w === 'w5 raw' ? 'floor' : 'skein', what, unit }, values)
+  const add = (w: Figure['w'], unit: Figure['unit'], [what, values]: readonly [string, readonly number[]]): void =>
+    figures.add({ w, contender: `nats ${sync}`, kind: w === 'w5 raw' ? 'floor' : 'skein', what, unit }, values)
   for (const [hosts, { us, cpuUs, appends }] of samples) {
     add('w5', 'µs/child', [String(hosts), us])
     add('w5 cpu', 'µs/child', [String(hosts), cpuUs])
@@ -81,9 +104,23 @@ async function measureLatency(url: string, { contender, settings, figures }: Aro
   for (const bound of ['bounded', 'unbounded'] as const) {
     for (const hosts of [1, 2]) {
       console.error(`w5 with a model of ${latencyMs} ms, ${bound}: ${hosts} hosts`)
-      const job: Job = { work: 'w5', url, hosts, latencyMs, connections: connections[bound], warm: 1, warmChildren: 64, children: latencyChildren[bound], turns: settings.quick ? 1 : 3, budgetMs }
+      const job: Job = {
+        work: 'w5',
+        url,
+        hosts,
+        latencyMs,
+        connections: connections[bound],
+        warm: 1,
+        warmChildren: 64,
+        children: latencyChildren[bound],
+        turns: settings.quick ? 1 : 3,
+        budgetMs,
+      }
       const { us } = await runJob(contender, settings.dist, { job, answer: measured })
-      figures.add({ w: 'w5 latency', contender: 'nats synced', kind: 'skein', what: `${hosts} ${bound}`, unit: 'µs/child' }, us)
+      figures.add(
+        { w: 'w5 latency', contender: 'nats synced', kind: 'skein', what: `${hosts} ${bound}`, unit: 'µs/child' },
+        us,
+      )
     }
   }
 }
@@ -95,12 +132,19 @@ async function measureMoves(url: string, { contender, settings, figures }: Aroun
     const pauses: number[] = []
     for (let round = 1; round <= (settings.quick ? 1 : moveRounds); round++) {
       console.error(`w5 ${how} round ${round}`)
-      const answer = await runJob(contender, settings.dist, { job: { work: 'moves', url, how, ...moving[how] }, answer: moved })
+      const answer = await runJob(contender, settings.dist, {
+        job: { work: 'moves', url, how, ...moving[how] },
+        answer: moved,
+      })
       firsts.push(answer.firstMs)
       lasts.push(answer.lastMs)
       pauses.push(...answer.pausesMs)
     }
-    const add = (what: string, values: readonly number[]): void => figures.add({ w: 'w5 moves', contender: 'nats synced', kind: 'skein', what: `${how}: ${what}`, unit: 'ms' }, values)
+    const add = (what: string, values: readonly number[]): void =>
+      figures.add(
+        { w: 'w5 moves', contender: 'nats synced', kind: 'skein', what: `${how}: ${what}`, unit: 'ms' },
+        values,
+      )
     add('first commit elsewhere', firsts)
     add('all threads at work elsewhere', lasts)
     add('pause of a thread', pauses)

@@ -28,18 +28,38 @@ export const journeys: readonly Journey[] = [
   { name: '64 MB at once', bytes: attachments['64 MB'], streams: false, on: ['synced'] },
 ]
 
-export async function measureW6Across(contenders: readonly Contender[], { dist, quick }: Settings, figures: Figures): Promise<void> {
+export async function measureW6Across(
+  contenders: readonly Contender[],
+  { dist, quick }: Settings,
+  figures: Figures,
+): Promise<void> {
   const contender = contenders.find(({ mode }) => mode === 'nats')
   if (!contender) return
   for (const sync of syncs) {
     await withNats(sync, async (url) => {
       for (const { name, bytes, streams } of journeys.filter(({ on }) => on.includes(sync))) {
         console.error(`w6 across ${sync} ${name}`)
-        const { ms } = await runJob(contender, dist, { job: { work: 'w6across', url, bytes, streams, warm, turns: quick ? turns.quick : turns.full }, answer: measured })
-        const add = (what: string, values: readonly number[]): void => figures.add({ w: 'w6 across', contender: `nats ${sync}`, kind: what.startsWith('raw') ? 'floor' : 'skein', what: `${name} ${what}`, unit: 'ms' }, values)
+        const { ms } = await runJob(contender, dist, {
+          job: { work: 'w6across', url, bytes, streams, warm, turns: quick ? turns.quick : turns.full },
+          answer: measured,
+        })
+        const add = (what: string, values: readonly number[]): void =>
+          figures.add(
+            {
+              w: 'w6 across',
+              contender: `nats ${sync}`,
+              kind: what.startsWith('raw') ? 'floor' : 'skein',
+              what: `${name} ${what}`,
+              unit: 'ms',
+            },
+            values,
+          )
         for (const kind of kinds) if (ms[kind].length > 0) add(kind, ms[kind])
         // Two files go there and back: put, read, put, read.
-        add('raw, both ways', ms['raw put'].map((put, index) => 2 * (put + (ms['raw get'][index] ?? Number.NaN))))
+        add(
+          'raw, both ways',
+          ms['raw put'].map((put, index) => 2 * (put + (ms['raw get'][index] ?? Number.NaN))),
+        )
       }
     })
   }

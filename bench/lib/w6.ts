@@ -26,12 +26,15 @@ export async function measureW6(all: readonly Contender[], settings: Settings, f
       for (const [contender, own] of samples) {
         console.error(`w6 ${name} round ${round}: ${contender.name}`)
         const job = { work: 'w6' as const, bytes, warm, turns: quick ? turns.quick : turns.full }
-        const { ms } = await withFolder((folder) => runJob(contender, dist, { job: { ...job, folder }, answer: measured }))
+        const { ms } = await withFolder((folder) =>
+          runJob(contender, dist, { job: { ...job, folder }, answer: measured }),
+        )
         for (const kind of kinds) own[kind].push(...ms[kind])
       }
     }
     for (const [{ name: contender, kind }, own] of samples) {
-      const add = (what: string, values: readonly number[]): void => figures.add({ w: 'w6', contender, kind, what: `${name} ${what}`, unit: 'ms' }, values)
+      const add = (what: string, values: readonly number[]): void =>
+        figures.add({ w: 'w6', contender, kind, what: `${name} ${what}`, unit: 'ms' }, values)
       for (const each of kinds) add(each, own[each])
       add('added', differences(own.with, own.without))
       add('added by both ways', differences(own['there and back'], own['nothing back']))

@@ -1,4 +1,6 @@
-/** W8: start-up. Import, `createSkein` on an empty folder, first token, and `skein --help`; a bare Node for comparison. */
+/**
+ * W8: start-up. Import, `createSkein` on an empty folder, first token, and `skein --help`; a bare Node for comparison.
+ */
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
@@ -12,13 +14,26 @@ const started = imported.extend({ createMs: z.number(), firstTokenMs: z.number()
 
 const times = { full: 10, quick: 5 }
 
-export async function measureW8([skein]: readonly Contender[], { dist, quick }: Settings, figures: Figures): Promise<void> {
+export async function measureW8(
+  [skein]: readonly Contender[],
+  { dist, quick }: Settings,
+  figures: Figures,
+): Promise<void> {
   if (!skein) return
   const cli = fileURLToPath(new URL('src/cli/main.js', dist))
-  const samples = { import: [] as number[], createSkein: [] as number[], 'first token': [] as number[], 'first token since start': [] as number[], '--help': [] as number[], 'node alone': [] as number[] }
+  const samples = {
+    import: [] as number[],
+    createSkein: [] as number[],
+    'first token': [] as number[],
+    'first token since start': [] as number[],
+    '--help': [] as number[],
+    'node alone': [] as number[],
+  }
   for (let round = 0; round < (quick ? times.quick : times.full); round++) {
     samples.import.push((await runJob(skein, dist, { job: { work: 'import' }, answer: imported })).importMs)
-    const { createMs, firstTokenMs, sinceStartMs } = await withFolder((folder) => runJob(skein, dist, { job: { work: 'start', folder }, answer: started }))
+    const { createMs, firstTokenMs, sinceStartMs } = await withFolder((folder) =>
+      runJob(skein, dist, { job: { work: 'start', folder }, answer: started }),
+    )
     samples.createSkein.push(createMs)
     samples['first token'].push(firstTokenMs)
     samples['first token since start'].push(sinceStartMs)
@@ -26,7 +41,10 @@ export async function measureW8([skein]: readonly Contender[], { dist, quick }: 
     if (existsSync(cli)) samples['--help'].push(await wallMs([cli, '--help']))
   }
   for (const [what, values] of Object.entries(samples)) {
-    const contender = what === 'node alone' ? { contender: 'node', kind: 'floor' as const } : { contender: skein.name, kind: skein.kind }
+    const contender =
+      what === 'node alone'
+        ? { contender: 'node', kind: 'floor' as const }
+        : { contender: skein.name, kind: skein.kind }
     if (values.length > 0) figures.add({ w: 'w8', ...contender, what, unit: 'ms' }, values)
   }
 }

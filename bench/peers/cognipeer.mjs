@@ -7,10 +7,22 @@ import { createSmartAgent, createTool } from '@cognipeer/agent-sdk'
 import { z } from 'zod'
 
 export function adapter(work, { file }) {
-  const tool = createTool({ name: 'work', description: 'work', schema: z.object({ x: z.number() }), func: async ({ x }) => work.trivial(x), maxExecutionsPerRun: null })
+  const tool = createTool({
+    name: 'work',
+    description: 'work',
+    schema: z.object({ x: z.number() }),
+    func: async ({ x }) => work.trivial(x),
+    maxExecutionsPerRun: null,
+  })
 
   const seeded = z.object({ seed: z.number(), iterations: z.number() })
-  const hash = createTool({ name: 'hash', description: 'hash', schema: seeded, func: async (args) => work.hashHere(args), maxExecutionsPerRun: null })
+  const hash = createTool({
+    name: 'hash',
+    description: 'hash',
+    schema: seeded,
+    func: async (args) => work.hashHere(args),
+    maxExecutionsPerRun: null,
+  })
 
   function agent(reply, maxToolCalls, { tools = [tool], ...options } = {}) {
     const model = { modelName: 'scripted', bindTools: () => model, invoke: async (messages) => reply(messages) }
@@ -41,9 +53,18 @@ export function adapter(work, { file }) {
     const step = stepOf(messages)
     const args = work.callAt(step, steps)
     if (!args) return { role: 'assistant', content: 'done' }
-    return { role: 'assistant', content: work.text, tool_calls: [{ id: `c${step}`, type: 'function', function: { name: 'work', arguments: JSON.stringify(args) } }] }
+    return {
+      role: 'assistant',
+      content: work.text,
+      tool_calls: [{ id: `c${step}`, type: 'function', function: { name: 'work', arguments: JSON.stringify(args) } }],
+    }
   }
-  const says = (name, argsList) => argsList.map((args, index) => ({ id: `c${index}`, type: 'function', function: { name, arguments: JSON.stringify(args) } }))
+  const says = (name, argsList) =>
+    argsList.map((args, index) => ({
+      id: `c${index}`,
+      type: 'function',
+      function: { name, arguments: JSON.stringify(args) },
+    }))
 
   /** The system prompt is no message of the thread, though it is in their list. */
   const countOf = (messages) => messages.filter(({ role }) => role !== 'system').length
@@ -58,7 +79,11 @@ export function adapter(work, { file }) {
           return { role: 'assistant', content: work.text, tool_calls: says('hash', calls) }
         }
         const { messages } = await agent(hashing, given.calls + 5, { tools: [hash] }).invoke(start())
-        return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
+        return () =>
+          work.assertHashes(
+            messages.filter(({ role }) => role === 'tool').map(({ content }) => content),
+            given,
+          )
       }
     },
     /** A child is an agent as a tool; all of them at once, as many as are asked for. */
@@ -74,7 +99,15 @@ export function adapter(work, { file }) {
       let reports = 0
       const parent = (messages) => {
         const items = work.itemsAt(stepOf(messages), children)
-        if (items) return { role: 'assistant', content: work.text, tool_calls: says('research', items.map((input) => ({ input }))) }
+        if (items)
+          return {
+            role: 'assistant',
+            content: work.text,
+            tool_calls: says(
+              'research',
+              items.map((input) => ({ input })),
+            ),
+          }
         reports = messages.filter(({ role, content }) => role === 'tool' && content.includes(work.report)).length
         return { role: 'assistant', content: 'done' }
       }
@@ -82,7 +115,12 @@ export function adapter(work, { file }) {
         name: 'parent',
         tools: [research],
         limits: { maxToolCalls: children + 10, maxParallelTools: children, maxContextTokens: 1e9 },
-        delegation: { mode: 'role_based', maxDelegationDepth: 3, maxChildCalls: children + 10, maxParallelChild: children },
+        delegation: {
+          mode: 'role_based',
+          maxDelegationDepth: 3,
+          maxChildCalls: children + 10,
+          maxParallelChild: children,
+        },
       }).invoke(start())
       return reports
     },

@@ -11,7 +11,11 @@ export function adapter(work, { file, mode }) {
       messages.push(reply)
       if (!reply.toolCalls) return messages
       const results = await Promise.all(
-        reply.toolCalls.map(async ({ id, name, args }) => ({ role: 'tool', id, content: await tools[name](JSON.parse(args)) })),
+        reply.toolCalls.map(async ({ id, name, args }) => ({
+          role: 'tool',
+          id,
+          content: await tools[name](JSON.parse(args)),
+        })),
       )
       messages.push(...results)
     }
@@ -21,12 +25,20 @@ export function adapter(work, { file, mode }) {
     const step = (messages.length - before) / 2
     const args = work.callAt(step, steps)
     if (!args) return { role: 'assistant', content: 'done' }
-    return { role: 'assistant', content: work.text, toolCalls: [{ id: `c${step}`, name: 'work', args: JSON.stringify(args) }] }
+    return {
+      role: 'assistant',
+      content: work.text,
+      toolCalls: [{ id: `c${step}`, name: 'work', args: JSON.stringify(args) }],
+    }
   }
   const hashing = (given) => async (messages) => {
     const calls = work.hashesAt(messages.length === 2 ? 0 : 1, given)
     if (!calls) return { role: 'assistant', content: 'done' }
-    return { role: 'assistant', content: work.text, toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'hash', args: JSON.stringify(args) })) }
+    return {
+      role: 'assistant',
+      content: work.text,
+      toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'hash', args: JSON.stringify(args) })),
+    }
   }
   const user = (content) => ({ role: 'user', content })
   const lines = (messages) => `${messages.map((message) => JSON.stringify(message)).join('\n')}\n`
@@ -37,7 +49,11 @@ export function adapter(work, { file, mode }) {
       if (mode === 'piscina') this.close = await hashElsewhere(tools)
       return async (given) => {
         const messages = await loop(hashing(given), [{ role: 'system', content: work.system }, user(work.prompt)])
-        return () => work.assertHashes(messages.filter(({ role }) => role === 'tool').map(({ content }) => content), given)
+        return () =>
+          work.assertHashes(
+            messages.filter(({ role }) => role === 'tool').map(({ content }) => content),
+            given,
+          )
       }
     },
     /** Gives how many answers came back to the parent. */
@@ -45,7 +61,12 @@ export function adapter(work, { file, mode }) {
       const begin = (content) => [{ role: 'system', content: work.system }, user(content)]
       const child = async (messages) => {
         const calls = work.childCallsAt((messages.length - 2) / 3)
-        if (calls) return { role: 'assistant', content: work.text, toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'work', args: JSON.stringify(args) })) }
+        if (calls)
+          return {
+            role: 'assistant',
+            content: work.text,
+            toolCalls: calls.map((args, index) => ({ id: `c${index}`, name: 'work', args: JSON.stringify(args) })),
+          }
         await work.beforeReport()
         return { role: 'assistant', content: work.report }
       }
@@ -53,7 +74,16 @@ export function adapter(work, { file, mode }) {
       let reports = 0
       const parent = async (messages) => {
         const items = work.itemsAt(messages.length === 2 ? 0 : 1, children)
-        if (items) return { role: 'assistant', content: work.text, toolCalls: items.map((input, index) => ({ id: `p${index}`, name: 'research', args: JSON.stringify({ input }) })) }
+        if (items)
+          return {
+            role: 'assistant',
+            content: work.text,
+            toolCalls: items.map((input, index) => ({
+              id: `p${index}`,
+              name: 'research',
+              args: JSON.stringify({ input }),
+            })),
+          }
         reports = messages.filter(({ role, content }) => role === 'tool' && content === work.report).length
         return { role: 'assistant', content: 'done' }
       }
@@ -67,7 +97,10 @@ export function adapter(work, { file, mode }) {
       return { messages: kept.length }
     },
     async w4step() {
-      const messages = readFileSync(file, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line))
+      const messages = readFileSync(file, 'utf8')
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line))
       const before = messages.push(user('continue')) - 1
       let seen = 0
       const resumed = async (given) => {
@@ -85,7 +118,12 @@ export function adapter(work, { file, mode }) {
 async function hashElsewhere(tools) {
   const { Piscina } = await import('piscina')
   const count = availableParallelism()
-  const pool = new Piscina({ filename: new URL('../worker.mjs', import.meta.url).href, name: 'hash', minThreads: count, maxThreads: count })
+  const pool = new Piscina({
+    filename: new URL('../worker.mjs', import.meta.url).href,
+    name: 'hash',
+    minThreads: count,
+    maxThreads: count,
+  })
   tools.hash = (args) => pool.run(args)
   return () => pool.destroy()
 }

@@ -46,5 +46,10 @@ const script = scriptedModel(async function* ({ messages }) {
 })
 
 export const model = defineModel({ name: 'script', model: script })
-export const prompt = definePrompt({ name: 'clerk_prompt', model: 'script', prompt: 'You sell fruit.', tools: ['price', 'delivery'] })
+export const prompt = definePrompt({
+  name: 'clerk_prompt',
+  model: 'script',
+  prompt: 'You sell fruit.',
+  tools: ['price', 'delivery'],
+})
 export const clerk = defineAgent({ name: 'clerk', type: 'ai_human', sideA: { prompt: 'clerk_prompt' } })

@@ -34,7 +34,11 @@ for await (const event of run.fullStream) {
       break
     case 'tool.result': {
       const { tool, outcome } = event
-      console.log(outcome.ok ? `  ✓ ${tool} ${JSON.stringify(outcome.value)}` : `  ✗ ${tool} ${outcome.failure.code}: ${outcome.failure.message}`)
+      console.log(
+        outcome.ok
+          ? `  ✓ ${tool} ${JSON.stringify(outcome.value)}`
+          : `  ✗ ${tool} ${outcome.failure.code}: ${outcome.failure.message}`,
+      )
       break
     }
     default: // turn.started, turn.ended: nothing to show

@@ -34,11 +34,19 @@ async function look() {
   const [messages, status] = await Promise.all([thread.messages(), thread.status()])
   await client.close()
   const results = messages.filter(({ role }) => role === 'tool').map(({ text }): number => JSON.parse(text).section)
-  return { status, results, last: messages.at(-1)?.text, replies: messages.filter(({ role }) => role === 'assistant').length }
+  return {
+    status,
+    results,
+    last: messages.at(-1)?.text,
+    replies: messages.filter(({ role }) => role === 'assistant').length,
+  }
 }
 
 try {
-  print(`A turn of ${sections} steps: in each the model asks for one section and a tool writes it.\nIts process is killed in the middle, then started again.\n`)
+  print(
+    `A turn of ${sections} steps: in each the model asks for one section and a tool writes it.\nIts process is ` +
+      `killed in the middle, then started again.\n`,
+  )
   assert.equal(await live(7), 'SIGKILL')
   print('  ✗ kill -9')
   const kept = await look()
@@ -50,10 +58,22 @@ try {
 
   const began = readFileSync(ledger, 'utf8').trim().split('\n').map(Number)
   const twice = began.filter((section, index) => began.indexOf(section) < index)
-  assert.deepEqual(twice.filter((section) => kept.results.includes(section)), [])
-  print(`  ✓ no finished call ran twice: ${kept.results.length} were finished at the kill, ${twice.join() || 'none'} was cut off and began again\n`)
-  assert.deepEqual(results, Array.from({ length: sections }, (_, index) => index + 1))
-  print(`  ✓ the transcript is complete: ${results.length} results in order, ${replies} replies, the last one:\n    "${last}"\n`)
+  assert.deepEqual(
+    twice.filter((section) => kept.results.includes(section)),
+    [],
+  )
+  print(
+    `  ✓ no finished call ran twice: ${kept.results.length} were finished at the kill, ${twice.join() || 'none'} ` +
+      `was cut off and began again\n`,
+  )
+  assert.deepEqual(
+    results,
+    Array.from({ length: sections }, (_, index) => index + 1),
+  )
+  print(
+    `  ✓ the transcript is complete: ${results.length} results in order, ${replies} replies, the last one:\n    ` +
+      `"${last}"\n`,
+  )
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

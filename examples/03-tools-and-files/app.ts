@@ -35,24 +35,52 @@ export const bake = defineTool({
 
 export const calculate = defineTool({
   name: 'calculate',
-  description: 'Runs JavaScript in a sandbox. `import { read } from "host"` reads a file; the default export is the result',
+  description:
+    'Runs JavaScript in a sandbox. `import { read } from "host"` reads a file; the default export is the result',
   args: z.object({ source: z.string() }),
   async execute({ files, runCode }, { source }) {
-    const { status, result, error } = await runCode(source, { imports: { read: (path) => files.readFile(String(path), 'utf8') } })
+    const { status, result, error } = await runCode(source, {
+      imports: { read: (path) => files.readFile(String(path), 'utf8') },
+    })
     return status === 'success' ? result : { status: 'error', error: `${status}: ${error?.message}` }
   },
 })
 
-const sum = `import { read } from 'host'; export default (await read('/totals.txt')).match(/\\d+/g).reduce((a, b) => a + Number(b), 0)`
+const sum =
+  `import { read } from 'host'; export default (await read('/totals.txt')).match(/\\d+/g).reduce((a, b) ` +
+  `=> a + Number(b), 0)`
 const script = scriptedModel([
-  { calls: [{ tool: 'note', args: { line: 'Ito wants rye', afterMs: 300 } }, { tool: 'note', args: { line: 'Diaz wants rolls' } }] },
+  {
+    calls: [
+      { tool: 'note', args: { line: 'Ito wants rye', afterMs: 300 } },
+      { tool: 'note', args: { line: 'Diaz wants rolls' } },
+    ],
+  },
   { calls: [{ tool: 'write', args: { path: '/orders.csv', content: 'rye,3\nrolls,12\nrye,2\n' } }] },
-  { calls: [{ tool: 'bash', args: { cmd: 'sh', args: ['-lc', "sort /orders.csv | awk -F, '{ n[$1] += $2 } END { for (k in n) print k, n[k] }' | sort | tee /totals.txt"] } }] },
+  {
+    calls: [
+      {
+        tool: 'bash',
+        args: {
+          cmd: 'sh',
+          args: [
+            '-lc',
+            "sort /orders.csv | awk -F, '{ n[$1] += $2 } END { for (k in n) print k, n[k] }' | sort | tee /totals.txt",
+          ],
+        },
+      },
+    ],
+  },
   { calls: [{ tool: 'grep', args: { pattern: 'wants r[oy]', path: '/notes.md' } }] },
   { calls: [{ tool: 'bake', args: { trays: 3 } }] },
   { calls: [{ tool: 'calculate', args: { source: sum } }] },
   'Everything is noted, baked and counted.',
 ])
 export const model = defineModel({ name: 'script', model: script })
-export const prompt = definePrompt({ name: 'bakery', model: 'script', prompt: 'You run a bakery.', tools: ['note', 'bake', 'calculate', 'write', 'bash', 'grep'] })
+export const prompt = definePrompt({
+  name: 'bakery',
+  model: 'script',
+  prompt: 'You run a bakery.',
+  tools: ['note', 'bake', 'calculate', 'write', 'bash', 'grep'],
+})
 export const baker = defineAgent({ name: 'baker', type: 'ai_human', sideA: { prompt: 'bakery' } })

@@ -1,6 +1,6 @@
 /**
- * Tools on worker threads, working on the files of their thread: calls run in parallel and mean what they would mean one
- * after another.
+ * Tools on worker threads, working on the files of their thread: calls run in parallel and mean what they would mean
+ * one after another.
  *
  *   npx tsx examples/03-tools-and-files/main.ts
  */
@@ -13,19 +13,26 @@ const run = thread.send('Take the orders and bake.')
 for await (const event of run.fullStream) {
   switch (event.type) {
     case 'model.replied':
-      console.log(event.text || `the model asks for ${event.calls.map(({ tool }, index) => `${index}:${tool}`).join(' and ')}`)
+      console.log(
+        event.text || `the model asks for ${event.calls.map(({ tool }, index) => `${index}:${tool}`).join(' and ')}`,
+      )
       break
     case 'tool.preliminary':
       console.log(`  · ${event.tool} ${JSON.stringify(event.event)}`)
       break
     case 'tool.result': {
       const { index, tool, outcome } = event
-      console.log(`  ${index}:${tool} has ${event.again ? 'run again' : 'run'}: ${JSON.stringify(outcome.ok ? outcome.value : outcome.failure.message)}`)
+      console.log(
+        `  ${index}:${tool} has ${event.again ? 'run again' : 'run'}: ` +
+          `${JSON.stringify(outcome.ok ? outcome.value : outcome.failure.message)}`,
+      )
       break
     }
     case 'call.settled':
       // Calls are settled in call order; what they gave and changed counts from then on.
-      console.log(`    ${event.index} ${event.verdict === 'stale' ? 'saw what a call before it has changed since: it runs again' : 'counts'}`)
+      console.log(
+        `    ${event.index} ${event.verdict === 'stale' ? 'saw what a call before it has changed since: it runs again' : 'counts'}`,
+      )
       break
     default:
   }

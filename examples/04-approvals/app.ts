@@ -29,16 +29,27 @@ const days = [{ label: 'today' }, { label: 'Friday' }]
 const bills = [
   { tool: 'pay', args: { to: 'printer', euros: 2_000 } },
   { tool: 'pay', args: { to: 'casino', euros: 900 } },
-  { tool: 'ask_user_question', args: { questions: [{ header: 'Rent', question: 'When shall I pay the rent?', options: days }] } },
+  {
+    tool: 'ask_user_question',
+    args: { questions: [{ header: 'Rent', question: 'When shall I pay the rent?', options: days }] },
+  },
   { tool: 'balance', args: {} },
 ]
 /** Everything at once; when all of it is answered, one more payment and a summary. */
 const script = scriptedModel(({ messages, step }) => {
   if (step === 0) return { calls: bills }
   if (step === 1) return { calls: [{ tool: 'pay', args: { to: 'cleaner', euros: 80 } }] }
-  return messages.filter(({ role }) => role === 'tool').map(({ tool, text }) => `${tool}: ${text.replace('\n', ' ')}`).join('\n')
+  return messages
+    .filter(({ role }) => role === 'tool')
+    .map(({ tool, text }) => `${tool}: ${text.replace('\n', ' ')}`)
+    .join('\n')
 })
 
 export const model = defineModel({ name: 'script', model: script })
-export const prompt = definePrompt({ name: 'books', model: 'script', prompt: 'You pay bills.', tools: ['pay', 'balance', 'ask_user_question'] })
+export const prompt = definePrompt({
+  name: 'books',
+  model: 'script',
+  prompt: 'You pay bills.',
+  tools: ['pay', 'balance', 'ask_user_question'],
+})
 export const bookkeeper = defineAgent({ name: 'bookkeeper', type: 'ai_human', sideA: { prompt: 'books' } })

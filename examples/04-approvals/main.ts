@@ -30,9 +30,12 @@ await monday.close()
 // Tuesday, perhaps another process, perhaps another machine.
 const tuesday = await open()
 const { inbox } = tuesday
-for (const { id, why, tool, args, prompt = '' } of await inbox.list()) console.log(`${id} waits for ${why}: ${tool} ${JSON.stringify(args)} ${prompt}`)
+for (const { id, why, tool, args, prompt = '' } of await inbox.list())
+  console.log(`${id} waits for ${why}: ${tool} ${JSON.stringify(args)} ${prompt}`)
 
-const wrong = await inbox.approve('books/call_1_0', { args: { to: 'printer', euros: -1 } }).catch((thrown: unknown) => thrown)
+const wrong = await inbox
+  .approve('books/call_1_0', { args: { to: 'printer', euros: -1 } })
+  .catch((thrown: unknown) => thrown)
 console.log(`other args are checked like the model's: ${isSkeinError(wrong) ? wrong.code : 'no error'}`)
 
 // In any order. A second decision about the same call is refused.

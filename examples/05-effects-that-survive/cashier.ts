@@ -24,7 +24,11 @@ const args = z.object({ bill: z.string() })
 
 /** The bank honours keys: the same key again is the same charge. So it may simply run again. */
 const charge = defineTool({
-  name: 'charge', description: 'Charges a bill', args, sideEffect: true, idempotent: true,
+  name: 'charge',
+  description: 'Charges a bill',
+  args,
+  sideEffect: true,
+  idempotent: true,
   async execute({ idempotencyKey }, { bill }) {
     const line = `charge ${bill} ${idempotencyKey}`
     if (!happened(line)) await act(line)
@@ -34,21 +38,31 @@ const charge = defineTool({
 
 /** The archive takes everything it gets, but it can be asked. So it is asked, and the body runs only if it must. */
 const mark = defineTool({
-  name: 'mark', description: 'Marks a bill as paid', args, sideEffect: true,
+  name: 'mark',
+  description: 'Marks a bill as paid',
+  args,
+  sideEffect: true,
   probe: ({ idempotencyKey }, { bill }) => (happened(`mark ${bill} ${idempotencyKey}`) ? 'marked' : null),
   execute: async ({ idempotencyKey }, { bill }) => act(`mark ${bill} ${idempotencyKey}`).then(() => 'marked'),
 })
 
 /** A postcard has no key and cannot be asked. So it is never sent a second time, and the model is told. */
 const notify = defineTool({
-  name: 'notify', description: 'Sends a postcard', args, sideEffect: true,
+  name: 'notify',
+  description: 'Sends a postcard',
+  args,
+  sideEffect: true,
   execute: async (_state, { bill }) => act(`notify ${bill}`).then(() => 'sent'),
 })
 
 const work = ['A', 'B', 'C'].flatMap((bill) => ['charge', 'mark', 'notify'].map((tool) => ({ tool, args: { bill } })))
-const script = scriptedModel(({ step }) => (step < work.length ? { calls: work.slice(step, step + 1) } : 'All bills are done.'))
+const script = scriptedModel(({ step }) =>
+  step < work.length ? { calls: work.slice(step, step + 1) } : 'All bills are done.',
+)
 const app = [
-  charge, mark, notify,
+  charge,
+  mark,
+  notify,
   defineModel({ name: 'script', model: script }),
   definePrompt({ name: 'till', model: 'script', prompt: 'You are a cashier.', tools: ['charge', 'mark', 'notify'] }),
   defineAgent({ name: 'cashier', type: 'ai_human', sideA: { prompt: 'till' } }),

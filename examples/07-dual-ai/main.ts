@@ -10,7 +10,8 @@ const skein = await createSkein({ app: new URL('./app.ts', import.meta.url), bac
 
 const thread = await skein.threads.create({ agent: 'poets' })
 const run = thread.send('A poem about the Elbe.')
-for await (const { role, text, label } of run.messagesStream) if (role !== 'tool' && text !== '') console.log(`${label ?? 'You'}: ${text}\n`)
+for await (const { role, text, label } of run.messagesStream)
+  if (role !== 'tool' && text !== '') console.log(`${label ?? 'You'}: ${text}\n`)
 const { stopReason, attachments, steps } = await run.result()
 console.log(`${stopReason} after ${steps} steps, with ${attachments?.join(', ')}\n`)
 

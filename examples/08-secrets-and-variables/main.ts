@@ -13,7 +13,11 @@ const folder = mkdtempSync(join(tmpdir(), 'skein-secrets-'))
 const secrets = { SUPPLIER_KEY: 'mill-key-0123456789', SUPPLIER_KEY__2: 'farm-key-abcdefghij' }
 const skein = await createSkein({ app: definitions, backend: local(folder) })
 const suppliers = { SUPPLIER: 'The mill', GOODS: '20 kg of flour', SUPPLIER__2: 'The farm', GOODS__2: '90 eggs' }
-const shop = await skein.threads.create({ agent: 'shop', id: 'shop', env: { ...suppliers, ...secrets, WITH_COURIER: 'yes' } })
+const shop = await skein.threads.create({
+  agent: 'shop',
+  id: 'shop',
+  env: { ...suppliers, ...secrets, WITH_COURIER: 'yes' },
+})
 
 // Both suppliers begin by themselves, and both wait: nobody has said which shop this is.
 const run = shop.send('Fill the shelves.')

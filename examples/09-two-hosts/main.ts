@@ -1,6 +1,7 @@
 /**
- * One swarm on two hosts: a NATS server, two processes that serve the same app, and a lead whose 24 surveyors land on both. One
- * host is killed with -9 in the middle. What it had begun goes on at the other one; nothing is lost or done twice.
+ * One swarm on two hosts: a NATS server, two processes that serve the same app, and a lead whose 24 surveyors land on
+ * both. One host is killed with -9 in the middle. What it had begun goes on at the other one; nothing is lost or done
+ * twice.
  *
  *   npx tsx examples/09-two-hosts/main.ts
  */
@@ -45,10 +46,17 @@ try {
     }
     if (event.type === 'turn.ended' && event.thread === 'swarm') break
   }
-  console.log(`\n${await run.text()} The last one ${((Date.now() - killedAt) / 1000).toFixed(1)} s after host ${killed} was killed.`)
+  console.log(
+    `\n${await run.text()} The last one ${((Date.now() - killedAt) / 1000).toFixed(1)} s after host ${killed} was ` +
+      `killed.`,
+  )
   const booked = readFileSync(ledger, 'utf8').trim().split('\n')
-  for (const name of hosts.keys()) console.log(`host ${name} booked ${booked.filter((line) => isOn(name, line)).length}`)
-  console.log(`${booked.length} rivers are in the ledger, ${booked.length - new Set(booked.map((line) => line.split(' ')[0])).size} of them twice`)
+  for (const name of hosts.keys())
+    console.log(`host ${name} booked ${booked.filter((line) => isOn(name, line)).length}`)
+  console.log(
+    `${booked.length} rivers are in the ledger, ` +
+      `${booked.length - new Set(booked.map((line) => line.split(' ')[0])).size} of them twice`,
+  )
   await client.close()
 } finally {
   for (const host of hosts.values()) host.kill('SIGKILL')

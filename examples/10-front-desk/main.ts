@@ -13,7 +13,9 @@ const thread = await skein.threads.create({ agent: 'desk', id: 'customer-1' })
 async function show(run: Run): Promise<void> {
   for await (const { role, text, calls = [], tool } of run.messagesStream) {
     const who = role === 'tool' ? `  ${tool}` : role === 'user' ? 'customer' : 'agent'
-    console.log(`${who}: ${[text, ...calls.map((call) => `→ ${call.tool} ${JSON.stringify(call.args)}`)].filter((part) => part !== '').join(' ')}`)
+    console.log(
+      `${who}: ${[text, ...calls.map((call) => `→ ${call.tool} ${JSON.stringify(call.args)}`)].filter((part) => part !== '').join(' ')}`,
+    )
   }
   console.log(`(the thread is with ${(await thread.info()).agent})\n`)
 }

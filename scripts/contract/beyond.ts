@@ -25,32 +25,33 @@ export const beyond: Section = {
       'An effect that was cut off is explicitly unknown, and never silently repeated',
       'T10, B2: an effect that may have happened is not run again; the model is told',
       'T10, B2: effects happen once over …',
-      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a restart asks…',
+      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a ' +
+        'restart asks…',
     ),
   ),
   B3: item(
     'Files fork at spawn and merge at join',
     proved(
       "A child may get a copy-on-write view of the parent's files",
-      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a report of conflicts',
+      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a ' +
+        'report of conflicts',
       'FT1: the old tree stays, and what was not touched is shared',
     ),
     proved(
       'At the end there is a three-way merge',
-      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a report of conflicts',
+      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a ' +
+        'report of conflicts',
       'MG1, MG2: every path holds what the rule says, and every changed content of either side is somewhere',
     ),
     proved(
       'Conflicts are reported, and nothing is lost',
-      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a report of conflicts',
+      'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a ' +
+        'report of conflicts',
       'MG1, MG2: every path holds what the rule says, and every changed content of either side is somewhere',
       'says of each conflict what happened, what stands and where the other is',
     ),
   ),
-  B4: item(
-    'Fork of a whole swarm at a consistent cut',
-    open('A whole swarm is forked at a consistent cut'),
-  ),
+  B4: item('Fork of a whole swarm at a consistent cut', open('A whole swarm is forked at a consistent cut')),
   B5: item(
     'Supervision with restarts, escalation and dead letters',
     proved(
@@ -86,14 +87,16 @@ export const beyond: Section = {
     proved(
       'It is durable',
       'A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart',
-      'S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has the next…',
+      'S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has ' +
+        'the next…',
     ),
   ),
   B7: item(
     'Crash-safe tree budgets and shared admission',
     proved(
       'Tree budgets are reserved and crash-safe',
-      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child ' +
+        'works, and the…',
       'L2, BG1: add up after every commit, wherever it is cut off and goes on',
       'L2, BG1, BG2: add up for any tree and any budget, and after a cut anywhere; at rest nothing is reserved',
     ),

@@ -10,8 +10,15 @@ export const calls: Section = {
       'T1: JSON text and a decoded value are the same',
       'T1: text that is not JSON is refused with the reason, and kept as it was sent',
     ),
-    proved('Repair mends an object or a list in a text, a number or a boolean in a text, and a scalar for a list', 'T1: %s'),
-    proved('Repair opens a single `input` or `args` envelope', 'T1: %s', 'AR2: an envelope with anything beside it is not one'),
+    proved(
+      'Repair mends an object or a list in a text, a number or a boolean in a text, and a scalar for a list',
+      'T1: %s',
+    ),
+    proved(
+      'Repair opens a single `input` or `args` envelope',
+      'T1: %s',
+      'AR2: an envelope with anything beside it is not one',
+    ),
     proved(
       'A missing value is never invented',
       'AR1, T1: a missing value is never invented',
@@ -21,7 +28,10 @@ export const calls: Section = {
       'What is still wrong is an error result that names each field by its path',
       'T1: each field is named by its path, and the message says what to do',
     ),
-    proved('The body never runs with bad args', 'T1: broken JSON and bad fields never reach the body; the good call beside them runs'),
+    proved(
+      'The body never runs with bad args',
+      'T1: broken JSON and bad fields never reach the body; the good call beside them runs',
+    ),
     proved(
       'A tool that does not exist is an error result that lists the allowed names',
       'T1: an unknown tool is answered with the names of those there are',
@@ -52,7 +62,8 @@ export const calls: Section = {
     ),
     proved(
       '`attachments` beside a result are files of the answer',
-      'S8: a tool of the child gives files with the answer: they are in the parent’s /attachments in call order, whoever was…',
+      'S8: a tool of the child gives files with the answer: they are in the parent’s /attachments in call order, ' +
+        'whoever was…',
     ),
   ),
   T3: item(
@@ -90,15 +101,23 @@ export const calls: Section = {
       'A call with a side effect is a barrier: it runs alone, in order',
       'OU3: a call with a side effect waits for those before it and holds back those behind it',
     ),
-    proved('Effects that commute run beside each other', 'T10, T3: effects that commute run beside each other, each after its intent'),
+    proved(
+      'Effects that commute run beside each other',
+      'T10, T3: effects that commute run beside each other, each after its intent',
+    ),
     proved(
       'A call that waits for approval holds back only effects behind it',
-      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again',
+      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs ' +
+        'again',
     ),
-    proved('Calls that other threads answer run in parallel', 'KI2: children work beside each other, answer in call order, and end'),
+    proved(
+      'Calls that other threads answer run in parallel',
+      'KI2: children work beside each other, answer in call order, and end',
+    ),
     proved(
       '`maxParallelTools: 1` is plain sequence',
-      'T3: maxParallelTools 1 is plain sequence, and calls that wait for their turn never stand in the way of those they wait…',
+      'T3: maxParallelTools 1 is plain sequence, and calls that wait for their turn never stand in the way of ' +
+        'those they wait…',
       'RC2: maxParallelTools 1 is plain sequence',
     ),
   ),
@@ -109,7 +128,10 @@ export const calls: Section = {
       'T4: the next model call waits until the outcome is durable',
       'T4: also when the next call belongs to the next turn',
     ),
-    proved('A landed outcome is journalled at once, while its siblings run', 'T4: an outcome is written at once, while its siblings run'),
+    proved(
+      'A landed outcome is journalled at once, while its siblings run',
+      'T4: an outcome is written at once, while its siblings run',
+    ),
   ),
   T5: item(
     'Cached results of a tool within a run',
@@ -124,8 +146,14 @@ export const calls: Section = {
     proved('The cache lives for the run and not longer', 'T5: a key of its own, only successes, and gone with the run'),
     proved('It survives a resume', 'T5, P1: it survives a restart'),
     proved('Only successes are cached', 'T5: a key of its own, only successes, and gone with the run'),
-    proved('Identical calls of one step run once', 'T5: equal calls of a run are run once, in one step too, and a hit says so'),
-    proved('A hit says `fromCache` in the history', 'T5: equal calls of a run are run once, in one step too, and a hit says so'),
+    proved(
+      'Identical calls of one step run once',
+      'T5: equal calls of a run are run once, in one step too, and a hit says so',
+    ),
+    proved(
+      'A hit says `fromCache` in the history',
+      'T5: equal calls of a run are run once, in one step too, and a hit says so',
+    ),
     proved('A hit is not an execution', 'T5, T7: a hit is no execution'),
     open('A hit counts as a call', 'no test has a cached call against `maxToolCalls`'),
   ),
@@ -156,8 +184,14 @@ export const calls: Section = {
   ),
   T7: item(
     'A cap on successful executions per run, exact under parallel calls',
-    proved('It counts successes', 'T7: a cap counts successes and is exact under parallel calls; null is no cap, 0 is never'),
-    proved('null is unlimited, 0 is never', 'T7: a cap counts successes and is exact under parallel calls; null is no cap, 0 is never'),
+    proved(
+      'It counts successes',
+      'T7: a cap counts successes and is exact under parallel calls; null is no cap, 0 is never',
+    ),
+    proved(
+      'null is unlimited, 0 is never',
+      'T7: a cap counts successes and is exact under parallel calls; null is no cap, 0 is never',
+    ),
     proved(
       'The next call is skipped with a message',
       'T7: a cap counts successes and is exact under parallel calls; null is no cap, 0 is never',
@@ -169,7 +203,10 @@ export const calls: Section = {
   ),
   T8: item(
     'Generator tools stream checked preliminaries',
-    proved('Each yield is validated by `eventSchema`', 'T8: an event that does not fit, and a throw, end it; what was told stays told'),
+    proved(
+      'Each yield is validated by `eventSchema`',
+      'T8: an event that does not fit, and a throw, end it; what was told stays told',
+    ),
     proved(
       'Each is streamed at once as `tool.preliminary`',
       'T8: events are streamed while the body runs, in order; the result carries them all',
@@ -180,7 +217,10 @@ export const calls: Section = {
       'T8: every event is told in order, all before the result, which carries them',
       'T8: events are streamed while the body runs, in order; the result carries them all',
     ),
-    proved('Without a return the last yield is the result, validated as output', 'T8: without a return the last event is the result'),
+    proved(
+      'Without a return the last yield is the result, validated as output',
+      'T8: without a return the last event is the result',
+    ),
     proved(
       '`tool.result` carries all preliminaries',
       'T8: events are streamed while the body runs, in order; the result carries them all',

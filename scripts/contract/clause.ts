@@ -2,13 +2,16 @@
  * The words in which the contract is written down: items, each of clauses, each with the tests that prove it.
  *
  * CC1 A clause is one thing that can be broken on its own. It is open while no test would fail if it were broken.
- * CC2 A proof is the name of a test, as it stands in its source. A long one may be cut with `…` where no other begins alike.
+ * CC2 A proof is the name of a test, as it stands in its source. A long one may be cut with `…` where no other begins
+ *     alike.
  */
 
 export interface Clause {
   /** What must be so. */
   readonly says: string
-  /** Names of tests, each of which would fail were this not so; together they cover all of it. None: the clause is open. */
+  /**
+   * Names of tests, each of which would fail were this not so; together they cover all of it. None: the clause is open.
+   */
   readonly proofs: readonly string[]
   /** Of an open clause: what there is instead, where that is not plain. */
   readonly missing?: string

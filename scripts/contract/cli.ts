@@ -29,7 +29,8 @@ export const cli: Section = {
       '`cancel`, `resume`, `env`',
       'C1: cancel ends the turn: run exits 2',
       'C1: pause makes run exit 3, once; resume lets the thread go on',
-      'C1, F2: run says what is missing and exits 3; what is given by stdin, file or line is kept, and the next run goes on',
+      'C1, F2: run says what is missing and exits 3; what is given by stdin, file or line is kept, and the next ' +
+        'run goes on',
     ),
     proved(
       '`files ls`, `files cat`, `files pull`',
@@ -58,7 +59,8 @@ export const cli: Section = {
     ),
     proved(
       'Exit codes 3 and 4',
-      'C1, A1: a turn that waits for approval exits 3 and says what to type; what is typed is kept, and the next run goes on',
+      'C1, A1: a turn that waits for approval exits 3 and says what to type; what is typed is kept, and the next ' +
+        'run goes on',
       'C1: %s exits 4 with one line',
     ),
     proved(
@@ -74,7 +76,8 @@ export const cli: Section = {
     proved(
       'Plain lines otherwise',
       'C1: without a terminal there are no escape codes, not even those of the model',
-      'C1: a line when a child begins and when it ends, those of its own children too; stdout has the words of the agent alone',
+      'C1: a line when a child begins and when it ends, those of its own children too; stdout has the words of ' +
+        'the agent alone',
     ),
   ),
 }

@@ -6,7 +6,8 @@ export const definitions: Section = {
   D1: item(
     'Definitions are plain data; names unique, reserved ones refused',
     proved(
-      '`defineTool`, `definePrompt`, `defineAgent` and `defineModel` give what they were given with its kind, and run nothing',
+      '`defineTool`, `definePrompt`, `defineAgent` and `defineModel` give what they were given with its kind, and ' +
+        'run nothing',
       'D1: gives what it was given, with its kind, and runs nothing',
       'D1: definitions are found by kind and name, and nothing ran',
     ),
@@ -62,7 +63,10 @@ export const definitions: Section = {
       'A prompt tool and an agent tool are known by what their name means',
       'D3: a prompt tool and an agent tool are known by what their name means',
     ),
-    open('A tool that the provider runs is a kind of tool', 'one of the AI SDK is refused by name; none can be defined'),
+    open(
+      'A tool that the provider runs is a kind of tool',
+      'one of the AI SDK is refused by name; none can be defined',
+    ),
   ),
   D4: item(
     'Everything a tool may declare',
@@ -79,7 +83,10 @@ export const definitions: Section = {
       'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
       'A1: a function decides, and one that throws lets nothing run',
     ),
-    open('The function of `needsApproval` is given the state', 'it is given the id of the thread, and no test looks at that'),
+    open(
+      'The function of `needsApproval` is given the state',
+      'it is given the id of the thread, and no test looks at that',
+    ),
     proved(
       '`approvalPrompt` and `approvalDefaults` reach whoever decides',
       'A1: the call waits, durably, with all that someone needs to decide; approved, it runs',
@@ -97,17 +104,25 @@ export const definitions: Section = {
       'T10, T3: effects that commute run beside each other, each after its intent',
       'EX3: an idempotent one runs again with the same key, and so does one that says retry',
       'EX3: a probe asks the world first',
-      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a restart asks…',
+      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a ' +
+        'restart asks…',
     ),
     open('`cpu: true` gives a body a worker to itself', 'no test sees that it is alone there'),
     open('`revert` undoes an effect', 'it is accepted and never called'),
-    proved("`retention: 'keep'` keeps a long result whole", 'T12: a long result is cut, and the whole can be asked for; only then'),
+    proved(
+      "`retention: 'keep'` keeps a long result whole",
+      'T12: a long result is cut, and the whole can be asked for; only then',
+    ),
     proved(
       '`toModelOutput` says what the model reads',
       'the model reads what toModelOutput makes of the value itself',
       'T12: a long result is cut, and the whole can be asked for; only then',
     ),
-    proved('`uses` names tools that are there, and no circle', 'D4: uses names tools that are there', 'D4: a tool that uses %s'),
+    proved(
+      '`uses` names tools that are there, and no circle',
+      'D4: uses names tools that are there',
+      'D4: a tool that uses %s',
+    ),
   ),
   D5: item(
     'Prompts: parts, model chain, tools, what of the chat they see',
@@ -117,7 +132,10 @@ export const definitions: Section = {
       'D5: its parts, tools, choice, way of calling and reasoning reach the model',
       'D5, F2: a variable is shown as it is at each step: of the thread, its prompt, what it includes, its default',
     ),
-    proved('Its model may have a chain of fallbacks', 'D5: what it does not say is left to the model; a model that fails has its chain'),
+    proved(
+      'Its model may have a chain of fallbacks',
+      'D5: what it does not say is left to the model; a model that fails has its chain',
+    ),
     proved(
       'Its tools are names or configs of tools',
       'D3: a prompt tool and an agent tool are known by what their name means',
@@ -131,7 +149,8 @@ export const definitions: Section = {
     proved(
       '`requiredSchema` is what whoever calls it must give',
       'S10: requiredSchema is what it takes; the message is one of its args, and no other is lost',
-      'S1: the requiredSchema of the agent’s prompt is what its tool takes; the mapped args are message, files and name',
+      'S1: the requiredSchema of the agent’s prompt is what its tool takes; the mapped args are message, files ' +
+        'and name',
     ),
     proved(
       'It waits for its `variables`, and gives its `env` to its tools',
@@ -159,7 +178,8 @@ export const definitions: Section = {
     ),
     proved(
       'A side has a prompt and a label',
-      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls are not seen',
+      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls ' +
+        'are not seen',
     ),
     proved(
       "A side's turn ends with a response (by default), or by `stopTool` with `stopToolResponseProperty`",
@@ -172,9 +192,11 @@ export const definitions: Section = {
       'L1: maxSteps stops after the calls of the last step, with what was said',
     ),
     proved(
-      '`sessionStop`, `sessionFail` and `sessionStatus` are names of tools, or say which properties hold message and files',
+      '`sessionStop`, `sessionFail` and `sessionStatus` are names of tools, or say which properties hold message ' +
+        'and files',
       'S11: sessionStop ends the session with its message and files, only when that call succeeded',
-      'S11: sessionFail comes before sessionStop, and that before the end of the side’s turn; each waits for all calls of the…',
+      'S11: sessionFail comes before sessionStop, and that before the end of the side’s turn; each waits for all ' +
+        'calls of the…',
       'S7: sessionStatus tells the parent how far it is, when that call succeeded',
     ),
     proved(
@@ -189,7 +211,8 @@ export const definitions: Section = {
     proved(
       '`env` gives values to its threads, `budget` what they may spend, `supervision` what becomes of failing children',
       'F2: looked up in the thread, its agent, its prompt, the tool and the skein, in this order',
-      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child ' +
+        'works, and the…',
       'B5: that fails is called again as another thread, with the same message; its siblings go on, and the call waits',
     ),
     open('It has `hooks`', 'there are none'),
@@ -212,7 +235,8 @@ export const definitions: Section = {
     ),
     proved(
       'One that is scoped is not inherited',
-      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living descendants by the…',
+      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living ' +
+        'descendants by the…',
     ),
     proved(
       'Tools, prompts and agents declare them',
@@ -234,7 +258,10 @@ export const definitions: Section = {
       'D8: what it returns, or what outputSchema makes of it',
       'D8: events by eventSchema; without one there are none',
     ),
-    proved('A tuple of tools gives a typed union of calls', 'D8: a typed union of calls, with the args as a model sends them'),
+    proved(
+      'A tuple of tools gives a typed union of calls',
+      'D8: a typed union of calls, with the args as a model sends them',
+    ),
     proved(
       'No `any` leaks out of the public types, and one would be found',
       'D8: no any in the public types',

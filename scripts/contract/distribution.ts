@@ -9,7 +9,10 @@ export const distribution: Section = {
       'Any number of host processes serve one set of threads',
       'N1, HO3: a host that joins gets its share, and both serve threads that either of them is asked for',
     ),
-    proved('Children land on any host', '09-two-hosts: one of them is killed, the other goes on, and no river is booked twice'),
+    proved(
+      'Children land on any host',
+      '09-two-hosts: one of them is killed, the other goes on, and no river is booked twice',
+    ),
     proved(
       '`skein host` joins and leaves without loss',
       'C1, N1: host joins a namespace on NATS; run and hosts are its clients, and without it run is a host itself',
@@ -27,16 +30,21 @@ export const distribution: Section = {
     'Threads of a dead host go on elsewhere',
     proved(
       'A host killed with -9: its threads go on elsewhere within the lease and a second',
-      'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or doubled',
+      'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is ' +
+        'lost or doubled',
     ),
-    proved('A graceful stop hands over in well under a second', 'N2: a host that is asked to leave hands over in well under a second'),
+    proved(
+      'A graceful stop hands over in well under a second',
+      'N2: a host that is asked to leave hands over in well under a second',
+    ),
   ),
   N3: item(
     'A NATS restart or cut is waited out, never silent',
     proved(
       'A restart of the server: hosts wait and go on',
       'N3: is killed and started again under load; every message is answered once, and hosts go on',
-      'NP1, NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that they missed…',
+      'NP1, NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that ' +
+        'they missed…',
     ),
     proved(
       'A network cut: hosts wait and go on',
@@ -45,8 +53,10 @@ export const distribution: Section = {
     ),
     proved(
       'Senders get an error or a receipt, never silence',
-      'N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by the next',
-      'N3, PO3: a sender whose answer was lost with its connection is answered when it is back, not when its patience ends',
+      'N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done ' +
+        'by the next',
+      'N3, PO3: a sender whose answer was lost with its connection is answered when it is back, not when its ' +
+        'patience ends',
       'NS2, N3: a server that is full says so to whoever sends; when there is room again everything goes on',
     ),
   ),

@@ -24,15 +24,8 @@ export const ecosystem: Section = {
     open('Agents and prompts may be Markdown with front matter, beside TypeScript'),
     open('Names are checked by a generated type map and by the loader'),
   ),
-  E4: item(
-    'A2A 1.0',
-    open('An agent is served as one'),
-    open('A remote one is a subagent'),
-  ),
-  E5: item(
-    'A face for MCP clients',
-    open('Agents and threads are served to any MCP client'),
-  ),
+  E4: item('A2A 1.0', open('An agent is served as one'), open('A remote one is a subagent')),
+  E5: item('A face for MCP clients', open('Agents and threads are served to any MCP client')),
   E6: item(
     '`skein init`, `dev` and `chat`',
     open('`skein init`'),
@@ -52,13 +45,15 @@ export const ecosystem: Section = {
     open('`zod` is a peer, any version 4', '4.3 or newer is asked for'),
     proved(
       'Several copies of zod do not break types',
-      'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies of zod, and…',
+      'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two ' +
+        'copies of zod, and…',
       'ZS2, E7: a schema of another copy is parsed, repaired and told with its descriptions',
       'ZS1, D8: tools with schemas of two copies are tools alike',
     ),
     proved(
       'There is a minimum of TypeScript, and it compiles there',
-      'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies of zod, and…',
+      'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two ' +
+        'copies of zod, and…',
     ),
   ),
 }

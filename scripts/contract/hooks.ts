@@ -17,8 +17,5 @@ export const hooks: Section = {
     open('A hook that throws is logged, and the run goes on with the original data'),
     open('A block ends the step with the reason `hook_blocked`'),
   ),
-  K3: item(
-    'What a hook decided is journalled',
-    open('Recovery does not run a hook again'),
-  ),
+  K3: item('What a hook decided is journalled', open('Recovery does not run a hook again')),
 }

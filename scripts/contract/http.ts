@@ -14,7 +14,10 @@ export const http: Section = {
   ),
   H2: item(
     'Thread endpoints by file routing',
-    open('`defineThreadEndpoint` is routed by its file: method suffix, `[name]`, `[*]`; static before dynamic before catch-all'),
+    open(
+      '`defineThreadEndpoint` is routed by its file: method suffix, `[name]`, `[*]`; static before dynamic before ' +
+        'catch-all',
+    ),
   ),
   H3: item(
     'Auth by scoped keys; closed by default beyond loopback',

@@ -19,7 +19,10 @@ export const limits: Section = {
       'L1: maxCostUsd and maxSteps do the same; a last reply is complete whatever it cost',
       'L1: maxSteps stops after the calls of the last step, with what was said',
     ),
-    proved('`maxTokens`', 'L1: maxTokens stops before the next model call, with what there is; another turn has its own'),
+    proved(
+      '`maxTokens`',
+      'L1: maxTokens stops before the next model call, with what there is; another turn has its own',
+    ),
     proved('`maxCostUsd`', 'L1: maxCostUsd and maxSteps do the same; a last reply is complete whatever it cost'),
     proved(
       '`maxWallClockMs`',
@@ -43,12 +46,15 @@ export const limits: Section = {
     'Tree budgets are reserved, returned and crash-safe',
     proved(
       "A child's budget is reserved from its parent before it starts",
-      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child ' +
+        'works, and the…',
     ),
     proved(
       'The rest is returned after, whatever the end',
-      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child works, and the…',
-      'L2, BG2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after each answer',
+      'L2: a child’s budget is its relation’s, else its agent’s, else a share; it is reserved while the child ' +
+        'works, and the…',
+      'L2, BG2: every end returns: a failure, a cancel, an end from outside, and one that stays returns after ' +
+        'each answer',
     ),
     proved('0 means zero', 'L2: 0 means zero; calls are budgeted too, and a budget of one kind limits no other'),
     proved(
@@ -78,7 +84,8 @@ export const limits: Section = {
     proved(
       '429 and Retry-After pause the queue for that model, for all threads',
       'L5, B7: a thread that is limited makes all wait for that model; the places are seen, and all go on in order',
-      'AG2, AG3, AG4: of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, one at first',
+      'AG2, AG3, AG4: of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, ' +
+        'one at first',
     ),
     proved('Other hosts wait too', 'L5, B7, AY1: a model that is limited on one host is not asked by the other either'),
     proved(

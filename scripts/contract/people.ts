@@ -30,7 +30,10 @@ export const people: Section = {
     ),
     open('It is decided by the id of the call alone', 'the id is `<thread>/<call>`'),
     proved('A second decision is refused', 'A1: a second decision, one after cancel and one about nothing are refused'),
-    proved('What was rejected never runs', 'A1: rejected, it never runs, also not after a restart; the model reads who and why'),
+    proved(
+      'What was rejected never runs',
+      'A1: rejected, it never runs, also not after a restart; the model reads who and why',
+    ),
     proved(
       'A deadline decides, also when nobody was there',
       'A1: a deadline decides, also when it passed while nobody served the store',
@@ -41,23 +44,28 @@ export const people: Section = {
     'Several pending decisions, answered in any order',
     proved(
       'Several wait at once and are answered in any order',
-      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again',
+      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs ' +
+        'again',
     ),
     proved(
       'Siblings that need no approval run meanwhile',
-      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again',
+      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs ' +
+        'again',
     ),
     proved(
       'Neither a decision nor a restart runs them again',
-      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again',
-      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing finished again',
+      'A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs ' +
+        'again',
+      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing ' +
+        'finished again',
     ),
   ),
   A3: item(
     'Human-in-the-loop and manual tools',
     proved(
       'A value of `onToolCalled` is the result, `null` waits for a person',
-      'A3: onToolCalled answers, or asks a person with null; the answer goes through onResponseReceived and outputSchema,…',
+      'A3: onToolCalled answers, or asks a person with null; the answer goes through onResponseReceived and ' +
+        'outputSchema,…',
       'D3, A3: null of onToolCalled is held; an answer is what onResponseReceived makes of it, checked',
     ),
     proved(
@@ -66,7 +74,8 @@ export const people: Section = {
     ),
     proved(
       'A later output goes through `onResponseReceived` and `outputSchema`',
-      'A3: onToolCalled answers, or asks a person with null; the answer goes through onResponseReceived and outputSchema,…',
+      'A3: onToolCalled answers, or asks a person with null; the answer goes through onResponseReceived and ' +
+        'outputSchema,…',
     ),
     proved(
       'Manual calls are listed as pending, and whoever called gives their outputs',
@@ -88,7 +97,8 @@ export const people: Section = {
     ),
     proved(
       'It is the same from any process',
-      'C1, A4: when all that is left waits for people, also in children, it exits 3 and says what to type; what is typed is…',
+      'C1, A4: when all that is left waits for people, also in children, it exits 3 and says what to type; what ' +
+        'is typed is…',
       'C1: inbox, ps and show tell what waits',
     ),
     proved(

@@ -14,19 +14,23 @@ export const persistence: Section = {
     proved(
       'Nor with NATS',
       'P1, N3: on %s nothing that a sender was told of is missing after …',
-      'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat…',
-      'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or doubled',
+      'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and ' +
+        'repeat…',
+      'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is ' +
+        'lost or doubled',
     ),
     proved(
       'Finished work is not run again',
       'P1, T4: a journal cut before any record goes on to the same transcript and runs nothing finished again',
-      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing finished again',
+      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing ' +
+        'finished again',
       'T10, B2: effects happen once over …',
     ),
     proved(
       'Order is kept',
       'P1, S13: a tree survives …',
-      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing finished again',
+      'T3, T4, T5, T6, T7, A2, P1: a journal cut before any record goes on to the same end, and runs nothing ' +
+        'finished again',
       'P1: queued turns and the order of everything survive',
     ),
     proved(
@@ -41,7 +45,10 @@ export const persistence: Section = {
       'P2: every record version up to this one has a golden journal',
       'P2: the journal %s is read as it was meant',
     ),
-    proved('A record from the future is refused with a clear error', 'P2, JO2: a record of a newer version is refused with what to do'),
+    proved(
+      'A record from the future is refused with a clear error',
+      'P2, JO2: a record of a newer version is refused with what to do',
+    ),
     proved(
       "Each thread's records form a hash chain, and a break is found on load",
       'JO1, P2: an entry that was changed, lost, doubled or moved is found, with its place',
@@ -58,8 +65,10 @@ export const persistence: Section = {
     ),
     proved(
       'A thread whose agent is gone is parked and kept, never a crash',
-      'P3, HO3: a thread whose agent is gone is parked; its mail is kept, others go on, and it does when the agent is back',
-      'P3, HO3: a thread whose agent only a newer app has is parked by an older host, and goes on when a newer one is there',
+      'P3, HO3: a thread whose agent is gone is parked; its mail is kept, others go on, and it does when the ' +
+        'agent is back',
+      'P3, HO3: a thread whose agent only a newer app has is parked by an older host, and goes on when a newer ' +
+        'one is there',
     ),
   ),
   P4: item(

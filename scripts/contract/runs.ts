@@ -51,14 +51,18 @@ export const runs: Section = {
     ),
     proved(
       'A gap is told, never silent',
-      'R2, FW5: a cursor of a tree that was deleted and whose id is used again is told, and everything of the new one follows',
+      'R2, FW5: a cursor of a tree that was deleted and whose id is used again is told, and everything of the new ' +
+        'one follows',
       'R2: a reader that falls behind by more than it allows is told, has what was kept for it, and goes on from there',
       'EV2: after a broken attempt the stream is reset, and the text of the new attempt is whole',
     ),
   ),
   R3: item(
     'Composable stop conditions',
-    open('`stopWhen` composes step count, tool called, tokens, cost, finish reason and custom conditions', 'there are limits (L1) only'),
+    open(
+      '`stopWhen` composes step count, tool called, tokens, cost, finish reason and custom conditions',
+      'there are limits (L1) only',
+    ),
     open('`maxToolRounds` is a number or a function; 0 gives raw calls'),
     open('An optional last answer without tools'),
   ),

@@ -32,8 +32,10 @@ export const subagents: Section = {
       'S9: goes on with the same history, its own prompt, model and tools, in this turn and those after',
     ),
     proved(
-      "The config says which args are its message, its files and its name; the agent's `requiredSchema` is what it takes",
-      'S1: the requiredSchema of the agent’s prompt is what its tool takes; the mapped args are message, files and name',
+      "The config says which args are its message, its files and its name; the agent's `requiredSchema` is what " +
+        'it takes',
+      'S1: the requiredSchema of the agent’s prompt is what its tool takes; the mapped args are message, files ' +
+        'and name',
       'S1: a property that the agent does not take is told when the app is loaded',
     ),
   ),
@@ -42,7 +44,8 @@ export const subagents: Section = {
     proved(
       'Each message is a turn of its own, in order, and gets the answer to itself',
       'S2: two messages to one child in one step are turns of their own: each call has the answer to itself',
-      'S2, S7: a message to a child that is busy, and that nobody waits for, does not swallow the answer to the one before',
+      'S2, S7: a message to a child that is busy, and that nobody waits for, does not swallow the answer to the ' +
+        'one before',
     ),
     proved(
       'One that says `steer` joins what the child is doing',
@@ -51,8 +54,10 @@ export const subagents: Section = {
     proved(
       '`subagent_create` takes agent, a non-empty name, message, attachments and arguments, and gives a reference',
       'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
-      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a missing one is…',
-      'S2: subagent_create takes what the agent asks for as arguments; the message is one of them, or stands before them',
+      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
+        'missing one is…',
+      'S2: subagent_create takes what the agent asks for as arguments; the message is one of them, or stands ' +
+        'before them',
     ),
     proved(
       'The name is kept as the tag `name:<value>`',
@@ -61,7 +66,8 @@ export const subagents: Section = {
     proved(
       '`subagent_message` takes reference, message and attachments',
       'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
-      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a missing one is…',
+      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
+        'missing one is…',
     ),
     proved(
       '`subagent_list` lists them',
@@ -88,11 +94,13 @@ export const subagents: Section = {
     proved(
       '`maxInstances` counts live children; at the cap an error lists their references',
       'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
-      'S3: blocking with one instance goes on with the one that lives, also one of the same reply; a further cap lists those…',
+      'S3: blocking with one instance goes on with the one that lives, also one of the same reply; a further cap ' +
+        'lists those…',
     ),
     proved(
       'Blocking with one instance continues the live one',
-      'S3: blocking with one instance goes on with the one that lives, also one of the same reply; a further cap lists those…',
+      'S3: blocking with one instance goes on with the one that lives, also one of the same reply; a further cap ' +
+        'lists those…',
     ),
   ),
   S4: item(
@@ -132,13 +140,15 @@ export const subagents: Section = {
   S6: item(
     'Missing scoped variables become a request that boots the child once',
     proved(
-      'The result is `subagent_env_required` with the request, its endpoint, required and missing names; nothing is spawned',
+      'The result is `subagent_env_required` with the request, its endpoint, required and missing names; nothing ' +
+        'is spawned',
       'S6, A4: the call says what is missing, nothing is spawned; given the values, the child begins once and reports',
     ),
     proved(
       'The request can be read, and survives a restart',
       'S6, A4: the call says what is missing, nothing is spawned; given the values, the child begins once and reports',
-      'S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has the next…',
+      'S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has ' +
+        'the next…',
     ),
     proved(
       'Giving the values boots the child exactly once; a second time, and two at once, are refused',
@@ -148,51 +158,64 @@ export const subagents: Section = {
       'Incomplete values are refused, and nothing is stored',
       'S6, A4: the call says what is missing, nothing is spawned; given the values, the child begins once and reports',
     ),
-    open('`GET` and `POST /threads/{parent}/variables/{request_id}` do the same, with 400, 404 and 409', 'there is no HTTP'),
+    open(
+      '`GET` and `POST /threads/{parent}/variables/{request_id}` do the same, with 400, 404 and 409',
+      'there is no HTTP',
+    ),
   ),
   S7: item(
     'Implicit and explicit communication with the parent',
     proved(
       'Implicit: completion comes to the parent as a silent message with the reference',
       'KI3: a child that nobody waits for reports as a silent message, which wakes the parent',
-      'S7: every turn of a child that stays is told to its parent, with what began it: a message, a report, a schedule, a call',
+      'S7: every turn of a child that stays is told to its parent, with what began it: a message, a report, a ' +
+        'schedule, a call',
     ),
     proved('Implicit: failure comes the same way', 'S7: a turn that fails is told too'),
     proved(
       'Explicit: only `notifyParent` reaches the parent',
-      'S7: explicit: only notifyParent reaches the parent, in call order, when the call counts; what the child answers does not',
+      'S7: explicit: only notifyParent reaches the parent, in call order, when the call counts; what the child ' +
+        'answers does not',
       'S7: a child with explicit communication tells nothing of such turns',
     ),
     proved(
       "`setStatus` updates the parent's registry",
       'S7: setStatus is what subagent_list shows, and the child’s own entry in the list of threads',
     ),
-    proved('The `sessionStatus` tool does so too', 'S7: sessionStatus tells the parent how far it is, when that call succeeded'),
+    proved(
+      'The `sessionStatus` tool does so too',
+      'S7: sessionStatus tells the parent how far it is, when that call succeeded',
+    ),
   ),
   S8: item(
     'Attachments are copied to the receiver, both ways',
     proved(
       "Files named in a message are in the receiver's `/attachments`; a name that is taken gets a suffix",
-      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a missing one is…',
+      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
+        'missing one is…',
       'S8, R1: brings files along: paths that the thread has, and new ones by name, in the order given',
     ),
     proved(
       'Files of a result come back the same way',
-      'S8: a tool of the child gives files with the answer: they are in the parent’s /attachments in call order, whoever was…',
+      'S8: a tool of the child gives files with the answer: they are in the parent’s /attachments in call order, ' +
+        'whoever was…',
       'S8: files that sessionStop names go to the parent with its message',
     ),
     proved(
       'So they do across processes',
-      'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat…',
+      'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and ' +
+        'repeat…',
     ),
     proved(
       'A missing source is a clear error before anything is sent',
-      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a missing one is…',
+      'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
+        'missing one is…',
       'S8: with a path that is not there is refused, and nothing is sent',
     ),
     proved(
       'A returned path is one that the receiver can read',
-      'S8: an output names its files: the parent reads paths of its own; one that is not there is told to the child, and…',
+      'S8: an output names its files: the parent reads paths of its own; one that is not there is told to the ' +
+        'child, and…',
     ),
   ),
   S9: item(
@@ -233,11 +256,13 @@ export const subagents: Section = {
     'Two AI sides: perspective, stop order, exchanges',
     proved(
       "Own words are the assistant's, the other side's a user's, and its calls are invisible",
-      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls are not seen',
+      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls ' +
+        'are not seen',
     ),
     proved(
       "`sessionFail` comes first, then `sessionStop`, then the end of the side's turn",
-      'S11: sessionFail comes before sessionStop, and that before the end of the side’s turn; each waits for all calls of the…',
+      'S11: sessionFail comes before sessionStop, and that before the end of the side’s turn; each waits for all ' +
+        'calls of the…',
     ),
     proved(
       '`sessionStop` counts only if that call succeeded',
@@ -246,7 +271,8 @@ export const subagents: Section = {
     proved(
       "A side's turn ends with a response, or with `stopTool` by name",
       'S11: stopTool ends the side’s turn by name, and stopToolResponseProperty is what the other side reads',
-      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls are not seen',
+      'S11: roles swap by perspective: own words are the assistant’s, the other’s a user’s, and the other’s calls ' +
+        'are not seen',
     ),
     proved(
       "`maxSessionTurns` counts exchanges, the lesser of both sides' turns",
@@ -260,14 +286,19 @@ export const subagents: Section = {
   ),
   S12: item(
     'Past a limit children queue; results keep call order',
-    proved('Past `maxParallelChildren` children queue, and none fails', 'KI2: past the limit children wait in line; none fails'),
+    proved(
+      'Past `maxParallelChildren` children queue, and none fails',
+      'KI2: past the limit children wait in line; none fails',
+    ),
     proved(
       'Past `maxChildren` they queue',
-      'S12: past maxChildren the line is called one by one, in order, with places that everybody sees; calls that do not wait…',
+      'S12: past maxChildren the line is called one by one, in order, with places that everybody sees; calls that ' +
+        'do not wait…',
     ),
     proved(
       'Their position is visible',
-      'S12: past maxChildren the line is called one by one, in order, with places that everybody sees; calls that do not wait…',
+      'S12: past maxChildren the line is called one by one, in order, with places that everybody sees; calls that ' +
+        'do not wait…',
       'C1, S12: names, agents, what each does and waits for, and who waits in line',
     ),
     open('Past the limit of depth they queue', 'refused: nothing would ever make room'),
@@ -286,13 +317,18 @@ export const subagents: Section = {
     ),
     proved(
       'None is run again',
-      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there…',
+      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' +
+        'or there…',
       'P1, S13: a tree survives …',
     ),
     proved(
       'None is orphaned',
-      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there…',
+      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' +
+        'or there…',
     ),
-    proved('A child whose parent is gone is terminated', 'S13: a child whose parent is gone is terminated when it speaks'),
+    proved(
+      'A child whose parent is gone is terminated',
+      'S13: a child whose parent is gone is terminated when it speaks',
+    ),
   ),
 }

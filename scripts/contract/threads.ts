@@ -48,18 +48,21 @@ export const threads: Section = {
     ),
     proved(
       "A child has its parent's values but those that its agent graph scopes",
-      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living descendants by the…',
+      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living ' +
+        'descendants by the…',
       'EN1, EN2: a child has what its parent would find, except what the child scopes',
     ),
     proved(
       'A later `setEnv` flows to living descendants by the same filter',
-      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living descendants by the…',
+      'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living ' +
+        'descendants by the…',
       'F2: a change flows to children at work, to those that come later, and not through one that scopes it',
       'EN5: whatever changes, in whatever order, a child that is told of it has what one that is made afterwards gets',
     ),
     proved(
       'A scoped value that is set on a thread flows to its own descendants',
-      'F2, EN2: what is scoped on a thread flows to those below it that scope it too, unless they have their own; not to it…',
+      'F2, EN2: what is scoped on a thread flows to those below it that scope it too, unless they have their own; ' +
+        'not to it…',
     ),
   ),
   F3: item(
@@ -108,7 +111,8 @@ export const threads: Section = {
     ),
     proved(
       'A message can be changed and removed',
-      'F4: what was changed reads otherwise and what was removed is gone: to the model, in lists, after a restart, in a…',
+      'F4: what was changed reads otherwise and what was removed is gone: to the model, in lists, after a ' +
+        'restart, in a…',
       'F4, ED1: of a reply that calls and of a result only the words go, so that each call keeps its result',
     ),
     proved('Lists are paged', 'F4: pages go on after a message, and an unknown one is an error'),
@@ -175,7 +179,10 @@ export const threads: Section = {
       'F6: several come in order of their time, those of one instant in order of asking',
       'F6: taken back in time it never happens; later it is too late',
     ),
-    proved('They are durable across restarts', 'F6, P1: it stands through restarts, also when its time came while nobody was there'),
+    proved(
+      'They are durable across restarts',
+      'F6, P1: it stands through restarts, also when its time came while nobody was there',
+    ),
     proved(
       'Each runs once',
       'F6: the call is made at its time, once, wakes an idle thread, and the model reads it',
@@ -194,7 +201,8 @@ export const threads: Section = {
     proved(
       'It tells the parent',
       'F7: why a child was cancelled or terminated is in its parent’s result',
-      'F7: a child that waits for nothing and is terminated is known to its parent as over; one of a terminated parent says why',
+      'F7: a child that waits for nothing and is terminated is known to its parent as over; one of a terminated ' +
+        'parent says why',
     ),
     proved(
       'It cascades to children',
@@ -231,12 +239,14 @@ export const threads: Section = {
     ),
     proved(
       'Retention rules remove finished trees',
-      'F8, JT2: finished trees go after their time, idle ones by their own rule, and what is awaited or scheduled stays',
+      'F8, JT2: finished trees go after their time, idle ones by their own rule, and what is awaited or scheduled ' +
+        'stays',
       'F8: without rules nothing is ever deleted, and no clock runs',
     ),
     proved(
       '`backup(path)` copies the embedded store while it runs',
-      'F8, BK1, BK2: a copy that is made under load opens, every thread in it folds, and its files are there; it goes on by…',
+      'F8, BK1, BK2: a copy that is made under load opens, every thread in it folds, and its files are there; it ' +
+        'goes on by…',
     ),
     proved(
       'A thread can be paused and resumed',

@@ -25,7 +25,10 @@ export const tools: Section = {
       'T10: the key is the same for every try of a call, and another for an equal call of the same step',
       'AT3, T10: two calls with one id are two calls, and each gets its own result',
     ),
-    open('The key is derived from the tool and the canonical args too', 'no test has two calls that differ in these alone'),
+    open(
+      'The key is derived from the tool and the canonical args too',
+      'no test has two calls that differ in these alone',
+    ),
     proved(
       'After a crash an idempotent effect runs again with the same key',
       'EX3: an idempotent one runs again with the same key, and so does one that says retry',
@@ -42,7 +45,8 @@ export const tools: Section = {
     ),
     proved(
       '`onUnknown` may have a person asked, or the body run again',
-      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a restart asks…',
+      'T10: with onUnknown ask a person decides; approved it runs with the same key, rejected it does not, and a ' +
+        'restart asks…',
       'EX3: an idempotent one runs again with the same key, and so does one that says retry',
     ),
     proved(
@@ -86,7 +90,11 @@ export const tools: Section = {
       'T11, VB2: too late is PROCESS_TIMEOUT, and nothing is kept',
     ),
     proved('Network and git remotes are `TOOL_NETWORK_DISABLED` and `TOOL_GIT_REMOTE_DISABLED`', 'T11: %s for %s %s'),
-    proved('Output is cut at 200 KB', 'TX1: output is cut at the limit', 'T11: grep stops at 10,000 lines and at the limit'),
+    proved(
+      'Output is cut at 200 KB',
+      'TX1: output is cut at the limit',
+      'T11: grep stops at 10,000 lines and at the limit',
+    ),
     proved(
       'A command has 8,192 characters, 128 args of 8,192 and an hour at most',
       'T11: cmd has 8,192 characters at most, args 128 of 8,192, time an hour',
@@ -114,7 +122,10 @@ export const tools: Section = {
       'T11: runs without a shell: args are what they are',
     ),
     proved('Host commands are real processes without a shell', 'T11: runs without a shell: args are what they are'),
-    proved('A time-out kills all that a host command started', 'T11, HQ1, HS1: a time-out kills all it started, also who left the group'),
+    proved(
+      'A time-out kills all that a host command started',
+      'T11, HQ1, HS1: a time-out kills all it started, also who left the group',
+    ),
     proved(
       'Symlinks that lead outside are refused',
       'HR1: %s is refused by every tool',
@@ -183,7 +194,10 @@ export const tools: Section = {
       'T13: invokeTool runs a tool now and stores nothing, queueTool after the calls of the step; both obey uses',
       'T13: what is queued comes back with the result',
     ),
-    proved('A call from outside wakes an idle thread', 'T13: callTool makes a call that no model asked for, and wakes an idle thread'),
+    proved(
+      'A call from outside wakes an idle thread',
+      'T13: callTool makes a call that no model asked for, and wakes an idle thread',
+    ),
     proved(
       'Both obey `uses`',
       'T13: invokeTool runs a tool now and stores nothing, queueTool after the calls of the step; both obey uses',

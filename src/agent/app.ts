@@ -3,8 +3,8 @@
  * mistake that can be found without running anything.
  *
  * AP1 Names are unique per kind, none is reserved, and every name that a definition mentions exists.
- * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known; what only follows
- *     from another mistake is not.
+ * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known; what only
+ *     follows from another mistake is not.
  * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
 import { defined } from '../core/defined.js'
@@ -68,7 +68,14 @@ export interface AppOptions {
 }
 
 export interface Mistake {
-  readonly code: 'BAD_OPTION' | 'DUPLICATE_NAME' | 'RESERVED_NAME' | 'UNKNOWN_PROMPT' | 'UNKNOWN_MODEL' | 'UNKNOWN_TOOL' | 'UNKNOWN_AGENT'
+  readonly code:
+    | 'BAD_OPTION'
+    | 'DUPLICATE_NAME'
+    | 'RESERVED_NAME'
+    | 'UNKNOWN_PROMPT'
+    | 'UNKNOWN_MODEL'
+    | 'UNKNOWN_TOOL'
+    | 'UNKNOWN_AGENT'
   readonly definition?: Definition
   readonly text: string
 }
@@ -84,10 +91,18 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const definition of given) {
     const seems = lookalike(definition)
     // A list from plain JavaScript may hold anything.
-    if (!isObject(definition)) mistakes.push({ code: 'BAD_OPTION', text: `${JSON.stringify(definition) ?? typeof definition} is not a definition` })
+    if (!isObject(definition))
+      mistakes.push({
+        code: 'BAD_OPTION',
+        text: `${JSON.stringify(definition) ?? typeof definition} is not a definition`,
+      })
     else if (seems) {
       meant.push({ kind: seems.kind, name: definition.name })
-      mistakes.push({ code: 'BAD_OPTION', definition, text: `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}` })
+      mistakes.push({
+        code: 'BAD_OPTION',
+        definition,
+        text: `${JSON.stringify(definition.name) ?? 'an object'} ${seems.says}`,
+      })
     } else {
       mistakes.push(...admit(app, definition, taken))
       definitions.push(definition)
@@ -99,15 +114,36 @@ export function createApp(given: readonly Definition[], source: string, options:
   for (const text of sharedConflicts(app.tools.values())) mistakes.push({ code: 'BAD_OPTION', text })
   mistakes.push(...checkShown(app, (name) => keeperOf(app, name)))
   for (const { definition, text } of shortSecrets(app)) mistakes.push(mistake(definition, text))
-  for (const agent of app.agents.values()) mistakes.push(...checkSides(agent, app).map((text): Mistake => ({ code: 'UNKNOWN_TOOL', definition: agent, text: `${titleOf(agent)} ${text}` })))
+  for (const agent of app.agents.values())
+    mistakes.push(
+      ...checkSides(agent, app).map((text): Mistake => ({
+        code: 'UNKNOWN_TOOL',
+        definition: agent,
+        text: `${titleOf(agent)} ${text}`,
+      })),
+    )
   if (mistakes.length > 0) throw refusal(mistakes, { source, files })
-  return { ...app, warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })], ...defined({ module }) }
+  return {
+    ...app,
+    warnings: [...(options.warnings ?? []), ...warningsOf(app, { source, files })],
+    ...defined({ module }),
+  }
 }
 
-type Filling = { -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never } & { readonly mcps: Map<string, McpDefinition> }
+type Filling = {
+  -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
+} & { readonly mcps: Map<string, McpDefinition> }
 
 function createShelves(): Filling {
-  return { agents: new Map(), prompts: new Map(), tools: new Map(), models: new Map(), mcps: new Map(), parameters: new Map(), inputs: new Map() }
+  return {
+    agents: new Map(),
+    prompts: new Map(),
+    tools: new Map(),
+    models: new Map(),
+    mcps: new Map(),
+    parameters: new Map(),
+    inputs: new Map(),
+  }
 }
 
 /** Puts it on its shelf, if it is right by itself; `taken` holds the names of those before it, right or wrong. */
@@ -115,8 +151,10 @@ function admit(app: Filling, definition: Definition, taken: Set<string>): readon
   const wrong = checkForm(definition)
   const title = titleOf(definition)
   const mistakes = wrong.map((text) => mistake(definition, text))
-  if (taken.has(title)) mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
-  if (isReserved(definition.name)) mistakes.push({ code: 'RESERVED_NAME', definition, text: `${title}: this name belongs to Skein; choose another` })
+  if (taken.has(title))
+    mistakes.push({ code: 'DUPLICATE_NAME', definition, text: `there are two definitions of ${title}` })
+  if (isReserved(definition.name))
+    mistakes.push({ code: 'RESERVED_NAME', definition, text: `${title}: this name belongs to Skein; choose another` })
   taken.add(title)
   if (wrong.length === 0) return [...mistakes, ...stand(app, definition)]
   // Its parameters may be what is wrong.
@@ -126,8 +164,10 @@ function admit(app: Filling, definition: Definition, taken: Set<string>): readon
 function stand(app: Filling, definition: Definition): readonly Mistake[] {
   const shelf: Map<string, Definition> = app[`${definition.kind}s`]
   shelf.set(definition.name, definition)
-  if (definition.kind === 'prompt' && definition.exposeAsTool) app.agents.set(agentOfPrompt(definition.name).name, agentOfPrompt(definition.name))
-  const shape = definition.kind === 'tool' ? checkShape(definition) : definition.kind === 'agent' ? checkAgent(definition) : []
+  if (definition.kind === 'prompt' && definition.exposeAsTool)
+    app.agents.set(agentOfPrompt(definition.name).name, agentOfPrompt(definition.name))
+  const shape =
+    definition.kind === 'tool' ? checkShape(definition) : definition.kind === 'agent' ? checkAgent(definition) : []
   return [...shape.map((text) => mistake(definition, text)), ...describe(app, definition)]
 }
 
@@ -145,13 +185,19 @@ function describe(app: Filling, definition: Definition): readonly Mistake[] {
   if (definition.kind !== 'prompt') return []
   const { outputSchema, requiredSchema } = definition
   const told = isSchema(outputSchema) ? tell(outputSchema) : {}
-  const wrong = 'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
-  return isSchema(requiredSchema) ? [...wrong, ...asArgs({ of: definition, field: 'requiredSchema', told: tell(requiredSchema) }, app.inputs)] : wrong
+  const wrong =
+    'why' in told ? [mistake(definition, `its outputSchema cannot be told to a model as JSON Schema: ${told.why}`)] : []
+  return isSchema(requiredSchema)
+    ? [...wrong, ...asArgs({ of: definition, field: 'requiredSchema', told: tell(requiredSchema) }, app.inputs)]
+    : wrong
 }
 
 function describeArgs(app: Filling, tool: ToolDefinition): readonly Mistake[] {
   if (!tool.parameters && !isSchema(tool.args)) return []
-  return asArgs({ of: tool, field: 'args', told: tool.parameters ? { schema: tool.parameters } : tell(tool.args) }, app.parameters)
+  return asArgs(
+    { of: tool, field: 'args', told: tool.parameters ? { schema: tool.parameters } : tell(tool.args) },
+    app.parameters,
+  )
 }
 
 interface Asked {
@@ -165,14 +211,23 @@ function asArgs({ of, field, told }: Asked, shelf: Map<string, JsonSchema>): rea
   if ('why' in told) return [mistake(of, `its ${field} cannot be told to a model as JSON Schema: ${told.why}`)]
   if (needsEnvelope(told.schema)) {
     // What a model sends of a prompt's input stands beside the message; there is no room for alternatives.
-    if (of.kind !== 'tool') return [mistake(of, `its ${field} must be an object (z.object({ … })), not one of several; put the alternatives into a field of it`)]
+    if (of.kind !== 'tool')
+      return [
+        mistake(
+          of,
+          `its ${field} must be an object (z.object({ … })), not one of several; put the alternatives into a ` +
+            `field of it`,
+        ),
+      ]
     shelf.set(of.name, envelopeOf(of.args, told.schema))
     return []
   }
   // Providers want to read that it is one.
   shelf.set(of.name, 'type' in told.schema ? told.schema : { type: 'object', ...told.schema })
   const { type = 'object' } = told.schema
-  return type === 'object' ? [] : [mistake(of, `its ${field} must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
+  return type === 'object'
+    ? []
+    : [mistake(of, `its ${field} must be an object (z.object({ … })), not ${JSON.stringify(type)}`)]
 }
 
 type Told = { readonly schema: JsonSchema } | { readonly why: string }
@@ -212,7 +267,11 @@ function refusal(mistakes: readonly Mistake[], { source, files }: Origin): Skein
   })
   const count = texts.length === 1 ? 'a mistake' : `${texts.length} mistakes`
   const [first] = mistakes
-  return new SkeinError(first?.code ?? 'BAD_OPTION', `${source} has ${count}:\n${texts.map((text) => `- ${text}`).join('\n')}`, { data: { source, mistakes: texts } })
+  return new SkeinError(
+    first?.code ?? 'BAD_OPTION',
+    `${source} has ${count}:\n${texts.map((text) => `- ${text}`).join('\n')}`,
+    { data: { source, mistakes: texts } },
+  )
 }
 
 function warningsOf(app: Shelves, { source, files }: Origin): readonly string[] {
@@ -221,10 +280,15 @@ function warningsOf(app: Shelves, { source, files }: Origin): readonly string[] 
     const warnings: string[] = []
     if (ignoresKey(tool)) {
       warnings.push(
-        `${title} has a side effect and never looks at state.idempotencyKey: after a crash nobody can tell whether it happened. Hand the key to what it acts on and say idempotent: true, or have a probe ask for it`,
+        `${title} has a side effect and never looks at state.idempotencyKey: after a crash nobody can tell ` +
+          `whether it happened. Hand the key to what it acts on and say idempotent: true, or have a probe ask for it`,
       )
     }
-    if (tool.sideEffect === false && effectOf(tool, app).sideEffect) warnings.push(`${title} says sideEffect: false and uses tools that have one (${tool.uses?.join(', ')}): it counts as one that has`)
+    if (tool.sideEffect === false && effectOf(tool, app).sideEffect)
+      warnings.push(
+        `${title} says sideEffect: false and uses tools that have one (${tool.uses?.join(', ')}): it counts as ` +
+          `one that has`,
+      )
     return warnings
   })
 }

@@ -1,6 +1,6 @@
 /**
- * What the names among a prompt's tools mean: a tool, an agent that takes over the thread, an agent or a prompt that answers
- * the call in a thread of its own.
+ * What the names among a prompt's tools mean: a tool, an agent that takes over the thread, an agent or a prompt that
+ * answers the call in a thread of its own.
  *
  * CB1 A name means one thing: what may be called shares its name with nothing else that may be (call-checks.ts).
  */
@@ -15,7 +15,10 @@ export interface Callables {
   readonly subprompts: readonly SubpromptTool[]
 }
 
-export function callablesOf({ agents, prompts }: Pick<Shelves, 'agents' | 'prompts'>, { tools: named = [] }: PromptDefinition): Callables {
+export function callablesOf(
+  { agents, prompts }: Pick<Shelves, 'agents' | 'prompts'>,
+  { tools: named = [] }: PromptDefinition,
+): Callables {
   const tools: string[] = []
   const handoffs: AgentDefinition[] = []
   const subagents: SubagentTool[] = []
@@ -49,6 +52,11 @@ export function agentNames({ agents }: Pick<Shelves, 'agents'>): readonly string
 }
 
 /** Names of tools that the app takes from somewhere: its own, or built in. */
-export function toolsNamed(app: Pick<Shelves, 'agents' | 'prompts'> & { readonly tools: ReadonlyMap<string, ToolDefinition> }): ReadonlySet<string> {
-  return new Set([...[...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).tools), ...[...app.tools.values()].flatMap((tool) => tool.uses ?? [])])
+export function toolsNamed(
+  app: Pick<Shelves, 'agents' | 'prompts'> & { readonly tools: ReadonlyMap<string, ToolDefinition> },
+): ReadonlySet<string> {
+  return new Set([
+    ...[...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).tools),
+    ...[...app.tools.values()].flatMap((tool) => tool.uses ?? []),
+  ])
 }

@@ -40,13 +40,16 @@ export interface SubagentTool {
   readonly blocking?: boolean
   /** Default: what the agent of the parent says; else a failure is the answer. Not of children that stay. */
   readonly supervision?: Supervision
-  /** What the child may spend for each message, with all below it. Default: its agent's, else a share of what its parent has left. */
+  /**
+   * What the child may spend for each message, with all below it. Default: its agent's, else a share of what its
+   * parent has left.
+   */
   readonly budget?: Budget
   /** A variable of the thread: unless it is `true`, `1` or `yes`, there is no such agent for the model. */
   readonly optional?: string
   /**
-   * Called before the model is first asked, once in the life of the thread, with what began its first turn. Or as often as there
-   * are values: `NAME`, `NAME__2`, `NAME__3` start a child each.
+   * Called before the model is first asked, once in the life of the thread, with what began its first turn. Or as
+   * often as there are values: `NAME`, `NAME__2`, `NAME__3` start a child each.
    */
   readonly immediate?:
     | boolean
@@ -58,15 +61,27 @@ export interface SubagentTool {
         /** Variables that it is given as its own: to `TOKEN` the value of `TOKEN__2`, in the second. */
         readonly scopedEnv?: readonly string[]
       }
-  /** `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default: it has none of them. */
+  /**
+   * `fork`: the child works on a copy of the parent's files, and what it did there is merged when it ends. Default:
+   * it has none of them.
+   */
   readonly files?: 'fork'
-  /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where the agent's prompt has a `requiredSchema`. */
+  /**
+   * The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where
+   * the agent's prompt has a `requiredSchema`.
+   */
   readonly initUserMessageProperty?: string
-  /** The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a `requiredSchema`. */
+  /**
+   * The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a
+   * `requiredSchema`.
+   */
   readonly initAttachmentsProperty?: string
   /** The arg that is its name, for people. */
   readonly initAgentNameProperty?: string
-  /** Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create` and `subagent_message`. */
+  /**
+   * Default false: the child ends with its answer. Else it stays, and is created and spoken to with `subagent_create`
+   * and `subagent_message`.
+   */
   readonly resumable?:
     | false
     | {
@@ -78,7 +93,10 @@ export interface SubagentTool {
       }
 }
 
-/** A prompt as a tool of another: calling it makes one request with it, in a thread of its own; its tools run, and that is all. */
+/**
+ * A prompt as a tool of another: calling it makes one request with it, in a thread of its own; its tools run, and
+ * that is all.
+ */
 export interface SubpromptTool {
   /** Not a definition: those are given as they are. */
   readonly kind?: never
@@ -90,9 +108,15 @@ export interface SubpromptTool {
   readonly includeToolCalls?: boolean
   /** Default false: the result has the calls that failed, with why. */
   readonly includeErrors?: boolean
-  /** The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where there is a `requiredSchema`. */
+  /**
+   * The arg that is its message; what else was given follows as JSON. Default: `message`, or all args as JSON where
+   * there is a `requiredSchema`.
+   */
   readonly initUserMessageProperty?: string
-  /** The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a `requiredSchema`. */
+  /**
+   * The arg that names files of the caller that it gets. Default: `attachments`, or none where there is a
+   * `requiredSchema`.
+   */
   readonly initAttachmentsProperty?: string
 }
 
@@ -108,9 +132,14 @@ export interface ModelSettings {
   readonly temperature?: number
   /** Tokens of one reply; a reply that would be longer is cut, and the turn says so. */
   readonly maxOutputTokens?: number
-  /** Default true: providers that must be told keep the conversation in their cache, where it costs a tenth (Anthropic). */
+  /**
+   * Default true: providers that must be told keep the conversation in their cache, where it costs a tenth (Anthropic).
+   */
   readonly promptCache?: boolean
-  /** What only one provider knows, under its name: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 4000 } } }`. */
+  /**
+   * What only one provider knows, under its name: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 4000 } }
+   * }`.
+   */
   readonly providerOptions?: { readonly [provider: string]: { readonly [setting: string]: Json } }
 }
 
@@ -141,21 +170,33 @@ interface PromptFields<Input extends Schema = Schema, Output extends Schema = Sc
 }
 
 /** What `definePrompt` is told. A name, or the definition that has it. */
-export interface Prompt<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<Input, Output> {
+export interface Prompt<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<
+  Input,
+  Output
+> {
   readonly model: NameOr<'model'>
-  /** Tools, prompts, and agents that take over the thread; agents and prompts that answer in a thread of their own, with how. */
+  /**
+   * Tools, prompts, and agents that take over the thread; agents and prompts that answer in a thread of their own,
+   * with how.
+   */
   readonly tools?: readonly (NameOr<'tool' | 'prompt' | 'agent'> | SubagentTool | SubpromptTool)[]
   readonly toolChoice?: ToolChoice | { readonly tool: NameOr<'tool' | 'prompt' | 'agent'> }
 }
 
 type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-export interface PromptDefinition<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<Input, Output> {
+export interface PromptDefinition<Input extends Schema = Schema, Output extends Schema = Schema> extends PromptFields<
+  Input,
+  Output
+> {
   readonly kind: 'prompt'
   readonly name: string
   /** Name of a model. */
   readonly model: string
-  /** Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread of their own. */
+  /**
+   * Names of tools, of prompts, and of agents that take over the thread; agents and prompts that answer in a thread
+   * of their own.
+   */
   readonly tools?: readonly (string | SubagentTool | SubpromptTool)[]
   readonly toolChoice?: ToolChoice
 }
@@ -169,12 +210,26 @@ interface ModelFields extends ModelSettings {
   readonly model: ModelSource
   /** How often a rate limit, an outage or a broken stream is tried again before the fallback. Default 4. */
   readonly maxRetries?: number
-  /** Whether it takes images and PDF files. Default: models of Anthropic, Google and OpenAI do; others are told what they are not shown. */
+  /**
+   * Whether it takes images and PDF files. Default: models of Anthropic, Google and OpenAI do; others are told what
+   * they are not shown.
+   */
   readonly media?: boolean
-  /** How long nothing may be heard of the provider (5 minutes), and how long a reply may take (30). Then it is tried again, or the fallback is. */
+  /**
+   * How long nothing may be heard of the provider (5 minutes), and how long a reply may take (30). Then it is tried
+   * again, or the fallback is.
+   */
   readonly timeouts?: { readonly idleMs?: number; readonly totalMs?: number }
-  /** Used where the provider itself reports no cost. Without prices of their own, tokens of its cache cost what others do. */
-  readonly costPerMillion?: { readonly inputUsd: number; readonly outputUsd: number; readonly cachedInputUsd?: number; readonly cacheWriteUsd?: number }
+  /**
+   * Used where the provider itself reports no cost. Without prices of their own, tokens of its cache cost what others
+   * do.
+   */
+  readonly costPerMillion?: {
+    readonly inputUsd: number
+    readonly outputUsd: number
+    readonly cachedInputUsd?: number
+    readonly cacheWriteUsd?: number
+  }
 }
 
 /** What `defineModel` is told. */

@@ -12,11 +12,37 @@ import type { InputOf, NoSchema, OutputOf as ParsedOf, Plain, Schema } from '../
 import type { Files } from '../files/port.js'
 import type { RunCode } from '../tools/code.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
-import type { Agent, AgentDefinition, GivenSide, ModelChoice, ModelDefinition, Prompt, PromptDefinition, SessionTool, Side, Variable } from './define-agent.js'
+import type {
+  Agent,
+  AgentDefinition,
+  GivenSide,
+  ModelChoice,
+  ModelDefinition,
+  Prompt,
+  PromptDefinition,
+  SessionTool,
+  Side,
+  Variable,
+} from './define-agent.js'
 import { isNamed, nameOf, namesIn } from './naming.js'
 import type { NameOr } from './naming.js'
 
-export type { Agent, AgentDefinition, ModelChoice, ModelDefinition, ModelSource, Prompt, PromptDefinition, PromptPart, SessionTool, Side, SubagentTool, SubpromptTool, Supervision, Variable } from './define-agent.js'
+export type {
+  Agent,
+  AgentDefinition,
+  ModelChoice,
+  ModelDefinition,
+  ModelSource,
+  Prompt,
+  PromptDefinition,
+  PromptPart,
+  SessionTool,
+  Side,
+  SubagentTool,
+  SubpromptTool,
+  Supervision,
+  Variable,
+} from './define-agent.js'
 
 /** A value by key, kept with the thread; a change counts when its call does. */
 export interface KeyValues {
@@ -56,7 +82,10 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   invokeTool(name: string, args: unknown): Promise<unknown>
   /** Has another tool called after the calls of this step. The tool must be named in `uses`. */
   queueTool(name: string, args: unknown): void
-  /** Has a tool called after `delayMs`, once, also when the process ended in between: this tool itself, or one that is named in `uses`. Gives the id of the schedule. */
+  /**
+   * Has a tool called after `delayMs`, once, also when the process ended in between: this tool itself, or one that is
+   * named in `uses`. Gives the id of the schedule.
+   */
   schedule(name: string, args: unknown, delayMs: number): string
   /** What is scheduled in this thread, in order of time. */
   schedules(): Promise<readonly Scheduled[]>
@@ -65,8 +94,8 @@ export interface ToolState<Local = unknown, Shared = unknown> {
   /** Says something to the thread after the calls of this step. */
   queueMessage(text: string, options?: { readonly silent?: boolean }): void
   /**
-   * Says something to the thread that called this one. Attachments are paths of this thread's files and directories, which it
-   * finds in its own `/attachments`; one that is not there is an error, and nothing is sent.
+   * Says something to the thread that called this one. Attachments are paths of this thread's files and directories,
+   * which it finds in its own `/attachments`; one that is not there is an error, and nothing is sent.
    */
   notifyParent(text: string, options?: { readonly attachments?: readonly string[] }): Promise<void>
   /** What this thread is doing, as the list of its parent's children shows it. */
@@ -84,7 +113,10 @@ export interface RetryPolicy {
   readonly maxRetries?: number
   /** Before the first retry; doubles with each. Default 0. */
   readonly backoffMs?: number
-  /** Given what the body threw, as far as it can travel: name, message, cause and its own fields (code, status, …) that are JSON. */
+  /**
+   * Given what the body threw, as far as it can travel: name, message, cause and its own fields (code, status, …)
+   * that are JSON.
+   */
   shouldRetry?(error: Error & { readonly code?: unknown; readonly status?: unknown }): boolean
   /** Calls in a row that failed for good, after which the tool is not run any more in this run. */
   readonly circuitBreakerThreshold?: number
@@ -93,14 +125,25 @@ export interface RetryPolicy {
 /** A body may say how it went; any other value is the result itself (T2). */
 export type Reported<Value = unknown> =
   | { readonly status: 'success'; readonly result?: Value; readonly content?: unknown; readonly attachments?: unknown }
-  | { readonly status: 'error'; readonly error?: unknown; readonly result?: unknown; readonly content?: unknown; readonly attachments?: unknown }
+  | {
+      readonly status: 'error'
+      readonly error?: unknown
+      readonly result?: unknown
+      readonly content?: unknown
+      readonly attachments?: unknown
+    }
 
 /** What a body may return where `outputSchema` says what comes of it; without one, anything. */
 type Returnable<Output extends Schema> = InputOf<Output> | Reported<InputOf<Output>>
 
 /** What comes of a body that returns `Result`. */
-export type OutputOf<Result, Output extends Schema> = unknown extends ParsedOf<Output> ? ResultOf<Result> : ParsedOf<Output>
-type ResultOf<Result> = Result extends { readonly status: 'error' } ? never : Result extends { readonly status: 'success'; readonly result: infer Value } ? Value : Result
+export type OutputOf<Result, Output extends Schema> =
+  unknown extends ParsedOf<Output> ? ResultOf<Result> : ParsedOf<Output>
+type ResultOf<Result> = Result extends { readonly status: 'error' }
+  ? never
+  : Result extends { readonly status: 'success'; readonly result: infer Value }
+    ? Value
+    : Result
 
 /** A method: a tool of precise args is a tool (parameters compare both ways). */
 type Body<State, Input, Result> = { body(state: State, input: Input): Result }['body']
@@ -108,15 +151,27 @@ type Body<State, Input, Result> = { body(state: State, input: Input): Result }['
 /** The bodies of a tool, by their types. */
 type Execute<Args extends Schema, Result, Event extends Schema, Local extends Schema, Shared extends Schema> =
   | false
-  | Body<StateOf<Local, Shared>, ParsedOf<Args>, Result | Promise<Result> | AsyncGenerator<InputOf<Event>, Result | void, undefined>>
-type OnCalled<Args extends Schema, Result, Local extends Schema, Shared extends Schema> = Body<StateOf<Local, Shared>, ParsedOf<Args>, Result | null | Promise<Result | null>>
-type OnResponse<Result, Local extends Schema, Shared extends Schema> = Body<StateOf<Local, Shared>, Json, Result | Promise<Result>>
+  | Body<
+      StateOf<Local, Shared>,
+      ParsedOf<Args>,
+      Result | Promise<Result> | AsyncGenerator<InputOf<Event>, Result | void, undefined>
+    >
+type OnCalled<Args extends Schema, Result, Local extends Schema, Shared extends Schema> = Body<
+  StateOf<Local, Shared>,
+  ParsedOf<Args>,
+  Result | null | Promise<Result | null>
+>
+type OnResponse<Result, Local extends Schema, Shared extends Schema> = Body<
+  StateOf<Local, Shared>,
+  Json,
+  Result | Promise<Result>
+>
 type Speak<Value> = { speak(output: Value, args: Json): string | Promise<string> }['speak']
 type StateOf<Local extends Schema, Shared extends Schema> = ToolState<ParsedOf<Local>, ParsedOf<Shared>>
 
 /**
- * All of a tool but what depends on what its bodies return. Where a schema is not given, its type parameter is `NoSchema` for a tool
- * that `defineTool` made (so `setContext` does not compile without a `contextSchema`).
+ * All of a tool but what depends on what its bodies return. Where a schema is not given, its type parameter is
+ * `NoSchema` for a tool that `defineTool` made (so `setContext` does not compile without a `contextSchema`).
  */
 interface ToolFields<
   Args extends Schema = Schema,
@@ -153,9 +208,9 @@ interface ToolFields<
   /** After this long the call is aborted and the model reads TOOL_TIMED_OUT. */
   readonly timeoutMs?: number
   /**
-   * True: the body changes the world outside the thread; it runs alone, in call order, after its intent is durable. False: it
-   * may run ahead of earlier calls, and once more if what it read was changed by them. Not given: it runs once, and what it
-   * reads waits for the calls before it.
+   * True: the body changes the world outside the thread; it runs alone, in call order, after its intent is durable.
+   * False: it may run ahead of earlier calls, and once more if what it read was changed by them. Not given: it runs
+   * once, and what it reads waits for the calls before it.
    */
   readonly sideEffect?: boolean
   /** With `sideEffect`: order and company do not matter; it runs beside other calls. */
@@ -163,15 +218,21 @@ interface ToolFields<
   /** Doing it twice with one `idempotencyKey` is doing it once: after a crash it simply runs again. */
   readonly idempotent?: boolean
   /**
-   * Asks the world whether the effect of this key happened: its result if it did, null if it did not. Asked after a crash
-   * between the start of the body and the record of its result.
+   * Asks the world whether the effect of this key happened: its result if it did, null if it did not. Asked after a
+   * crash between the start of the body and the record of its result.
    */
   readonly probe?: Body<StateOf<Local, Shared>, ParsedOf<Args>, unknown>
-  /** Without `idempotent` and `probe`: the model is told that it may have happened (default), a person is asked, or the body runs again. */
+  /**
+   * Without `idempotent` and `probe`: the model is told that it may have happened (default), a person is asked, or
+   * the body runs again.
+   */
   readonly onUnknown?: 'tell' | 'ask' | 'retry'
   /** Undoes the effect, when history is rewound over it. */
   readonly revert?: Body<StateOf<Local, Shared>, ParsedOf<Args>, unknown>
-  /** `keep`: the model always reads the whole result. Default `archive`: a long one is cut, the whole kept for `get_tool_response`. */
+  /**
+   * `keep`: the model always reads the whole result. Default `archive`: a long one is cut, the whole kept for
+   * `get_tool_response`.
+   */
   readonly retention?: 'keep' | 'archive'
   /** The body computes for long: it has a worker thread to itself. */
   readonly cpu?: boolean
@@ -180,9 +241,10 @@ interface ToolFields<
 }
 
 /**
- * `Type`, once `Output` is known. The condition always holds; it has the compiler infer `outputSchema` before it looks at a
- * body, so that a literal in what the body returns is taken for one of the schema's. Only what `defineTool` is told is written so:
- * up to TypeScript 5.9 two types with such a condition are compared by their type parameters alone, and no definition would be a `ToolDefinition`.
+ * `Type`, once `Output` is known. The condition always holds; it has the compiler infer `outputSchema` before it
+ * looks at a body, so that a literal in what the body returns is taken for one of the schema's. Only what
+ * `defineTool` is told is written so: up to TypeScript 5.9 two types with such a condition are compared by their type
+ * parameters alone, and no definition would be a `ToolDefinition`.
  */
 type Once<Output extends Schema, Type> = Output extends Schema ? Type : never
 
@@ -197,8 +259,8 @@ export interface Tool<
   Name extends string = string,
 > extends ToolFields<Args, Event, Local, Shared, Output, Name> {
   /**
-   * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result. `false`: the
-   * caller answers (`skein.inbox.answer`).
+   * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result.
+   * `false`: the caller answers (`skein.inbox.answer`).
    */
   readonly execute?: Once<Output, Execute<Args, Result, Event, Local, Shared>>
   /** In place of `execute`: a value is the result, null asks a person. */
@@ -223,8 +285,8 @@ export interface ToolDefinition<
   readonly kind: 'tool'
   readonly name: Name
   /**
-   * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result. `false`: the
-   * caller answers (`skein.inbox.answer`).
+   * A function, or an async generator whose yields are events (`eventSchema`) and whose return is the result.
+   * `false`: the caller answers (`skein.inbox.answer`).
    */
   readonly execute?: Execute<Args, Result, Event, Local, Shared>
   /** In place of `execute`: a value is the result, null asks a person. */
@@ -248,15 +310,29 @@ export function defineTool<
   Local extends Schema = NoSchema,
   Shared extends Schema = NoSchema,
   Name extends string = string,
->(tool: Tool<Args, Result, Event, Local, Shared, Output, Name>): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
+>(
+  tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
+): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
 export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
   return { kind: 'tool', name: '', ...tool, ...(uses !== undefined && { uses: namesIn<never>(uses) }) }
 }
 
-export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(prompt: Prompt<Input, Output>): PromptDefinition<Plain<Input>, Plain<Output>>
+export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
+  prompt: Prompt<Input, Output>,
+): PromptDefinition<Plain<Input>, Plain<Output>>
 export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): PromptDefinition {
-  const choice = typeof toolChoice === 'object' && toolChoice !== null ? { ...toolChoice, tool: nameOf(toolChoice.tool) } : toolChoice
-  return { kind: 'prompt', name: '', ...prompt, model: nameOf(model), ...(tools !== undefined && { tools: namesIn(tools) }), ...defined({ toolChoice: choice }) }
+  const choice =
+    typeof toolChoice === 'object' && toolChoice !== null
+      ? { ...toolChoice, tool: nameOf(toolChoice.tool) }
+      : toolChoice
+  return {
+    kind: 'prompt',
+    name: '',
+    ...prompt,
+    model: nameOf(model),
+    ...(tools !== undefined && { tools: namesIn(tools) }),
+    ...defined({ toolChoice: choice }),
+  }
 }
 
 export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinition {
@@ -265,7 +341,9 @@ export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinitio
 
 export function defineAgent(agent: Agent): AgentDefinition {
   const sideA = sideOf(agent.sideA)
-  return agent.type === 'dual_ai' ? { kind: 'agent', name: '', ...agent, sideA, sideB: sideOf(agent.sideB) } : { kind: 'agent', name: '', ...agent, sideA }
+  return agent.type === 'dual_ai'
+    ? { kind: 'agent', name: '', ...agent, sideA, sideB: sideOf(agent.sideB) }
+    : { kind: 'agent', name: '', ...agent, sideA }
 }
 
 function sideOf(given: GivenSide): Side {

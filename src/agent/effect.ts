@@ -17,16 +17,27 @@ export interface ToolEffect {
 }
 
 /** TK1. What it uses may be idempotent in itself: the body may still use it otherwise the second time. */
-export function effectOf(tool: ToolDefinition, app: { readonly tools: ReadonlyMap<string, ToolDefinition> }): ToolEffect {
+export function effectOf(
+  tool: ToolDefinition,
+  app: { readonly tools: ReadonlyMap<string, ToolDefinition> },
+): ToolEffect {
   const used = usedBy(tool, app.tools)
   const acting = [tool, ...used].filter(({ sideEffect }) => sideEffect === true)
-  if (acting.length > 0) return { sideEffect: true, commutes: tool.commutes ?? acting.every(({ commutes }) => commutes === true), idempotent: tool.idempotent ?? false }
+  if (acting.length > 0)
+    return {
+      sideEffect: true,
+      commutes: tool.commutes ?? acting.every(({ commutes }) => commutes === true),
+      idempotent: tool.idempotent ?? false,
+    }
   const free = [tool, ...used].every(({ sideEffect }) => sideEffect === false)
   return { sideEffect: free ? false : undefined, commutes: false, idempotent: true }
 }
 
 /** All that it may use is there. */
-export function isComplete(tool: ToolDefinition, { tools }: { readonly tools: ReadonlyMap<string, ToolDefinition> }): boolean {
+export function isComplete(
+  tool: ToolDefinition,
+  { tools }: { readonly tools: ReadonlyMap<string, ToolDefinition> },
+): boolean {
   return [tool, ...usedBy(tool, tools)].every(({ uses = [] }) => uses.every((name) => tools.has(name)))
 }
 
@@ -61,7 +72,16 @@ export interface ToolMetadata {
 /** What a tool says of itself, with its defaults; null for anything that is no tool. */
 export function toolMetadata(tool: unknown): ToolMetadata | null {
   if (!isTool(tool)) return null
-  const { name, sideEffect = false, commutes = false, idempotent = !sideEffect, onUnknown = 'tell', cpu = false, where = 'worker', uses = [] } = tool
+  const {
+    name,
+    sideEffect = false,
+    commutes = false,
+    idempotent = !sideEffect,
+    onUnknown = 'tell',
+    cpu = false,
+    where = 'worker',
+    uses = [],
+  } = tool
   return { name, kind: kindOf(tool), sideEffect, idempotent, commutes, onUnknown, cpu, where, uses }
 }
 

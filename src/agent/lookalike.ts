@@ -19,10 +19,19 @@ const shapes: readonly Shape[] = [
   {
     kind: 'tool',
     says: 'looks like a tool: wrap it in defineTool',
-    is: ({ args, execute, onToolCalled }) => isObject(args) && (execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'),
+    is: ({ args, execute, onToolCalled }) =>
+      isObject(args) && (execute === false || typeof execute === 'function' || typeof onToolCalled === 'function'),
   },
-  { kind: 'prompt', says: 'looks like a prompt: wrap it in definePrompt', is: ({ prompt, model }) => (typeof prompt === 'string' || Array.isArray(prompt)) && typeof model === 'string' },
-  { kind: 'agent', says: 'looks like an agent: wrap it in defineAgent', is: ({ type, sideA }) => (type === 'ai_human' || type === 'dual_ai') && isObject(sideA) },
+  {
+    kind: 'prompt',
+    says: 'looks like a prompt: wrap it in definePrompt',
+    is: ({ prompt, model }) => (typeof prompt === 'string' || Array.isArray(prompt)) && typeof model === 'string',
+  },
+  {
+    kind: 'agent',
+    says: 'looks like an agent: wrap it in defineAgent',
+    is: ({ type, sideA }) => (type === 'ai_human' || type === 'dual_ai') && isObject(sideA),
+  },
 ]
 
 export function lookalike(value: unknown): Lookalike | undefined {

@@ -20,7 +20,14 @@ export function nameOf(given: string | Named): string {
 }
 
 export function isNamed(given: unknown): given is Named {
-  return typeof given === 'object' && given !== null && 'kind' in given && 'name' in given && typeof given.kind === 'string' && typeof given.name === 'string'
+  return (
+    typeof given === 'object' &&
+    given !== null &&
+    'kind' in given &&
+    'name' in given &&
+    typeof given.kind === 'string' &&
+    typeof given.name === 'string'
+  )
 }
 
 /** Names of a list that may also hold what is more than a name. */

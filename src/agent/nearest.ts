@@ -7,7 +7,8 @@ export function nearest(word: string, known: Iterable<string>): string | undefin
   let best: { readonly candidate: string; readonly far: number } | undefined
   for (const candidate of known) {
     const far = distance(word.toLowerCase(), candidate.toLowerCase())
-    const near = far <= Math.max(1, Math.floor(candidate.length / 3)) || (word.length >= 3 && candidate.startsWith(word))
+    const near =
+      far <= Math.max(1, Math.floor(candidate.length / 3)) || (word.length >= 3 && candidate.startsWith(word))
     if (near && (!best || far < best.far)) best = { candidate, far }
   }
   return best?.candidate

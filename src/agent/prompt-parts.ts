@@ -1,6 +1,6 @@
 /**
- * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded, variables when the model is
- * asked; nothing stands between parts that they do not say themselves.
+ * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded,
+ * variables when the model is asked; nothing stands between parts that they do not say themselves.
  *
  * PJ1 A model is shown text variables only, and only those that the prompt which shows them declares.
  */
@@ -10,7 +10,10 @@ import type { PromptDefinition, PromptPart, Variable } from './define.js'
 type Prompts = Pick<Shelves, 'prompts'>
 
 /** Texts, and variables whose values stand in between. */
-export function piecesOf(app: Prompts, { prompt, variables = [] }: Pick<PromptDefinition, 'prompt' | 'variables'>): readonly (string | Variable)[] {
+export function piecesOf(
+  app: Prompts,
+  { prompt, variables = [] }: Pick<PromptDefinition, 'prompt' | 'variables'>,
+): readonly (string | Variable)[] {
   if (typeof prompt === 'string') return [prompt]
   const pieces: (string | Variable)[] = []
   for (const piece of prompt.flatMap((part) => piecesIn(app, part, variables))) {
@@ -29,7 +32,11 @@ function piecesIn(app: Prompts, part: PromptPart, variables: readonly Variable[]
 }
 
 /** Itself first, then those that it includes, however deep. */
-export function withIncluded(app: Prompts, prompt: PromptDefinition, seen = new Set<PromptDefinition>()): ReadonlySet<PromptDefinition> {
+export function withIncluded(
+  app: Prompts,
+  prompt: PromptDefinition,
+  seen = new Set<PromptDefinition>(),
+): ReadonlySet<PromptDefinition> {
   if (seen.has(prompt)) return seen
   seen.add(prompt)
   for (const part of typeof prompt.prompt === 'string' ? [] : prompt.prompt) {
@@ -43,12 +50,23 @@ export function withIncluded(app: Prompts, prompt: PromptDefinition, seen = new 
 export function checkShown(app: Prompts, declaredSecretBy: (name: string) => string | undefined): readonly Mistake[] {
   return [...app.prompts.values()].flatMap((definition) => {
     const { prompt, variables = [], name } = definition
-    const say = (text: string): Mistake => ({ code: 'BAD_OPTION', definition, text: `prompt "${name}" shows the variable ${text}` })
+    const say = (text: string): Mistake => ({
+      code: 'BAD_OPTION',
+      definition,
+      text: `prompt "${name}" shows the variable ${text}`,
+    })
     return (typeof prompt === 'string' ? [] : prompt).flatMap((part) => {
       if (part.type !== 'env') return []
       const keeper = declaredSecretBy(part.property)
       if (keeper !== undefined) return [say(`${part.property} to its model, and ${keeper}`)]
-      return variables.some((variable) => variable.name === part.property) ? [] : [say(`${part.property}, which it does not declare: add { name: '${part.property}', type: 'text' } to its variables`)]
+      return variables.some((variable) => variable.name === part.property)
+        ? []
+        : [
+            say(
+              `${part.property}, which it does not declare: add { name: '${part.property}', type: 'text' } to its ` +
+                `variables`,
+            ),
+          ]
     })
   })
 }

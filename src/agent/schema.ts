@@ -3,7 +3,8 @@
  * mentions.ts.
  *
  * DF1 A field that is not known is a mistake, told with the known field that is nearest.
- * DF2 One cause is one mistake: a field under another library's name is told with ours, and ours is not told as missing.
+ * DF2 One cause is one mistake: a field under another library's name is told with ours, and ours is not told as
+ *     missing.
  */
 import { z } from 'zod'
 import { isVariableName } from '../core/env.js'
@@ -17,17 +18,24 @@ import { isNamed } from './naming.js'
 import { nearest } from './nearest.js'
 
 const name = z.string().regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, {
-  error: ({ input }) => (input === '' ? 'it has none; only the file of a folder app can name its definition' : 'a name is a letter, then up to 63 letters, digits, "_" or "-"'),
+  error: ({ input }) =>
+    input === ''
+      ? 'it has none; only the file of a folder app can name its definition'
+      : 'a name is a letter, then up to 63 letters, digits, "_" or "-"',
 })
 const schema = z.custom<Schema>(isSchema, 'must be a zod 4 schema')
 const body = z.custom<() => unknown>((value) => typeof value === 'function', 'must be a function')
 const choice = z.union([z.enum(['auto', 'none', 'required']), z.strictObject({ tool: z.string() })])
 /** A name that another definition has. */
-const nameless = 'the definition that is named here has no name yet: its file will name it. Write that name here, or give it to the definition too'
+const nameless =
+  'the definition that is named here has no name yet: its file will name it. Write that name here, or give it to ' +
+  'the definition too'
 const other = z.string().min(1, nameless)
 const count = z.number().int().min(0)
 
-const variableName = z.string().refine(isVariableName, 'a variable is written in capitals, digits and "_", and does not begin with a digit')
+const variableName = z
+  .string()
+  .refine(isVariableName, 'a variable is written in capitals, digits and "_", and does not begin with a digit')
 const variable = z.strictObject({
   name: variableName,
   type: z.enum(['text', 'secret']).optional(),
@@ -36,7 +44,10 @@ const variable = z.strictObject({
   scoped: z.boolean().optional(),
   description: z.string().optional(),
 })
-const variables = z.array(variable).refine((list) => new Set(list.map(({ name: own }) => own)).size === list.length, 'a variable is named twice').optional()
+const variables = z
+  .array(variable)
+  .refine((list) => new Set(list.map(({ name: own }) => own)).size === list.length, 'a variable is named twice')
+  .optional()
 const env = z.record(variableName, z.string()).optional()
 
 const retry = z.strictObject({
@@ -46,7 +57,11 @@ const retry = z.strictObject({
   circuitBreakerThreshold: z.number().int().min(1).optional(),
 })
 
-const supervision = z.strictObject({ strategy: z.literal('one_for_one'), maxRestarts: count, withinMs: z.number().positive().optional() })
+const supervision = z.strictObject({
+  strategy: z.literal('one_for_one'),
+  maxRestarts: count,
+  withinMs: z.number().positive().optional(),
+})
 
 /** An agent or a prompt; which fields go with which is in call-checks.ts. */
 const callable = z.strictObject({
@@ -59,21 +74,48 @@ const callable = z.strictObject({
   initAgentNameProperty: z.string().optional(),
   blocking: z.boolean().optional(),
   optional: variableName.optional(),
-  immediate: z.union([z.boolean(), z.strictObject({ nameEnv: variableName.optional(), descriptionEnv: variableName.optional(), scopedEnv: z.array(variableName).optional() })]).optional(),
+  immediate: z
+    .union([
+      z.boolean(),
+      z.strictObject({
+        nameEnv: variableName.optional(),
+        descriptionEnv: variableName.optional(),
+        scopedEnv: z.array(variableName).optional(),
+      }),
+    ])
+    .optional(),
   files: z.literal('fork').optional(),
   budget: budgetSchema.optional(),
   supervision: supervision.optional(),
   resumable: z
     .union([
       z.literal(false),
-      z.strictObject({ receives_messages: z.enum(['side_a', 'side_b']), maxInstances: z.number().int().positive().optional(), parentCommunication: z.enum(['implicit', 'explicit']).optional() }),
+      z.strictObject({
+        receives_messages: z.enum(['side_a', 'side_b']),
+        maxInstances: z.number().int().positive().optional(),
+        parentCommunication: z.enum(['implicit', 'explicit']).optional(),
+      }),
     ])
     .optional(),
 })
 
-const part = z.discriminatedUnion('type', [z.strictObject({ type: z.literal('text'), content: z.string() }), z.strictObject({ type: z.literal('include'), prompt: z.string() }), z.strictObject({ type: z.literal('env'), property: variableName })])
+const part = z.discriminatedUnion('type', [
+  z.strictObject({ type: z.literal('text'), content: z.string() }),
+  z.strictObject({ type: z.literal('include'), prompt: z.string() }),
+  z.strictObject({ type: z.literal('env'), property: variableName }),
+])
 const property = z.string().min(1)
-const sessionTool = z.union([z.string(), z.strictObject({ name: z.string(), messageProperty: property.optional(), attachmentsProperty: property.optional() })], 'must be the name of a tool or { name, messageProperty?, attachmentsProperty? }')
+const sessionTool = z.union(
+  [
+    z.string(),
+    z.strictObject({
+      name: z.string(),
+      messageProperty: property.optional(),
+      attachmentsProperty: property.optional(),
+    }),
+  ],
+  'must be the name of a tool or { name, messageProperty?, attachmentsProperty? }',
+)
 const side = z.strictObject({
   prompt: other,
   label: z.string().min(1).optional(),
@@ -102,7 +144,9 @@ const forms = {
     description: z.string().optional(),
     args: schema,
     parameters: z.record(z.string(), z.json()).optional(),
-    execute: z.union([z.literal(false), body], 'must be a function (state, args) => result, an async generator, or false').optional(),
+    execute: z
+      .union([z.literal(false), body], 'must be a function (state, args) => result, an async generator, or false')
+      .optional(),
     onToolCalled: body.optional(),
     onResponseReceived: body.optional(),
     outputSchema: schema.optional(),
@@ -110,12 +154,21 @@ const forms = {
     contextSchema: schema.optional(),
     sharedSchema: schema.optional(),
     variables,
-    needsApproval: z.union([z.boolean(), body], 'must be true, false or a function (args, { threadId }) => boolean').optional(),
+    needsApproval: z
+      .union([z.boolean(), body], 'must be true, false or a function (args, { threadId }) => boolean')
+      .optional(),
     approvalPrompt: z.string().optional(),
     approvalDefaults: z.json().optional(),
-    approvalDeadline: z.strictObject({ afterMs: z.number().positive(), decision: z.enum(['approve', 'reject']) }).optional(),
+    approvalDeadline: z
+      .strictObject({ afterMs: z.number().positive(), decision: z.enum(['approve', 'reject']) })
+      .optional(),
     maxExecutionsPerRun: count.nullable().optional(),
-    cache: z.union([z.boolean(), z.strictObject({ keyFn: body.optional(), ttlMs: z.number().positive().optional() })], 'must be true, false or { keyFn?, ttlMs? }').optional(),
+    cache: z
+      .union(
+        [z.boolean(), z.strictObject({ keyFn: body.optional(), ttlMs: z.number().positive().optional() })],
+        'must be true, false or { keyFn?, ttlMs? }',
+      )
+      .optional(),
     retry: retry.optional(),
     timeoutMs: z.number().positive().optional(),
     sideEffect: z.boolean().optional(),
@@ -133,7 +186,11 @@ const forms = {
   prompt: z.strictObject({
     kind: z.literal('prompt'),
     name,
-    prompt: z.union([z.string(), z.array(part)], 'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }, { type: "env", property }'),
+    prompt: z.union(
+      [z.string(), z.array(part)],
+      'must be a text, or a list of parts: { type: "text", content }, { type: "include", prompt }, { type: "env", ' +
+        'property }',
+    ),
     model: other,
     tools: z.array(z.union([other, callable])).optional(),
     includeChat: z.boolean().optional(),
@@ -152,13 +209,25 @@ const forms = {
   model: z.strictObject({
     kind: z.literal('model'),
     name,
-    model: z.custom((value) => isObject(value) || typeof value === 'function', 'must be a model or a function that gives one'),
+    model: z.custom(
+      (value) => isObject(value) || typeof value === 'function',
+      'must be a model or a function that gives one',
+    ),
     fallback: z.array(other).optional(),
     maxRetries: count.optional(),
     media: z.boolean().optional(),
-    timeouts: z.strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() }).optional(),
+    timeouts: z
+      .strictObject({ idleMs: z.number().positive().optional(), totalMs: z.number().positive().optional() })
+      .optional(),
     ...settings,
-    costPerMillion: z.strictObject({ inputUsd: price, outputUsd: price, cachedInputUsd: price.optional(), cacheWriteUsd: price.optional() }).optional(),
+    costPerMillion: z
+      .strictObject({
+        inputUsd: price,
+        outputUsd: price,
+        cachedInputUsd: price.optional(),
+        cacheWriteUsd: price.optional(),
+      })
+      .optional(),
   }),
   agent: z.strictObject({
     kind: z.literal('agent'),
@@ -179,7 +248,12 @@ const forms = {
 } satisfies Readonly<Record<Definition['kind'], z.ZodObject>>
 
 export function isDefinition(value: unknown): value is Definition {
-  return isObject(value) && typeof value['kind'] === 'string' && Object.hasOwn(forms, value['kind']) && typeof value['name'] === 'string'
+  return (
+    isObject(value) &&
+    typeof value['kind'] === 'string' &&
+    Object.hasOwn(forms, value['kind']) &&
+    typeof value['name'] === 'string'
+  )
 }
 
 /** What is wrong with one definition, looked at by itself. */
@@ -192,12 +266,18 @@ export function checkForm(definition: Definition): readonly string[] {
   // DF2
   const strange = strangeTools(definition)
   const rest = (error?.issues ?? []).filter(
-    ({ path: [field, index] }) => !told.some((each) => each.meant === field || each.field === field) && !(field === 'tools' && index !== undefined && strange.has(index)),
+    ({ path: [field, index] }) =>
+      !told.some((each) => each.meant === field || each.field === field) &&
+      !(field === 'tools' && index !== undefined && strange.has(index)),
   )
   return [
     ...told.map(({ text }) => text),
     ...strange.values(),
-    ...rest.flatMap((issue) => (issue.code === 'unrecognized_keys' ? unknownFields(issue, form, misnamed) : [`${issue.path.join('.') || 'it'}: ${issue.message}`])),
+    ...rest.flatMap((issue) =>
+      issue.code === 'unrecognized_keys'
+        ? unknownFields(issue, form, misnamed)
+        : [`${issue.path.join('.') || 'it'}: ${issue.message}`],
+    ),
   ]
 }
 
@@ -209,14 +289,28 @@ function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> 
     const seems = lookalike(tool)
     if (seems) found.set(index, `tools.${index} ${seems.says}`)
     else if (tool === '') found.set(index, `tools.${index}: ${nameless}`)
-    else if (typeof tool !== 'string' && (!isObject(tool) || isNamed(tool))) found.set(index, `tools.${index}: must be the name of a tool, an agent or a prompt; definePrompt takes the definition itself, too`)
+    else if (typeof tool !== 'string' && (!isObject(tool) || isNamed(tool)))
+      found.set(
+        index,
+        `tools.${index}: must be the name of a tool, an agent or a prompt; definePrompt takes the definition ` +
+          `itself, too`,
+      )
   }
   return found
 }
 
 /** What other libraries call these fields. */
 const otherWords: Readonly<Partial<Record<Definition['kind'], Readonly<Record<string, string>>>>> = {
-  tool: { inputSchema: 'args', input: 'args', schema: 'args', argsSchema: 'args', handler: 'execute', func: 'execute', run: 'execute', invoke: 'execute' },
+  tool: {
+    inputSchema: 'args',
+    input: 'args',
+    schema: 'args',
+    argsSchema: 'args',
+    handler: 'execute',
+    func: 'execute',
+    run: 'execute',
+    invoke: 'execute',
+  },
   prompt: { system: 'prompt', instructions: 'prompt', systemPrompt: 'prompt' },
 }
 
@@ -233,22 +327,36 @@ function misnamedFields(definition: Definition, known: readonly string[]): Reado
   const given = new Map(Object.entries(definition))
   for (const field of given.keys()) {
     const meant = known.includes(field) ? undefined : words[field]
-    if (meant !== undefined && given.get(meant) === undefined) found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
+    if (meant !== undefined && given.get(meant) === undefined)
+      found.set(field, { field, meant, text: `${field}: there is no such field; did you mean ${meant}?` })
   }
   if (definition.kind === 'tool' && given.get('args') === undefined && isSchema(given.get('parameters'))) {
-    found.set('parameters', { field: 'parameters', meant: 'args', text: 'parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); did you mean args?' })
+    found.set('parameters', {
+      field: 'parameters',
+      meant: 'args',
+      text:
+        'parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); did ' +
+        'you mean args?',
+    })
   }
   return found
 }
 
 /** DF1 */
-function unknownFields({ keys, path }: z.core.$ZodIssueUnrecognizedKeys, form: z.ZodObject, told: ReadonlyMap<string, unknown>): readonly string[] {
+function unknownFields(
+  { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
+  form: z.ZodObject,
+  told: ReadonlyMap<string, unknown>,
+): readonly string[] {
   const known = fieldsAt(form, path)
   return keys
     .filter((key) => path.length > 0 || !told.has(key))
     .map((key) => {
       const meant = nearest(key, known)
-      return `${[...path, key].join('.')}: there is no such field${meant === undefined ? '' : `; did you mean ${meant}?`}`
+      return (
+        `${[...path, key].join('.')}: there is no such ` +
+        `field${meant === undefined ? '' : `; did you mean ${meant}?`}`
+      )
     })
 }
 

@@ -1,4 +1,6 @@
-/** The sides of an agent, and what their fields say about tools, in the form in which it is recorded with their calls. */
+/**
+ * The sides of an agent, and what their fields say about tools, in the form in which it is recorded with their calls.
+ */
 import { defined } from '../core/defined.js'
 import type { SideName } from '../core/records/message.js'
 import type { SessionRole } from '../core/records/session.js'
@@ -22,11 +24,29 @@ export interface NamedRole {
 
 export function sessionToolsOf(side: Side): readonly NamedRole[] {
   const { stopTool, stopToolResponseProperty, sessionStop, sessionFail, sessionStatus } = side
-  const pass: readonly NamedRole[] = stopTool === undefined ? [] : [{ name: stopTool, field: 'stopTool', role: { does: 'pass', ...defined({ message: stopToolResponseProperty }) } }]
-  return [...named('sessionFail', 'fail', sessionFail), ...named('sessionStop', 'stop', sessionStop), ...named('sessionStatus', 'status', sessionStatus), ...pass]
+  const pass: readonly NamedRole[] =
+    stopTool === undefined
+      ? []
+      : [
+          {
+            name: stopTool,
+            field: 'stopTool',
+            role: { does: 'pass', ...defined({ message: stopToolResponseProperty }) },
+          },
+        ]
+  return [
+    ...named('sessionFail', 'fail', sessionFail),
+    ...named('sessionStop', 'stop', sessionStop),
+    ...named('sessionStatus', 'status', sessionStatus),
+    ...pass,
+  ]
 }
 
-function named(field: NamedRole['field'], does: SessionRole['does'], tool: string | SessionTool | undefined): readonly NamedRole[] {
+function named(
+  field: NamedRole['field'],
+  does: SessionRole['does'],
+  tool: string | SessionTool | undefined,
+): readonly NamedRole[] {
   if (tool === undefined) return []
   const { name, messageProperty, attachmentsProperty }: SessionTool = typeof tool === 'string' ? { name: tool } : tool
   return [{ name, field, role: { does, ...defined({ message: messageProperty, attachments: attachmentsProperty }) } }]

@@ -7,7 +7,8 @@ export type ToolKind = 'function' | 'generator' | 'manual' | 'human'
 
 export function kindOf(tool: ToolDefinition): ToolKind {
   if (tool.execute === false) return 'manual'
-  if (typeof tool.execute === 'function') return tagOf(tool.execute) === 'AsyncGeneratorFunction' ? 'generator' : 'function'
+  if (typeof tool.execute === 'function')
+    return tagOf(tool.execute) === 'AsyncGeneratorFunction' ? 'generator' : 'function'
   return 'human'
 }
 

@@ -1,9 +1,10 @@
 /**
- * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be given.
+ * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be
+ * given.
  *
- * DV1 A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model (`nameEnv`,
- *     `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is declared: no model
- *     may see it (S4). `NAME__2` is what `NAME` is (EN4).
+ * DV1 A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model
+ *     (`nameEnv`, `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is
+ *     declared: no model may see it (S4). `NAME__2` is what `NAME` is (EN4).
  * DV2 A tool needs what the tools in its `uses` need.
  * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
@@ -44,7 +45,13 @@ export function createDeclarations(app: Defined): Declarations {
     ofTool: (name) => toolVariables(app, name),
     ofAgent: (name) => agentVariables(app, name),
     scopedBy(agent) {
-      const known = scoped.get(agent) ?? [...new Set(graphOf(app, agent).filter((variable) => variable.scoped).map(({ name }) => name))]
+      const known = scoped.get(agent) ?? [
+        ...new Set(
+          graphOf(app, agent)
+            .filter((variable) => variable.scoped)
+            .map(({ name }) => name),
+        ),
+      ]
       scoped.set(agent, known)
       return known
     },
@@ -98,7 +105,11 @@ function graphOf(app: Defined, name: string, seen = new Set<string>()): readonly
   seen.add(name)
   const below = promptsOf(app, agent).flatMap((prompt) => {
     const { tools, handoffs, subagents, subprompts } = callablesOf(app, prompt)
-    const agents = [...handoffs.map((each) => each.name), ...subagents.map((each) => each.name), ...subprompts.map((each) => agentOfPrompt(each.name).name)]
+    const agents = [
+      ...handoffs.map((each) => each.name),
+      ...subagents.map((each) => each.name),
+      ...subprompts.map((each) => agentOfPrompt(each.name).name),
+    ]
     return [...tools.flatMap((tool) => toolVariables(app, tool)), ...agents.flatMap((each) => graphOf(app, each, seen))]
   })
   return [...agentVariables(app, name), ...below]
@@ -112,17 +123,25 @@ function declaring({ tools, prompts, agents }: Defined): readonly Declaring[] {
 
 /** Why no model may be shown it, if there is a reason. */
 export function keeperOf(app: Defined, name: string): string | undefined {
-  const keeper = declaring(app).find(({ variables = [] }) => variables.some((variable) => variable.name === name && (variable.type ?? 'secret') === 'secret'))
+  const keeper = declaring(app).find(({ variables = [] }) =>
+    variables.some((variable) => variable.name === name && (variable.type ?? 'secret') === 'secret'),
+  )
   if (keeper) return `${keeper.kind} "${keeper.name}" declares it as a secret: say type: 'text' there, or leave it out`
   if (!typesOf(app).secret.has(name)) return undefined
-  return 'a relationship gives it to its children by scopedEnv, which no model sees: say nameEnv or descriptionEnv there, or leave it out'
+  return (
+    'a relationship gives it to its children by scopedEnv, which no model sees: say nameEnv or ' +
+    'descriptionEnv there, or leave it out'
+  )
 }
 
 function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly text: ReadonlySet<string> } {
   const secret = new Set<string>()
   const text = new Set<string>()
-  for (const { variables = [] } of declaring(app)) for (const { name, type = 'secret' } of variables) (type === 'secret' ? secret : text).add(name)
-  const bootstraps = [...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).subagents).flatMap(({ immediate }) => (typeof immediate === 'object' ? [immediate] : []))
+  for (const { variables = [] } of declaring(app))
+    for (const { name, type = 'secret' } of variables) (type === 'secret' ? secret : text).add(name)
+  const bootstraps = [...app.prompts.values()]
+    .flatMap((prompt) => callablesOf(app, prompt).subagents)
+    .flatMap(({ immediate }) => (typeof immediate === 'object' ? [immediate] : []))
   for (const name of bootstraps.flatMap(({ scopedEnv = [] }) => scopedEnv)) {
     text.delete(name)
     secret.add(name)
@@ -141,9 +160,18 @@ function typesOf(app: Defined): { readonly secret: ReadonlySet<string>; readonly
 export function shortSecrets(app: Defined): readonly { readonly definition: Declaring; readonly text: string }[] {
   const { secret } = typesOf(app)
   return declaring(app).flatMap((definition) => {
-    const defaults = (definition.variables ?? []).filter(({ type = 'secret' }) => type === 'secret').map(({ name, default: value }) => [name, value, 'the default of'] as const)
-    const env = 'env' in definition && definition.env ? Object.entries(definition.env).filter(([name]) => secret.has(name)).map(([name, value]) => [name, value, 'its env gives'] as const) : []
-    return [...defaults, ...env].flatMap(([name, value, where]) => (value !== undefined && isTooShort(value) ? [{ definition, text: `${where} ${name}, ${tooShort}` }] : []))
+    const defaults = (definition.variables ?? [])
+      .filter(({ type = 'secret' }) => type === 'secret')
+      .map(({ name, default: value }) => [name, value, 'the default of'] as const)
+    const env =
+      'env' in definition && definition.env
+        ? Object.entries(definition.env)
+            .filter(([name]) => secret.has(name))
+            .map(([name, value]) => [name, value, 'its env gives'] as const)
+        : []
+    return [...defaults, ...env].flatMap(([name, value, where]) =>
+      value !== undefined && isTooShort(value) ? [{ definition, text: `${where} ${name}, ${tooShort}` }] : [],
+    )
   })
 }
 
@@ -151,4 +179,6 @@ export function isTooShort(value: string): boolean {
   return value !== '' && value.length < shortestSecret
 }
 
-export const tooShort = `a secret, has fewer than ${shortestSecret} characters and could not be kept out of what others see; use a longer one, or declare it with type 'text'`
+export const tooShort =
+  `a secret, has fewer than ${shortestSecret} characters and could not be kept out of what ` +
+  `others see; use a longer one, or declare it with type 'text'`

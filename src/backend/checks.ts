@@ -8,9 +8,13 @@ import type { Commit, Head, HeadFilter, Mail, StoredHead } from './port.js'
 export function checkCommit(commit: Commit): void {
   const { entry, head, thread, expected } = commit
   if (entry && !head) throw broken('J1', `a commit to thread ${thread} has records but no head`)
-  if (head && !entry && expected === 0) throw broken('J1', `a commit gives a head to thread ${thread}, which has no record`)
+  if (head && !entry && expected === 0)
+    throw broken('J1', `a commit gives a head to thread ${thread}, which has no record`)
   if (entry && (entry.first !== expected + 1 || entry.count < 1)) {
-    throw broken('J1', `a commit to thread ${thread} expects ${expected} but has ${entry.count} records from ${entry.first} on`)
+    throw broken(
+      'J1',
+      `a commit to thread ${thread} expects ${expected} but has ${entry.count} records from ${entry.first} on`,
+    )
   }
   if (entry && (entry.body.includes('\0') || !/^[\x21-\x7e]*$/.test(entry.hash))) {
     throw broken('J1', `a commit to thread ${thread} has a body with a NUL character or a hash that is not plain ASCII`)
@@ -20,7 +24,8 @@ export function checkCommit(commit: Commit): void {
 /** The body as text: what is stored is what was said at the time of the call. */
 export function mailText(mail: Mail): string {
   const text: string | undefined = JSON.stringify(mail.body)
-  if (text === undefined) throw new SkeinError('BAD_OPTION', `mail ${mail.id} has a body that is not JSON; give it a JSON value`)
+  if (text === undefined)
+    throw new SkeinError('BAD_OPTION', `mail ${mail.id} has a body that is not JSON; give it a JSON value`)
   return text
 }
 
@@ -33,11 +38,16 @@ export function clientMayNot(what: string): SkeinError {
 }
 
 function badCursor(cursor: string): SkeinError {
-  return new SkeinError('BAD_OPTION', `cursor ${JSON.stringify(cursor)} is not one that a list gave; pass its \`next\` unchanged`)
+  return new SkeinError(
+    'BAD_OPTION',
+    `cursor ${JSON.stringify(cursor)} is not one that a list gave; pass its \`next\` unchanged`,
+  )
 }
 
 export function blobMissing(hash: string, why: string): SkeinError {
-  return new SkeinError('BLOB_MISSING', `blob ${hash} ${why}; put it again or restore it from a backup`, { data: { hash } })
+  return new SkeinError('BLOB_MISSING', `blob ${hash} ${why}; put it again or restore it from a backup`, {
+    data: { hash },
+  })
 }
 
 /** The blobs that a text names (J10); also where JSON is quoted in JSON. */
@@ -56,8 +66,24 @@ export function cursorNumber(cursor: string | undefined): number {
 export const listedAtOnce = 1000
 
 /** J11: of a thread whose head cannot be read; whoever has its journal makes it again. */
-export function damagedHead({ thread, root, damaged }: Required<Pick<StoredHead, 'thread' | 'root' | 'damaged'>>): StoredHead {
-  return { thread, seq: 0, status: 'damaged', agent: '?', root, path: [thread], tags: [], rest: false, createdAt: 0, updatedAt: 0, damaged }
+export function damagedHead({
+  thread,
+  root,
+  damaged,
+}: Required<Pick<StoredHead, 'thread' | 'root' | 'damaged'>>): StoredHead {
+  return {
+    thread,
+    seq: 0,
+    status: 'damaged',
+    agent: '?',
+    root,
+    path: [thread],
+    tags: [],
+    rest: false,
+    createdAt: 0,
+    updatedAt: 0,
+    damaged,
+  }
 }
 
 /** Whether a head is one that a list asks for. */

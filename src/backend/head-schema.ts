@@ -1,7 +1,8 @@
 /**
  * The form of a head, for whoever reads one that was stored or sent. Owns nothing else.
  *
- * J11 A head is checked where it is read: one that is damaged is given as that (`damaged`), and no list fails because of it.
+ * J11 A head is checked where it is read: one that is damaged is given as that (`damaged`), and no list fails because
+ *     of it.
  */
 import { z } from 'zod'
 import { damagedHead } from './checks.js'
@@ -50,7 +51,10 @@ const headSchema: z.ZodType<Head> = z.object({
 })
 
 /** The head that was stored, or that there is none to be read. */
-export function toStoredHead(head: unknown, { thread, seq, root }: { readonly thread: string; readonly seq: number; readonly root: string }): StoredHead {
+export function toStoredHead(
+  head: unknown,
+  { thread, seq, root }: { readonly thread: string; readonly seq: number; readonly root: string },
+): StoredHead {
   const checked = headSchema.safeParse(head)
   if (checked.success) return { ...checked.data, thread, seq }
   return damagedHead({ thread, root, damaged: z.prettifyError(checked.error).replaceAll('\n', ' ') })

@@ -1,8 +1,8 @@
 /**
  * What a host says of itself to all who look at its store, and which of two hosts goes first. Owns no state.
  *
- * HI1 A host is newer than another when it writes newer records, or the same and has a newer version of the app. One that says
- *     no version is older than one that does.
+ * HI1 A host is newer than another when it writes newer records, or the same and has a newer version of the app. One
+ *     that says no version is older than one that does.
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'
@@ -99,7 +99,11 @@ export function compareHosts(one: Versions, other: Versions): number {
 export function compareVersions(one: string | undefined, other: string | undefined): number {
   if (one === undefined || other === undefined) return Number(one !== undefined) - Number(other !== undefined)
   const [[core = '', before], [otherCore = '', otherBefore]] = [halves(one), halves(other)]
-  return compareLists(core, otherCore) || Number(before === undefined) - Number(otherBefore === undefined) || compareLists(before ?? '', otherBefore ?? '')
+  return (
+    compareLists(core, otherCore) ||
+    Number(before === undefined) - Number(otherBefore === undefined) ||
+    compareLists(before ?? '', otherBefore ?? '')
+  )
 }
 
 /** Without what names the build; a version before another one has a second half. */

@@ -1,6 +1,7 @@
 /**
- * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs,
- * leases). It stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts; J11: head-schema.ts.
+ * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs, leases). It
+ * stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts;
+ * J11: head-schema.ts.
  *
  * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none; what is
  *     left of one when a process dies (`nats`) is done before the next holder of its lease gets it.
@@ -70,7 +71,10 @@ export interface Head {
 export interface StoredHead extends Head {
   readonly thread: string
   readonly seq: number
-  /** What is wrong with what is stored (J11): nothing else of this head counts. Its next owner makes it again from the journal. */
+  /**
+   * What is wrong with what is stored (J11): nothing else of this head counts. Its next owner makes it again from the
+   * journal.
+   */
   readonly damaged?: string
 }
 
@@ -114,7 +118,9 @@ export interface Commit {
   readonly epoch: number
   /** Absent when a commit only finishes mail. */
   readonly entry?: Entry
-  /** Absent only for a thread that does not exist (refused mail). A thread begins with its first entry, not with a head. */
+  /**
+   * Absent only for a thread that does not exist (refused mail). A thread begins with its first entry, not with a head.
+   */
   readonly head?: Head
   readonly sends: readonly Send[]
   /** Numbers of our own mail that this commit finishes. */
@@ -126,7 +132,10 @@ export type CommitResult =
   | {
       readonly ok: true
       readonly position: number
-      /** Resolves when the mail that it finishes is not `waiting` any more; absent: it is not. A holder does not read it again in any case. */
+      /**
+       * Resolves when the mail that it finishes is not `waiting` any more; absent: it is not. A holder does not read
+       * it again in any case.
+       */
       readonly finished?: Promise<void>
     }
   | { readonly ok: false; readonly seq: number; readonly epoch: number }
@@ -155,7 +164,10 @@ export interface Journal {
 export interface Heads {
   get(thread: string): Promise<StoredHead | undefined>
   /** In order of creation; of one partition, or of all. */
-  list(filter: HeadFilter, partition?: number): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
+  list(
+    filter: HeadFilter,
+    partition?: number,
+  ): Promise<{ readonly heads: readonly StoredHead[]; readonly next?: string }>
   /** Every thread that is not at rest or has a `wakeAt`; of one partition, or of all. */
   restless(partition?: number): Promise<readonly StoredHead[]>
 }
@@ -165,11 +177,14 @@ export interface Mailbox {
   put(send: Send): Promise<void>
   /** Where a lease is held: what `watch` has told of, or could have. */
   read(thread: string, after: number): Promise<readonly StoredMail[]>
-  /** Threads that have mail; of one partition, or of all. With the root of a tree: also mail that a commit of it sends which can be read now (J1). */
+  /**
+   * Threads that have mail; of one partition, or of all. With the root of a tree: also mail that a commit of it sends
+   * which can be read now (J1).
+   */
   waiting(partition?: number, root?: string): Promise<readonly string[]>
   /**
-   * Told of every thread of the partitions that are held here that gets mail from now on, by whatever process, once it is
-   * durable and can be read. Returns what stops it.
+   * Told of every thread of the partitions that are held here that gets mail from now on, by whatever process, once
+   * it is durable and can be read. Returns what stops it.
    */
   watch(arrived: (thread: string) => void): () => void
 }
@@ -180,9 +195,15 @@ export interface Snapshots {
 }
 
 export interface Signals {
-  /** Of a host: `unheard` is called when nobody listens, in whatever process; a moment later where that has to be asked for. */
+  /**
+   * Of a host: `unheard` is called when nobody listens, in whatever process; a moment later where that has to be
+   * asked for.
+   */
   publish(topic: string, value: Json, unheard?: () => void): void
-  /** `missed` is called when signals may have been lost: the subscription took effect late, a connection broke; or now and then, where they are lost unseen. */
+  /**
+   * `missed` is called when signals may have been lost: the subscription took effect late, a connection broke; or now
+   * and then, where they are lost unseen.
+   */
   subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
   /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */
   heard(topic: string): boolean
@@ -209,10 +230,15 @@ export interface Leases {
   readonly partitions: number
   /** Whether several hosts may have a part each. Where not, a host without the lease is of no use. */
   readonly shared: boolean
-  /** How long a host that is not heard of keeps what it holds, and may still be at work on it. 0: one that lost it is dead. */
+  /**
+   * How long a host that is not heard of keeps what it holds, and may still be at work on it. 0: one that lost it is
+   * dead.
+   */
   readonly leaseMs: number
   partitionOf(thread: string): number
-  /** Undefined while someone else holds it. What it was owed by the last holder is there: mail is read, sends are out. */
+  /**
+   * Undefined while someone else holds it. What it was owed by the last holder is there: mail is read, sends are out.
+   */
   acquire(partition: number): Promise<Lease | undefined>
   survey(): Promise<Survey>
   /** Told when this host has more than its share, or could have more. Returns what stops it. */
@@ -238,7 +264,10 @@ export interface KeyCheck {
 
 export interface Backend {
   readonly name: string
-  /** Where the master key for secrets is, unless one is given: a file, made on first use, or the key itself. Absent: it must be given. */
+  /**
+   * Where the master key for secrets is, unless one is given: a file, made on first use, or the key itself. Absent:
+   * it must be given.
+   */
   readonly key?: { readonly file: string } | { readonly text: string }
   readonly keyCheck: KeyCheck
   /** A host may hold leases; a client reads, puts mail and listens. */

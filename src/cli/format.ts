@@ -16,14 +16,17 @@ export function oneLine(text: string, most: number): string {
 
 /** One line, and one more for every item of a list that is in it. */
 export function listed(text: string): string {
-  return visible(text).trim().replace(/\s*\n(?!- )\s*/g, ' ')
+  return visible(text)
+    .trim()
+    .replace(/\s*\n(?!- )\s*/g, ' ')
 }
 
 export function preview(value: unknown, most: number): string {
   return oneLine(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''), most)
 }
 
-const wide = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u
+const wide =
+  /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|\p{Emoji_Presentation}/u
 // oxlint-disable-next-line no-control-regex
 const escapeCode = /\u001B\[[\d;]+m/y
 
@@ -31,7 +34,7 @@ const escapeCode = /\u001B\[[\d;]+m/y
 export function fitted(text: string, columns: number): string {
   let used = 0
   let kept = ''
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     escapeCode.lastIndex = at
     const code = escapeCode.exec(text)?.[0]
     const piece = code ?? String.fromCodePoint(text.codePointAt(at) ?? 0)
@@ -69,7 +72,11 @@ export function spent({ inputTokens, outputTokens, costUsd }: Usage): string {
 }
 
 export function addedUsage(one: Usage, other: Usage): Usage {
-  return { inputTokens: one.inputTokens + other.inputTokens, outputTokens: one.outputTokens + other.outputTokens, costUsd: one.costUsd + other.costUsd }
+  return {
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    costUsd: one.costUsd + other.costUsd,
+  }
 }
 
 export function counted(count: number, noun: string, nouns = `${noun}s`): string {
@@ -96,8 +103,19 @@ export function failureLine({ code, message }: Failure, most = 500): string {
 /** Columns as wide as their widest cell; a cell is one line (VI2). */
 export function table(given: readonly (readonly string[])[]): string {
   const rows = given.map((row) => row.map(label))
-  const widths = rows.reduce<readonly number[]>((widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)), [])
-  return rows.map((row) => `${row.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('  ').trimEnd()}\n`).join('')
+  const widths = rows.reduce<readonly number[]>(
+    (widest, row) => row.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
+    [],
+  )
+  return rows
+    .map(
+      (row) =>
+        `${row
+          .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
 }
 
 /** A word that a shell gives back unchanged. */

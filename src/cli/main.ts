@@ -2,8 +2,8 @@
 /**
  * The `skein` binary: the program, in a process of its own.
  *
- * CI3 The process lives until the program is done, whatever else keeps the event loop alive or does not, and no longer: an app may
- *     hold timers and connections of its own.
+ * CI3 The process lives until the program is done, whatever else keeps the event loop alive or does not, and no
+ *     longer: an app may hold timers and connections of its own.
  */
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'

@@ -1,6 +1,7 @@
 /**
- * How a command that speaks to an agent opens its store and finds its thread: as a host for as long as it takes, or as a client of the host
- * that is there. On NATS, too: whoever only wants an answer takes no threads away from hosts that are there.
+ * How a command that speaks to an agent opens its store and finds its thread: as a host for as long as it takes, or
+ * as a client of the host that is there. On NATS, too: whoever only wants an answer takes no threads away from hosts
+ * that are there.
  *
  * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
  */
@@ -10,7 +11,19 @@ import type { HostNews, Skein, SkeinClient, Thread } from '../index.js'
 import { envOf } from './commands/env-option.js'
 import { counted } from './format.js'
 import type { Around } from './run-command.js'
-import { attachmentsOf, budgetHelp, budgetOf, fileHelp, filesOf, limitHelp, limitsOf, several, workerEnvHelp, workersHelp, workersOf } from './settings.js'
+import {
+  attachmentsOf,
+  budgetHelp,
+  budgetOf,
+  fileHelp,
+  filesOf,
+  limitHelp,
+  limitsOf,
+  several,
+  workerEnvHelp,
+  workersHelp,
+  workersOf,
+} from './settings.js'
 import type { WorkerFlags } from './settings.js'
 import { typed, withClient } from './store.js'
 import { standingOf } from './turn/watch.js'
@@ -46,7 +59,11 @@ export function openable(command: Command): Command {
   return command
     .option('--agent <name>', 'agent of a new thread; not needed where the app has one only')
     .option('--tag <tag>', 'a tag of a new thread; may be given several times', several)
-    .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
+    .option(
+      '--env <name=value>',
+      'a variable that tools declare; a name alone takes the value of the environment; may be given several times',
+      several,
+    )
     .option('--file <path=file>', fileHelp, several)
     .option('--budget <name=amount>', budgetHelp, several)
     .option('--limit <name=value>', limitHelp, several)
@@ -76,25 +93,47 @@ export interface Opening {
   readonly root?: string
 }
 
-export async function open(around: Around, { asked: { app, env: given = [], all }, settings: { env, limits, workers }, root }: Opening): Promise<Opened> {
+export async function open(
+  around: Around,
+  { asked: { app, env: given = [], all }, settings: { env, limits, workers }, root }: Opening,
+): Promise<Opened> {
   const { out, store } = around
   const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
   const client = store.shared ? await served(around) : undefined
   if (client) return { client, ...tellElsewhere(around, { given, who: 'another host' }) }
-  const warn = (what: string, thrown: unknown): void => out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
+  const warn = (what: string, thrown: unknown): void =>
+    out.note(`skein: ${thrown instanceof Error ? `${what}: ${thrown.message}` : what}`)
   try {
     const told = createTold(around, app)
-    const skein: Skein = await createSkein({ app, backend: await store.source(), ...store.key, env, ...defined({ limits, workers }), warn, told, ...(!all && { resuming: root === undefined ? [] : [root] }) })
+    const skein: Skein = await createSkein({
+      app,
+      backend: await store.source(),
+      ...store.key,
+      env,
+      ...defined({ limits, workers }),
+      warn,
+      told,
+      ...(!all && { resuming: root === undefined ? [] : [root] }),
+    })
     return { client: skein, runs: 'here', agents: skein.agents }
   } catch (thrown) {
     if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
     const pid = thrown.data?.['pid']
-    return { client: await connectSkein({ backend: await store.source(), ...store.key }), ...tellElsewhere(around, { given, who: `another process${typeof pid === 'number' ? ` (pid ${pid})` : ''}` }) }
+    return {
+      client: await connectSkein({ backend: await store.source(), ...store.key }),
+      ...tellElsewhere(around, { given, who: `another process${typeof pid === 'number' ? ` (pid ${pid})` : ''}` }),
+    }
   }
 }
 
-function tellElsewhere({ out, store }: Around, { given, who }: { readonly given: readonly string[]; readonly who: string }): Pick<Opened, 'runs' | 'agents'> {
-  out.note(`${who} serves ${store.name}; the turn runs there, with the app${given.length > 0 ? ' and the variables' : ''} of that host`)
+function tellElsewhere(
+  { out, store }: Around,
+  { given, who }: { readonly given: readonly string[]; readonly who: string },
+): Pick<Opened, 'runs' | 'agents'> {
+  out.note(
+    `${who} serves ${store.name}; the turn runs there, with the ` +
+      `app${given.length > 0 ? ' and the variables' : ''} of that host`,
+  )
   return { runs: 'elsewhere', agents: [] }
 }
 
@@ -111,19 +150,34 @@ async function served({ store }: Around): Promise<SkeinClient | undefined> {
   return undefined
 }
 
-export async function findThread({ out }: Around, { client: { threads }, agents }: Opened, { asked: { agent, thread: id, tag = [], ...more }, settings: { files, budget }, create }: Opening & { readonly create: boolean }): Promise<Thread> {
+export async function findThread(
+  { out }: Around,
+  { client: { threads }, agents }: Opened,
+  {
+    asked: { agent, thread: id, tag = [], ...more },
+    settings: { files, budget },
+    create,
+  }: Opening & { readonly create: boolean },
+): Promise<Thread> {
   const { SkeinError, isSkeinError } = await import('../index.js')
   if (id !== undefined) {
     try {
       const thread = await threads.get(id)
-      const kept = Object.entries({ tags: tag, files: more.file ?? [], budget: more.budget ?? [] }).filter(([, each]) => each.length > 0).map(([name]) => name)
+      const kept = Object.entries({ tags: tag, files: more.file ?? [], budget: more.budget ?? [] })
+        .filter(([, each]) => each.length > 0)
+        .map(([name]) => name)
       if (kept.length > 0) out.note(`thread ${id} exists; its ${kept.join(' and ')} stay as they are`)
       // Creating it again is how the store checks that the agent is the same.
       return agent === undefined ? thread : await threads.create({ id, agent })
     } catch (thrown) {
       const missing = isSkeinError(thrown) && thrown.code === 'UNKNOWN_THREAD'
       if (!missing || !create) throw thrown
-      if (agent === undefined && agents.length !== 1) throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store; to make it, or to go on with one that was created without a host, name its agent with --agent <name>${known(agents)}`)
+      if (agent === undefined && agents.length !== 1)
+        throw new SkeinError(
+          'UNKNOWN_THREAD',
+          `there is no thread ${JSON.stringify(id)} in this store; to make it, or to go on with one that was ` +
+            `created without a host, name its agent with --agent <name>${known(agents)}`,
+        )
     }
   }
   return threads.create({ agent: agent ?? (await onlyOf(agents)), tags: tag, files, ...defined({ budget, id }) })
@@ -136,7 +190,11 @@ function known(agents: readonly string[]): string {
 async function onlyOf([only, ...others]: readonly string[]): Promise<string> {
   if (only !== undefined && others.length === 0) return only
   const { SkeinError } = await import('../index.js')
-  throw new SkeinError('BAD_OPTION', `name the agent with --agent <name>${known(only === undefined ? [] : [only, ...others])}, or a thread to continue with --thread <id>`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `name the agent with --agent <name>${known(only === undefined ? [] : [only, ...others])}, or a thread to ` +
+      `continue with --thread <id>`,
+  )
 }
 
 /** What other threads left unfinished is no business of this turn, but its user may not know of it. */
@@ -150,12 +208,19 @@ function createTold({ out, store }: Around, app: string): (news: HostNews) => vo
   }
   function tellLeft(): void {
     const command = typed(store, 'skein', 'host', app)
-    out.note(`${counted(left, 'other thread of this store has', 'other threads of this store have')} unfinished work; this leaves it alone (${command} goes on with all, and so does run --all)`, { left, command })
+    out.note(
+      `${counted(left, 'other thread of this store has', 'other threads of this store have')} unfinished work; ` +
+        `this leaves it alone (${command} goes on with all, and so does run --all)`,
+      { left, command },
+    )
   }
 }
 
 /** Looked at before the host opens, because that starts what is outstanding, which may be over in a moment. */
-export async function look({ store }: Around, { thread: id, create }: { readonly thread?: string; readonly create: boolean }): Promise<Standing & { readonly root?: string }> {
+export async function look(
+  { store }: Around,
+  { thread: id, create }: { readonly thread?: string; readonly create: boolean },
+): Promise<Standing & { readonly root?: string }> {
   if (id === undefined) return { seq: 0 }
   const { isSkeinError } = await import('../index.js')
   try {
@@ -174,7 +239,17 @@ export async function look({ store }: Around, { thread: id, create }: { readonly
 export function goOnCommand({ store }: Around, { app, env = [], limit = [], workers }: Asked, { id }: Thread): string {
   const names = env.flatMap((given) => ['--env', given.split('=', 1)[0] ?? ''])
   const limits = limit.flatMap((given) => ['--limit', given])
-  return typed(store, 'skein', 'run', app, '--thread', id, ...names, ...limits, ...(workers === undefined ? [] : ['--workers', workers]))
+  return typed(
+    store,
+    'skein',
+    'run',
+    app,
+    '--thread',
+    id,
+    ...names,
+    ...limits,
+    ...(workers === undefined ? [] : ['--workers', workers]),
+  )
 }
 
 /** Gives what it is given the first time, and nothing after that. */
@@ -204,7 +279,9 @@ export async function leave(around: Around, { asked, opened, finding, once }: Le
   await opened.client.close()
   out.show([])
   if (!thread) return
-  const command = once(opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id))
+  const command = once(
+    opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id),
+  )
   const what = opened.runs === 'here' ? 'the turn is kept; go on with' : 'the turn goes on in its host; watch it with'
   if (command !== undefined) out.note(`${what}: ${command}`, { thread: thread.id, command })
 }

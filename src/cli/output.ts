@@ -4,7 +4,8 @@
  * OP1 With `json` stdout and stderr carry JSON objects only, one per line.
  * OP2 No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
  * OP3 A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
- * OP4 All that is written goes through `visible` (VI1): the only codes on a screen are those of `paint` and of the lines at its bottom.
+ * OP4 All that is written goes through `visible` (VI1): the only codes on a screen are those of `paint` and of the
+ *     lines at its bottom.
  */
 import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
@@ -103,7 +104,10 @@ function watchReaders(stdout: Screen, stderr: NodeJS.WritableStream): Promise<vo
 }
 
 /** The transient lines: what must be written to take them away and to put them back. */
-function createBottom(clean: (text: string) => string, size: () => { readonly columns: number; readonly rows: number }) {
+function createBottom(
+  clean: (text: string) => string,
+  size: () => { readonly columns: number; readonly rows: number },
+) {
   let lines: readonly string[] = []
   let drawn = 0
   let lineOpen = false

@@ -1,7 +1,8 @@
 /**
  * Where a command works: a folder, or a namespace on NATS; by options, else by the environment.
  *
- * CP1 An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the environment alone.
+ * CP1 An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the
+ *     environment alone.
  * CP2 No password or token is ever shown.
  */
 import { defined } from '../core/defined.js'
@@ -41,11 +42,15 @@ export async function placeOf({ keyFile, ...options }: PlaceOptions, env: Enviro
 async function storeOf(options: Omit<PlaceOptions, 'keyFile'>, env: Environment): Promise<Place> {
   const { store, nats } = options
   const { SkeinError } = await import('../index.js')
-  if (store !== undefined && nats !== undefined) throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
+  if (store !== undefined && nats !== undefined)
+    throw new SkeinError('BAD_OPTION', '--store names a folder and --nats a server; give one of them')
   const url = store === undefined ? (nats ?? (env['SKEIN_NATS'] || undefined)) : undefined
   if (url !== undefined) return natsPlace(url, options, env)
-  const ofNats = Object.entries(flagOf).find(([key]) => key !== 'nats' && options[key as keyof typeof flagOf] !== undefined)
-  if (ofNats) throw new SkeinError('BAD_OPTION', `${ofNats[1]} is for NATS; name the server with --nats <url> or SKEIN_NATS`)
+  const ofNats = Object.entries(flagOf).find(
+    ([key]) => key !== 'nats' && options[key as keyof typeof flagOf] !== undefined,
+  )
+  if (ofNats)
+    throw new SkeinError('BAD_OPTION', `${ofNats[1]} is for NATS; name the server with --nats <url> or SKEIN_NATS`)
   return localPlace(store ?? (env['SKEIN_STORE'] || '.skein'))
 }
 
@@ -59,14 +64,27 @@ export function localPlace(folder: string): Place {
   }
 }
 
-const flagOf = { nats: '--nats', namespace: '--namespace', creds: '--creds', tlsCa: '--tls-ca', tlsCert: '--tls-cert', tlsKey: '--tls-key', monitor: '--monitor' } as const
+const flagOf = {
+  nats: '--nats',
+  namespace: '--namespace',
+  creds: '--creds',
+  tlsCa: '--tls-ca',
+  tlsCert: '--tls-cert',
+  tlsKey: '--tls-key',
+  monitor: '--monitor',
+} as const
 
 function natsPlace(url: string, options: PlaceOptions, env: Environment): Place {
-  const given = (option: keyof PlaceOptions, variable: string): string | undefined => options[option] ?? (env[variable] || undefined)
+  const given = (option: keyof PlaceOptions, variable: string): string | undefined =>
+    options[option] ?? (env[variable] || undefined)
   const namespace = given('namespace', 'SKEIN_NAMESPACE') ?? 'skein'
   const creds = given('creds', 'SKEIN_NATS_CREDS')
   const monitor = given('monitor', 'SKEIN_NATS_MONITOR')
-  const [caFile, certFile, keyFile] = [given('tlsCa', 'SKEIN_NATS_CA'), given('tlsCert', 'SKEIN_NATS_CERT'), given('tlsKey', 'SKEIN_NATS_KEY')]
+  const [caFile, certFile, keyFile] = [
+    given('tlsCa', 'SKEIN_NATS_CA'),
+    given('tlsCert', 'SKEIN_NATS_CERT'),
+    given('tlsKey', 'SKEIN_NATS_KEY'),
+  ]
   const tls = { ...defined({ caFile, certFile, keyFile }) }
   const connection: NatsOptions = {
     servers: url,

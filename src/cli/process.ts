@@ -1,4 +1,6 @@
-/** What a command has of the process that it runs in. Nothing else in this folder but main.ts knows that there is one. */
+/**
+ * What a command has of the process that it runs in. Nothing else in this folder but main.ts knows that there is one.
+ */
 import type { Readable, Writable } from 'node:stream'
 
 export type StopSignal = 'SIGINT' | 'SIGTERM'

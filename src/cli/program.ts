@@ -27,20 +27,38 @@ const commands: Readonly<Record<string, Entry>> = {
   show: { summary: 'show a thread and its messages', load: () => import('./commands/show.js') },
   tail: { summary: 'follow the events of a thread', load: () => import('./commands/tail.js') },
   send: { summary: 'send a message to a thread', load: () => import('./commands/send.js') },
-  inbox: { summary: 'list what threads wait for a person to decide or to give', load: () => import('./commands/inbox.js') },
+  inbox: {
+    summary: 'list what threads wait for a person to decide or to give',
+    load: () => import('./commands/inbox.js'),
+  },
   approve: { summary: 'let a call run that waits for approval', load: () => import('./commands/approve.js') },
-  deny: { summary: 'decline what someone was asked for: an approval, an answer, values', load: () => import('./commands/deny.js') },
-  dead: { summary: 'list children that failed for good, try them again or drop them', load: () => import('./commands/dead.js') },
+  deny: {
+    summary: 'decline what someone was asked for: an approval, an answer, values',
+    load: () => import('./commands/deny.js'),
+  },
+  dead: {
+    summary: 'list children that failed for good, try them again or drop them',
+    load: () => import('./commands/dead.js'),
+  },
   answer: { summary: 'give the output of a call that waits for a person', load: () => import('./commands/answer.js') },
   env: { summary: 'list or set the variables of a thread', load: () => import('./commands/env.js') },
-  files: { summary: 'look at the files of a thread, copy them out or in', load: () => import('./commands/files/files.js') },
+  files: {
+    summary: 'look at the files of a thread, copy them out or in',
+    load: () => import('./commands/files/files.js'),
+  },
   cancel: { summary: 'end the running turn of a thread', load: () => import('./commands/cancel.js') },
   pause: { summary: 'let a thread start nothing more', load: () => import('./commands/pause.js') },
-  resume: { summary: 'let a paused thread go on, or a turn that failed or was granted more', load: () => import('./commands/resume.js') },
+  resume: {
+    summary: 'let a paused thread go on, or a turn that failed or was granted more',
+    load: () => import('./commands/resume.js'),
+  },
   grant: { summary: 'let a thread spend more, and go on', load: () => import('./commands/grant.js') },
   terminate: { summary: 'end a thread for ever', load: () => import('./commands/terminate.js') },
   delete: { summary: 'remove a tree of threads for ever', load: () => import('./commands/delete.js') },
-  doctor: { summary: 'check whether Skein can run here: Node, store, server, app', load: () => import('./commands/doctor.js') },
+  doctor: {
+    summary: 'check whether Skein can run here: Node, store, server, app',
+    load: () => import('./commands/doctor.js'),
+  },
   backup: { summary: 'copy the store into a new folder', load: () => import('./commands/backup.js') },
 }
 
@@ -62,7 +80,10 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
   const program = new Command('skein')
     .description('Durable agents: every thread keeps a journal, and goes on where it stood.')
     .option('--store <dir>', 'folder of the store (default: $SKEIN_STORE, else .skein)')
-    .option('--nats <url>', 'a NATS server instead of a folder; user and password may be in the URL (default: $SKEIN_NATS)')
+    .option(
+      '--nats <url>',
+      'a NATS server instead of a folder; user and password may be in the URL (default: $SKEIN_NATS)',
+    )
     .option('--namespace <name>', 'place of the app on the NATS server (default: $SKEIN_NAMESPACE, else skein)')
     .option('--creds <file>', 'credentials for NATS, as its operator gives them')
     .option('--tls-ca <file>', 'certificate that the NATS server is known by')
@@ -78,7 +99,11 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
     })
     .exitOverride()
     // Usage errors are reported below, where it is known whether someone wants JSON.
-    .configureOutput({ outputError: () => undefined, writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(visible(text)) })
+    .configureOutput({
+      outputError: () => undefined,
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(visible(text)),
+    })
     .configureHelp({ showGlobalOptions: true })
     .helpCommand(false)
     .addHelpText('after', after)
@@ -107,7 +132,9 @@ function asked(args: readonly string[]): readonly string[] {
 /** CI2 */
 function complaint(error: CommanderError, help: string, json: boolean): string {
   const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
-  return json ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } }) : `skein: ${message} (see ${help})`
+  return json
+    ? JSON.stringify({ error: { code: 'BAD_OPTION', message, retry: false } })
+    : `skein: ${message} (see ${help})`
 }
 
 /** Runs a command line; gives its exit code when all that it says is written. */
@@ -115,14 +142,19 @@ export async function skein(args: readonly string[], shell: Shell): Promise<numb
   const { stdout, stderr } = shell
   let code = 0
   let help = 'skein --help'
-  const program = createProgram({ shell, chosen: (name) => (help = `skein ${name} --help`), ended: (own) => (code = own) })
+  const program = createProgram({
+    shell,
+    chosen: (name) => (help = `skein ${name} --help`),
+    ended: (own) => (code = own),
+  })
   try {
     await program.parseAsync(asked(args), { from: 'user' })
   } catch (thrown) {
     if (!(thrown instanceof CommanderError)) throw thrown
     code = thrown.exitCode === 0 ? 0 : 4
     // Without a command commander prints the help itself.
-    if (code !== 0 && thrown.code !== 'commander.help') stderr.write(`${visible(complaint(thrown, help, args.includes('--json')))}\n`)
+    if (code !== 0 && thrown.code !== 'commander.help')
+      stderr.write(`${visible(complaint(thrown, help, args.includes('--json')))}\n`)
   }
   await Promise.all([stdout, stderr].map((stream) => new Promise<void>((done) => void stream.write('', () => done()))))
   return code

@@ -36,7 +36,9 @@ export function createPerform(shell: Shell, ended: (code: ExitCode) => void): Pe
     const { json = false, ...place } = command.optsWithGlobals<Globals>()
     const out = createOutput(shell, json)
     const stops = listenForStops(shell)
-    const own = attempt({ shell, out, stops }, async () => body({ shell, out, store: await placeOf(place, shell.env), onStop: stops.onStop }))
+    const own = attempt({ shell, out, stops }, async () =>
+      body({ shell, out, store: await placeOf(place, shell.env), onStop: stops.onStop }),
+    )
     // A command whose means were closed under it may end or throw on the way; the signal is what is told.
     const code = await Promise.race([stops.stopped, own.then((came) => (stops.begun() ? stops.stopped : came))])
     out.show([])

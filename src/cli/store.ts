@@ -4,7 +4,10 @@ import { shellWord } from './format.js'
 import type { Place } from './place.js'
 
 /** A client on the store, closed when the command is done. */
-export async function withClient<Result>(place: Place, body: (client: SkeinClient) => Promise<Result>): Promise<Result> {
+export async function withClient<Result>(
+  place: Place,
+  body: (client: SkeinClient) => Promise<Result>,
+): Promise<Result> {
   const { connectSkein } = await import('../index.js')
   const client = await connectSkein({ backend: await place.source(), ...place.key })
   try {

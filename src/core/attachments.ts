@@ -4,7 +4,8 @@
  *
  * AH1 A name that is taken gets a number; what is there is never replaced.
  * AH2 What is missing is told before anything is sent.
- * AH3 What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the receiver.
+ * AH3 What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the
+ *     receiver.
  */
 import type { FileChange } from './records/change.js'
 import { showing, withoutLinks } from './links.js'
@@ -33,7 +34,10 @@ export function collect(tree: DirNode, paths: readonly string[]): Collected {
     const shown = showing(tree, path)
     if (!shown || shown.path === '/') {
       const node = nodeAt(tree, path)
-      broken.push({ path, ...(node?.kind === 'link' && { why: `it is a link to ${node.target}, and nothing is there` }) })
+      broken.push({
+        path,
+        ...(node?.kind === 'link' && { why: `it is a link to ${node.target}, and nothing is there` }),
+      })
       continue
     }
     entries.set(nameIn(entries, path), withoutLinks(tree, shown, broken))
@@ -44,7 +48,11 @@ export function collect(tree: DirNode, paths: readonly string[]): Collected {
 
 /** What a model reads of what is missing. */
 export function brokenText(broken: readonly Broken[]): string {
-  const told = broken.slice(0, mostTold).map(({ path, why }) => (why === undefined ? `there is no file ${JSON.stringify(path)}` : `${JSON.stringify(path)}: ${why}`))
+  const told = broken
+    .slice(0, mostTold)
+    .map(({ path, why }) =>
+      why === undefined ? `there is no file ${JSON.stringify(path)}` : `${JSON.stringify(path)}: ${why}`,
+    )
   return [...told, ...(broken.length > mostTold ? [`and ${broken.length - mostTold} more`] : [])].join('; ')
 }
 
@@ -63,7 +71,10 @@ export function namesOf(paths: readonly string[]): readonly string[] {
 }
 
 /** What puts them into the receiver's tree, and where each is then, by its name. */
-export function place(tree: DirNode, files: DirNode): { readonly changes: readonly FileChange[]; readonly paths: ReadonlyMap<string, string> } {
+export function place(
+  tree: DirNode,
+  files: DirNode,
+): { readonly changes: readonly FileChange[]; readonly paths: ReadonlyMap<string, string> } {
   const there = nodeAt(tree, folder)
   const taken = new Set(there?.kind === 'dir' ? there.entries.keys() : [])
   const changes: FileChange[] = []
@@ -85,7 +96,15 @@ interface Copy {
 }
 
 /** What was done to a copy of a tree, put into a folder of its own instead of being merged. */
-export function aside(tree: DirNode, { base, theirs, name }: Copy): { readonly changes: readonly FileChange[]; readonly folder: string; readonly made: readonly string[]; readonly gone: readonly string[] } {
+export function aside(
+  tree: DirNode,
+  { base, theirs, name }: Copy,
+): {
+  readonly changes: readonly FileChange[]
+  readonly folder: string
+  readonly made: readonly string[]
+  readonly gone: readonly string[]
+} {
   const there = nodeAt(tree, folder)
   const own = `${folder}/${freeName(name, (each) => there?.kind === 'dir' && there.entries.has(each))}`
   const changes: FileChange[] = []

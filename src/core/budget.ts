@@ -1,7 +1,8 @@
 /**
  * Budgets: what may be spent.
  *
- * BU1 Reckoned in whole numbers, cost in billionths of a dollar: what is given, spent and left adds up exactly, at every instant.
+ * BU1 Reckoned in whole numbers, cost in billionths of a dollar: what is given, spent and left adds up exactly, at
+ *     every instant.
  */
 import { z } from 'zod'
 import type { Usage } from './usage.js'
@@ -19,7 +20,12 @@ export interface Budget {
 
 const natural = z.number().int().min(0)
 
-export const budgetSchema = z.strictObject({ tokens: natural.exactOptional(), costUsd: z.number().min(0).exactOptional(), toolCalls: natural.exactOptional(), steps: natural.exactOptional() })
+export const budgetSchema = z.strictObject({
+  tokens: natural.exactOptional(),
+  costUsd: z.number().min(0).exactOptional(),
+  toolCalls: natural.exactOptional(),
+  steps: natural.exactOptional(),
+})
 
 /** How much of each; what is not named is not limited. */
 export interface Amounts {

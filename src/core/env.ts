@@ -9,17 +9,23 @@
  *     what is scoped flows on to descendants, and a value of their own goes before it.
  * EN3 Only own fields count: a name such as `constructor` finds nothing that was not set.
  * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is itself asked for is nobody's second instance.
- * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does not
- *     scope the name.
+ * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does
+ *     not scope the name.
  */
 import { SkeinError } from './failure.js'
 
-/** Sealed values by name (src/runtime/vault.ts): all that is stored of a value. Whether it is masked is for its declaration to say. */
+/**
+ * Sealed values by name (src/runtime/vault.ts): all that is stored of a value. Whether it is masked is for its
+ * declaration to say.
+ */
 export type SealedEnv = Readonly<Record<string, string>>
 
 /** What a thread has. */
 export interface Env {
-  /** Wrapped data keys that its values were sealed with; one, unless two of the tree were given their first value at once. */
+  /**
+   * Wrapped data keys that its values were sealed with; one, unless two of the tree were given their first value at
+   * once.
+   */
   readonly keys: readonly string[]
   /** Set on the thread itself. */
   readonly own: SealedEnv
@@ -79,15 +85,24 @@ export function hasValue({ own, inherited }: Pick<Env, 'own' | 'inherited'>, nam
 
 /** A copy with the change. */
 export function changedEnv(env: Env, { level, keys, set }: EnvChange): Env {
-  const values = Object.fromEntries(Object.entries({ ...env[level], ...set }).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])))
+  const values = Object.fromEntries(
+    Object.entries({ ...env[level], ...set }).flatMap(([name, value]): [string, string][] =>
+      value === null ? [] : [[name, value]],
+    ),
+  )
   return { ...env, keys: [...new Set([...env.keys, ...keys])], [level]: values }
 }
 
 /** EN2. `parent` is the parent's whole `threadEnv`. */
-export function inheritedEnv<Value>(parent: Readonly<Record<string, Value>>, scopedNames: Iterable<string>): Readonly<Record<string, Value>> {
+export function inheritedEnv<Value>(
+  parent: Readonly<Record<string, Value>>,
+  scopedNames: Iterable<string>,
+): Readonly<Record<string, Value>> {
   const scoped = new Set(scopedNames)
   if (scoped.size === 0) return parent
-  return Object.fromEntries(Object.entries(parent).filter(([name]) => !scoped.has(name) && !scoped.has(numbered(name)?.base ?? name)))
+  return Object.fromEntries(
+    Object.entries(parent).filter(([name]) => !scoped.has(name) && !scoped.has(numbered(name)?.base ?? name)),
+  )
 }
 
 /** EN5: what a child is told of a change of its parent, whose env is `after` now. */
@@ -120,13 +135,19 @@ export function checkVariableName(name: string): string {
   if (isVariableName(name)) return name
   const [start = '', ...value] = name.split('=')
   const shown = JSON.stringify(start.slice(0, 100) + (value.length > 0 ? '=…' : ''))
-  throw new SkeinError('BAD_OPTION', `${shown} is no name of a variable; use capital letters, digits and _, and no digit first, such as API_KEY`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${shown} is no name of a variable; use capital letters, digits and _, and no digit first, such as API_KEY`,
+  )
 }
 
 export interface EnvInstance {
   /** 1 for the names without a number. */
   readonly number: number
-  /** Of the names asked for, those that this instance has, each with the variable that holds it: `{ TOKEN: 'TOKEN__2' }`. */
+  /**
+   * Of the names asked for, those that this instance has, each with the variable that holds it: `{ TOKEN: 'TOKEN__2'
+   * }`.
+   */
   readonly variables: Readonly<Record<string, string>>
 }
 

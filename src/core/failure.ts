@@ -61,11 +61,35 @@ const codes = {
     'TOOL_GIT_REMOTE_DISABLED',
   ],
   /** Skein has tried, and it may go well later. */
-  later: ['MODEL_UNAVAILABLE', 'MODEL_RATE_LIMITED', 'COMMAND_UNANSWERED', 'QUOTA_REACHED', 'STREAM_LAGGED', 'TEXT_TAKEN_BACK'],
+  later: [
+    'MODEL_UNAVAILABLE',
+    'MODEL_RATE_LIMITED',
+    'COMMAND_UNANSWERED',
+    'QUOTA_REACHED',
+    'STREAM_LAGGED',
+    'TEXT_TAKEN_BACK',
+  ],
   /** Ends the turn; the parent or the user decides. */
-  turn: ['CANCELLED', 'MODEL_REJECTED', 'MODEL_REPLY_TOO_LARGE', 'OUTPUT_MISSING', 'CHILD_FAILED', 'SESSION_FAILED', 'BUDGET_SPENT'],
+  turn: [
+    'CANCELLED',
+    'MODEL_REJECTED',
+    'MODEL_REPLY_TOO_LARGE',
+    'OUTPUT_MISSING',
+    'CHILD_FAILED',
+    'SESSION_FAILED',
+    'BUDGET_SPENT',
+  ],
   /** The operator must look at the store. */
-  operator: ['JOURNAL_CONFLICT', 'JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'STORE_IN_USE', 'STORE_CLOSED', 'STORE_FAILED', 'SECRET_UNREADABLE', 'THREAD_PARKED'],
+  operator: [
+    'JOURNAL_CONFLICT',
+    'JOURNAL_CORRUPT',
+    'RECORD_FROM_FUTURE',
+    'STORE_IN_USE',
+    'STORE_CLOSED',
+    'STORE_FAILED',
+    'SECRET_UNREADABLE',
+    'THREAD_PARKED',
+  ],
   /** A bug in Skein. */
   us: ['INVARIANT'],
 } as const
@@ -140,7 +164,14 @@ function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure 
     const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
     return { code, message: `${name}${thrown.message}`, retry: false }
   }
-  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)}`, retry: false }
+  return {
+    code,
+    message:
+      typeof thrown === 'string'
+        ? thrown
+        : `thrown value: ${isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)}`,
+    retry: false,
+  }
 }
 
 export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {
@@ -158,7 +189,11 @@ export function fromFailure(value: Failure): SkeinError {
 
 /** Thrown where a numbered invariant of a module does not hold: always a bug in Skein. */
 export function broken(invariant: string, detail: string): SkeinError {
-  return new SkeinError('INVARIANT', `invariant ${invariant} does not hold: ${detail}. This is a bug in Skein; please report it.`, {
-    data: { invariant },
-  })
+  return new SkeinError(
+    'INVARIANT',
+    `invariant ${invariant} does not hold: ${detail}. This is a bug in Skein; please report it.`,
+    {
+      data: { invariant },
+    },
+  )
 }

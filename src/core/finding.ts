@@ -10,7 +10,11 @@ export interface Finding {
   readonly advice?: string
 }
 
-export function finding(check: string, level: Finding['level'], ...[says, advice]: readonly [string, string?]): Finding {
+export function finding(
+  check: string,
+  level: Finding['level'],
+  ...[says, advice]: readonly [string, string?]
+): Finding {
   return { check, level, says, ...defined({ advice }) }
 }
 

@@ -67,7 +67,8 @@ function fieldsOf(value: object, path: Set<object>): Json {
   if (value instanceof RegExp) return textOf(value)
   if (value instanceof Promise) return '[promise]'
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[${value.byteLength} bytes]`
-  if (value instanceof Map) return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
+  if (value instanceof Map)
+    return plain(Object.fromEntries(Array.from(value, ([key, item]) => [textOf(key), item])), path)
   if (value instanceof Set) return plain([...value], path)
   if (Array.isArray(value)) {
     const items: Json[] = []
@@ -81,7 +82,13 @@ function fieldsOf(value: object, path: Set<object>): Json {
   for (const key of Object.keys(value)) {
     const field = fieldOf(value, key)
     if (field === undefined || typeof field === 'function') continue
-    if (key === '__proto__') Object.defineProperty(fields, key, { value: plain(field, path), enumerable: true, configurable: true, writable: true })
+    if (key === '__proto__')
+      Object.defineProperty(fields, key, {
+        value: plain(field, path),
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      })
     else fields[key] = plain(field, path)
   }
   return fields

@@ -1,9 +1,10 @@
 /**
- * What links show: a path followed to what it stands for, and a directory in which nothing is a link any more. A thread's files
- * end at its root, so no link leads anywhere else.
+ * What links show: a path followed to what it stands for, and a directory in which nothing is a link any more. A
+ * thread's files end at its root, so no link leads anywhere else.
  *
  * LNK1 A path is followed through at most 40 links, as on a disk; what leads in a circle shows nothing.
- * LNK2 A copy without links is bounded: what links bring into it is counted, and a directory that shows itself is left out.
+ * LNK2 A copy without links is bounded: what links bring into it is counted, and a directory that shows itself is
+ *      left out.
  */
 import type { DirNode, TreeNode } from './tree.js'
 
@@ -63,7 +64,8 @@ export function withoutLinks(tree: DirNode, shown: Shown, broken: Broken[]): Sho
     let changed = false
     for (const [name, child] of node.entries) {
       const at = `${path === '/' ? '' : path}/${name}`
-      const found = child.kind === 'link' ? followed(tree, { at, target: child.target, within }) : { node: child, path: at }
+      const found =
+        child.kind === 'link' ? followed(tree, { at, target: child.target, within }) : { node: child, path: at }
       const counted = linked || child.kind === 'link'
       if (!('node' in found)) broken.push(found)
       else if (counted && (left-- <= 0 || within.length > deepest)) {

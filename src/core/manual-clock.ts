@@ -62,7 +62,8 @@ export function manualClock(startMs = 0): ManualClock {
       }
     },
     advance(ms) {
-      if (!(ms >= 0)) throw new SkeinError('BAD_OPTION', `advance(${ms}): time cannot go back; give 0 or more milliseconds`)
+      if (!(ms >= 0))
+        throw new SkeinError('BAD_OPTION', `advance(${ms}): time cannot go back; give 0 or more milliseconds`)
       moveTo(now + ms)
     },
     next() {

@@ -1,9 +1,11 @@
 /**
  * Schemas as definitions hold them: zod 4's, of whichever copy of zod the app has.
  *
- * ZS1 A schema is known by what its type is and gives (`_zod`), never by the class of one copy: copies differ in hundreds of
- *     members that nobody here needs, and the compiler compares them all, without end, where a type names one.
- * ZS2 It is parsed and told by zod's core, which works on schemas of every copy; a description that its own copy keeps is told too.
+ * ZS1 A schema is known by what its type is and gives (`_zod`), never by the class of one copy: copies differ in
+ *     hundreds of members that nobody here needs, and the compiler compares them all, without end, where a type names
+ *     one.
+ * ZS2 It is parsed and told by zod's core, which works on schemas of every copy; a description that its own copy
+ *     keeps is told too.
  */
 import { z } from 'zod'
 import type { Json } from './json.js'
@@ -23,14 +25,21 @@ export type OutputOf<Given extends Schema> = Given['_zod']['output']
 /** What parsing is given. */
 export type InputOf<Given extends Schema> = Given['_zod']['input']
 
-/** The same without what its copy of zod adds: definitions are compared with one another, and schemas of two copies cannot be (ZS1). */
+/**
+ * The same without what its copy of zod adds: definitions are compared with one another, and schemas of two copies
+ * cannot be (ZS1).
+ */
 export type Plain<Given extends Schema> = Schema<OutputOf<Given>, InputOf<Given>>
 
 export type SchemaIssue = z.core.$ZodIssue
 
 export type Parsed<Output> =
   | { readonly success: true; readonly data: Output; readonly error?: undefined }
-  | { readonly success: false; readonly data?: undefined; readonly error: { readonly message: string; readonly issues: readonly SchemaIssue[] } }
+  | {
+      readonly success: false
+      readonly data?: undefined
+      readonly error: { readonly message: string; readonly issues: readonly SchemaIssue[] }
+    }
 
 export function isSchema(value: unknown): value is Schema {
   return isZod(value)
@@ -66,12 +75,16 @@ export function fieldsOf(schema: Schema): readonly string[] | undefined {
 export function requiredFieldsOf(schema: Schema): readonly string[] {
   const core = coreOf(schema)
   if (!(core instanceof z.core.$ZodObject)) return []
-  return Object.entries(core['_zod'].def.shape).flatMap(([name, field]) => (parse(field, undefined).success ? [] : [name]))
+  return Object.entries(core['_zod'].def.shape).flatMap(([name, field]) =>
+    parse(field, undefined).success ? [] : [name],
+  )
 }
 
 /** What a model is told of it: JSON Schema of what it takes. Throws where that cannot be said. */
 export function jsonSchemaOf(schema: Schema): { readonly [key: string]: Json } {
-  const { $schema: _, ...told } = z.toJSONSchema(coreOf(schema), { io: 'input', metadata: described }) as { [key: string]: Json }
+  const { $schema: _, ...told } = z.toJSONSchema(coreOf(schema), { io: 'input', metadata: described }) as {
+    [key: string]: Json
+  }
   return told
 }
 

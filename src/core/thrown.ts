@@ -1,6 +1,6 @@
 /**
- * What a body threw, as far as it can travel: for the one who decides whether to try again, and for whoever looks for the place. It is
- * never recorded; what is, is a `Failure`.
+ * What a body threw, as far as it can travel: for the one who decides whether to try again, and for whoever looks for
+ * the place. It is never recorded; what is, is a `Failure`.
  *
  * TW1 What is not JSON is left out, and so is what is too long.
  * TW2 A text is masked before it is cut: half a secret is not recognised.
@@ -51,7 +51,8 @@ function fieldsOf(value: Error): Record<string, Json> {
 export function fromThrown({ name, message, stack, fields, cause }: Thrown): Error {
   const error = new Error(message, cause ? { cause: fromThrown(cause) } : undefined)
   Object.defineProperty(error, 'name', { value: name, configurable: true, writable: true })
-  for (const [field, value] of Object.entries(fields)) Object.defineProperty(error, field, { value, configurable: true, enumerable: true, writable: true })
+  for (const [field, value] of Object.entries(fields))
+    Object.defineProperty(error, field, { value, configurable: true, enumerable: true, writable: true })
   if (stack !== undefined) error.stack = stack
   return error
 }

@@ -2,11 +2,11 @@
  * A thread's files as an immutable tree: names and what stands behind them, contents only by hash. Pure data; the fold
  * applies changes to it, workers work on a copy of the parts they touch.
  *
- * FT1 A tree is never changed: applying changes gives a new one that shares all that stayed the same, so a snapshot and a
- *     fork cost nothing. Nothing to change gives the same tree.
+ * FT1 A tree is never changed: applying changes gives a new one that shares all that stayed the same, so a snapshot
+ *     and a fork cost nothing. Nothing to change gives the same tree.
  * FT2 Paths are absolute, normalised and real: links have been followed before a path comes here.
- * FT3 The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands in
- *     its way is replaced.
+ * FT3 The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands
+ *     in its way is replaced.
  * FT4 A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
  */
 import { createHash } from 'node:crypto'
@@ -59,7 +59,7 @@ export function sortedEntries<Node>(entries: ReadonlyMap<string, Node>): (readon
   return [...entries].sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-// ── changes ───────────────────────────────────────────────────────────────────────────────────────────
+// ── changes ──
 
 /** A tree while it is changed: each directory is copied once, however many changes it sees. */
 export interface TreeEditor {
@@ -82,7 +82,11 @@ interface Draft extends DirNode {
 }
 
 /** `copied` hears of each directory that is copied to be changed, by its entries. */
-export function editTree(tree: DirNode, at: number, copied?: (from: DirNode['entries'], to: Map<string, TreeNode>) => void): TreeEditor {
+export function editTree(
+  tree: DirNode,
+  at: number,
+  copied?: (from: DirNode['entries'], to: Map<string, TreeNode>) => void,
+): TreeEditor {
   let root = tree
   /** Copies that nobody else has seen. */
   const drafts = new Map<DirNode, Draft>()
@@ -155,7 +159,7 @@ function nextNode(found: TreeNode | undefined, change: FileChange, at: number): 
   }
 }
 
-// ── what was seen ─────────────────────────────────────────────────────────────────────────────────────
+// ── what was seen ──
 
 /** The token of CS1: equal as long as nothing has changed that a look of this kind would notice. */
 export function observe(tree: DirNode, path: string, look: Look): string {
@@ -223,7 +227,9 @@ function listToken(dir: DirNode): string {
 
 function deepToken(node: TreeNode | undefined): string {
   if (node?.kind !== 'dir') return nodeToken(node)
-  return memoUp(deeps, node, (dir) => digest([dir.mode, dir.at, sortedEntries(dir.entries).map(([name, child]) => [name, deepToken(child)])]))
+  return memoUp(deeps, node, (dir) =>
+    digest([dir.mode, dir.at, sortedEntries(dir.entries).map(([name, child]) => [name, deepToken(child)])]),
+  )
 }
 
 /** As JSON: it has one form for each value, and names cannot run into one another. */
@@ -238,16 +244,25 @@ export interface TreeUsage {
   readonly names: number
 }
 
-/** What the files of a thread may hold. Without a number of names there is no limit of them (records of an earlier Skein). */
+/**
+ * What the files of a thread may hold. Without a number of names there is no limit of them (records of an earlier
+ * Skein).
+ */
 export interface FileQuota {
   readonly quotaBytes: number
   readonly quotaNames?: number
 }
 
 /** What a change would exceed, in words; a tree that does not grow is always allowed. */
-export function overQuota({ quotaBytes, quotaNames = Infinity }: FileQuota, before: TreeUsage, after: TreeUsage): string | undefined {
-  if (after.bytes > quotaBytes && after.bytes > before.bytes) return `${after.bytes} bytes, and ${quotaBytes} are allowed`
-  if (after.names > quotaNames && after.names > before.names) return `${after.names} files, links and directories, and ${quotaNames} are allowed`
+export function overQuota(
+  { quotaBytes, quotaNames = Infinity }: FileQuota,
+  before: TreeUsage,
+  after: TreeUsage,
+): string | undefined {
+  if (after.bytes > quotaBytes && after.bytes > before.bytes)
+    return `${after.bytes} bytes, and ${quotaBytes} are allowed`
+  if (after.names > quotaNames && after.names > before.names)
+    return `${after.names} files, links and directories, and ${quotaNames} are allowed`
   return undefined
 }
 
@@ -272,7 +287,7 @@ export function usageOf(tree: DirNode): TreeUsage {
   })
 }
 
-// ── as plain data ─────────────────────────────────────────────────────────────────────────────────────
+// ── as plain data ──
 
 type FrozenNode =
   | readonly [depth: number, name: string, kind: 'dir', mode: number, at: number]
@@ -285,7 +300,9 @@ export type FrozenTree = readonly FrozenNode[]
 /** `given`: what is in the root itself keeps the order in which it is there. */
 export function freezeTree(tree: DirNode, order: 'names' | 'given' = 'names'): FrozenTree {
   const rows: FrozenNode[] = []
-  const ahead: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [{ name: '', node: tree, depth: 0 }]
+  const ahead: { readonly name: string; readonly node: TreeNode; readonly depth: number }[] = [
+    { name: '', node: tree, depth: 0 },
+  ]
   for (let next = ahead.pop(); next; next = ahead.pop()) {
     const { name, node, depth } = next
     if (node.kind === 'file') rows.push([depth, name, 'file', node.hash, node.size, node.mode, node.at])
@@ -321,7 +338,14 @@ export function thawTree(rows: FrozenTree): DirNode {
 
 /** Whether it can be a name in a tree (FT2): whatever came from elsewhere is asked this. */
 function isPlainName(name: unknown): boolean {
-  return typeof name === 'string' && name !== '' && name !== '.' && name !== '..' && !/[/\0]|\p{Surrogate}/u.test(name) && name.length <= 255
+  return (
+    typeof name === 'string' &&
+    name !== '' &&
+    name !== '.' &&
+    name !== '..' &&
+    !/[/\0]|\p{Surrogate}/u.test(name) &&
+    name.length <= 255
+  )
 }
 
 /** Absolute and normalised (FT2). */
@@ -342,10 +366,21 @@ export function isFrozenTree(rows: unknown): rows is FrozenTree {
     if (index === 0 ? row[1] !== '' || row[2] !== 'dir' : !isPlainName(row[1])) return false
     if (row[2] === 'dir') return rest.length === 2 && rest.every(whole)
     if (row[2] === 'link') return rest.length === 2 && typeof rest[0] === 'string' && whole(rest[1])
-    return row[2] === 'file' && rest.length === 4 && typeof rest[0] === 'string' && /^[0-9a-f]{64}$/.test(rest[0]) && rest.slice(1).every(whole) && Number(rest[1]) >= 0
+    return (
+      row[2] === 'file' &&
+      rest.length === 4 &&
+      typeof rest[0] === 'string' &&
+      /^[0-9a-f]{64}$/.test(rest[0]) &&
+      rest.slice(1).every(whole) &&
+      Number(rest[1]) >= 0
+    )
   })
 }
 
 function unreadable(index: number, row: unknown): SkeinError {
-  return new SkeinError('JOURNAL_CORRUPT', `row ${index} of a stored file tree does not fit the rows before it: ${JSON.stringify(row)}. Restore the store from a backup.`)
+  return new SkeinError(
+    'JOURNAL_CORRUPT',
+    `row ${index} of a stored file tree does not fit the rows before it: ${JSON.stringify(row)}. Restore the ` +
+      `store from a backup.`,
+  )
 }

@@ -1,8 +1,8 @@
 /**
  * What a call has changed, as the operations of its outcome, without those that later ones made needless.
  *
- * CG1 Done on any tree on which the call's reads hold, what is left gives what all of it would have given. Only the time
- *     of a directory in which something came and went is as if it had not.
+ * CG1 Done on any tree on which the call's reads hold, what is left gives what all of it would have given. Only the
+ *     time of a directory in which something came and went is as if it had not.
  */
 import type { FileChange } from '../core/records/change.js'
 import { isWithin, parentOf } from './path.js'
@@ -27,7 +27,11 @@ export function createChangeLog(): ChangeLog {
     const put = log.get(`put ${change.path}`)
     switch (change.op) {
       case 'file':
-        return putLast(change.mode === undefined && put?.op === 'file' && put.mode !== undefined ? { ...change, mode: put.mode } : change)
+        return putLast(
+          change.mode === undefined && put?.op === 'file' && put.mode !== undefined
+            ? { ...change, mode: put.mode }
+            : change,
+        )
       case 'mode':
         if (put?.op === 'file') return void log.set(keyOf(put), { ...put, mode: change.mode })
         return putLast(change)

@@ -86,7 +86,9 @@ function bytesOf(value: string | Uint8Array, doing: Doing, what = 'content'): Ui
 
 /** FC3: why a value is no content, or nothing where it is one. */
 export function noContent(value: unknown, what = 'content'): string | undefined {
-  return typeof value === 'string' || types.isUint8Array(value) ? undefined : `${what} must be a text or bytes (Uint8Array); it is ${described(value)}`
+  return typeof value === 'string' || types.isUint8Array(value)
+    ? undefined
+    : `${what} must be a text or bytes (Uint8Array); it is ${described(value)}`
 }
 
 /** What a value is, and what its author may have meant. */
@@ -110,8 +112,13 @@ interface Gathering {
 }
 
 /** Stores a content as it comes, unless it turns out to be small. */
-export async function gather(source: FileSource, content: AsyncIterable<string | Uint8Array>, { doing, grown }: Gathering): Promise<Content> {
-  if (!isIterable(content)) throw fileError('EINVAL', doing, `content must be an async iterable of texts or bytes; it is ${described(content)}`)
+export async function gather(
+  source: FileSource,
+  content: AsyncIterable<string | Uint8Array>,
+  { doing, grown }: Gathering,
+): Promise<Content> {
+  if (!isIterable(content))
+    throw fileError('EINVAL', doing, `content must be an async iterable of texts or bytes; it is ${described(content)}`)
   const first: Uint8Array[] = []
   let size = 0
   const parts = (async function* () {
@@ -135,5 +142,10 @@ export async function gather(source: FileSource, content: AsyncIterable<string |
 }
 
 function isIterable(content: unknown): boolean {
-  return typeof content === 'object' && content !== null && (Symbol.asyncIterator in content || Symbol.iterator in content) && !types.isUint8Array(content)
+  return (
+    typeof content === 'object' &&
+    content !== null &&
+    (Symbol.asyncIterator in content || Symbol.iterator in content) &&
+    !types.isUint8Array(content)
+  )
 }

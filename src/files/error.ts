@@ -39,9 +39,19 @@ export interface Doing {
 /** `why` says more than Node would, where Node would leave the reader alone. */
 export function fileError(code: FileErrorCode, { syscall, path, dest }: Doing, why?: string): FileError {
   const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
-  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), { code, syscall, path, ...defined({ dest, why }) })
+  return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), {
+    code,
+    syscall,
+    path,
+    ...defined({ dest, why }),
+  })
 }
 
 export function isFileError(thrown: unknown): thrown is FileError {
-  return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' && Object.hasOwn(meanings, thrown.code)
+  return (
+    thrown instanceof Error &&
+    'code' in thrown &&
+    typeof thrown.code === 'string' &&
+    Object.hasOwn(meanings, thrown.code)
+  )
 }

@@ -1,10 +1,10 @@
 /**
  * The tree of a source, of which only the parts that were looked at are here.
  *
- * LT1 A directory that has not been asked for has an empty map of entries, and that very map is filled when it is: whatever
- *     shares the node sees them. Nobody looks into a map except through `child` and `entries`.
- * LT2 Of a large directory single names are asked for, as long as they are few. What was asked for is known, also that there
- *     is nothing; what comes later never touches a known name, so that a copy may have changed it.
+ * LT1 A directory that has not been asked for has an empty map of entries, and that very map is filled when it is:
+ *     whatever shares the node sees them. Nobody looks into a map except through `child` and `entries`.
+ * LT2 Of a large directory single names are asked for, as long as they are few. What was asked for is known, also
+ *     that there is nothing; what comes later never touches a known name, so that a copy may have changed it.
  */
 import { broken } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'
@@ -43,7 +43,8 @@ export class LazyTree {
   /** What has this name in the directory at this path of the source. */
   async child(dir: DirNode, path: string, name: string): Promise<TreeNode | undefined> {
     const missing = this.#missing.get(dir.entries)
-    if (missing && !missing.known.has(name) && (missing.loading || missing.known.size >= mostSingles)) await this.entries(dir, path)
+    if (missing && !missing.known.has(name) && (missing.loading || missing.known.size >= mostSingles))
+      await this.entries(dir, path)
     else if (missing) {
       const asking = missing.known.get(name) ?? this.#fetchOne(missing, join(path, name), name)
       missing.known.set(name, asking)
@@ -65,7 +66,8 @@ export class LazyTree {
 
   /** All that is below it. */
   async load(dir: DirNode, path: string): Promise<void> {
-    for (const [name, node] of await this.entries(dir, path)) if (node.kind === 'dir') await this.load(node, join(path, name))
+    for (const [name, node] of await this.entries(dir, path))
+      if (node.kind === 'dir') await this.load(node, join(path, name))
   }
 
   /** To be told of a directory that was copied, by its entries. */
@@ -94,7 +96,8 @@ export class LazyTree {
 
   async #fetch(missing: Missing, path: string): Promise<void> {
     const shown = await this.#source.node(path)
-    if (shown?.kind !== 'dir' || !shown.entries) throw broken('LT1', `the source gave ${shown?.kind ?? 'nothing'} for the entries of ${path}`)
+    if (shown?.kind !== 'dir' || !shown.entries)
+      throw broken('LT1', `the source gave ${shown?.kind ?? 'nothing'} for the entries of ${path}`)
     await Promise.all(missing.known.values())
     for (const [name, node] of shown.entries) if (!missing.known.has(name)) this.#add(missing, name, node)
     for (const entries of missing.maps) this.#missing.delete(entries)

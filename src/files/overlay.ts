@@ -2,10 +2,11 @@
  * A call's view of the files: the given tree with the call's own changes in it, loaded as far as it is looked at. Knows
  * for each path whether what stands there is given or the call's own.
  *
- * FV1 Whatever an operation gives follows from the call's own operations and the looks that it took (`saw`) at the given
- *     tree. So a tree on which all looks give the same leads to the same operations and the same results (CS1, CS2).
- * FV2 A path that the call wrote, removed or made where it had seen nothing is its own, with all below: no look. A directory
- *     that it only asked to be there (`ensure`) is not, for others may have put something into it.
+ * FV1 Whatever an operation gives follows from the call's own operations and the looks that it took (`saw`) at the
+ *     given tree. So a tree on which all looks give the same leads to the same operations and the same results (CS1,
+ *     CS2).
+ * FV2 A path that the call wrote, removed or made where it had seen nothing is its own, with all below: no look. A
+ *     directory that it only asked to be there (`ensure`) is not, for others may have put something into it.
  * FV3 Nothing here is asked for while something is changed (order.ts).
  */
 import { defined } from '../core/defined.js'
@@ -69,7 +70,7 @@ export class View {
     this.#editor = editTree(given.root, source.at, (from, to) => given.copied(from, to))
   }
 
-  // ── looking ─────────────────────────────────────────────────────────────────────────────────────────
+  // ── looking ──
 
   /** Only the last name may be missing. */
   async walk(path: string, how: Walk): Promise<Place> {
@@ -150,7 +151,8 @@ export class View {
   /** What a directory holds, by name. */
   async list(dir: Place): Promise<readonly Place[]> {
     this.saw(dir, 'list')
-    const entries = dir.node?.kind === 'dir' ? await this.#given.entries(dir.node, dir.path) : new Map<string, TreeNode>()
+    const entries =
+      dir.node?.kind === 'dir' ? await this.#given.entries(dir.node, dir.path) : new Map<string, TreeNode>()
     return sortedEntries(entries).map(([name, node]) => this.#place(dir, name, node))
   }
 
@@ -162,7 +164,7 @@ export class View {
     return dir.node
   }
 
-  // ── changing ────────────────────────────────────────────────────────────────────────────────────────
+  // ── changing ──
 
   /** Has a directory where there is nothing or one. */
   ensure(place: Place, mode?: number): Place {
@@ -219,7 +221,7 @@ export class View {
     this.#editor.apply(change)
   }
 
-  // ── counting ────────────────────────────────────────────────────────────────────────────────────────
+  // ── counting ──
 
   /** Throws where files would grow past the quota. That itself is a look at everything. */
   async admit(bytes: number, instead: number, doing: Doing): Promise<void> {
@@ -229,10 +231,18 @@ export class View {
     const used = (await this.#count()).bytes - instead
     if (used + bytes <= given.quotaBytes) return
     this.saw(this.#root(), 'deep')
-    throw fileError('EDQUOT', doing, `the files of this thread may take ${given.quotaBytes} bytes, others take ${used}, and this one would take ${bytes}. Remove what is not needed`)
+    throw fileError(
+      'EDQUOT',
+      doing,
+      `the files of this thread may take ${given.quotaBytes} bytes, others take ${used}, and this one would take ` +
+        `${bytes}. Remove what is not needed`,
+    )
   }
 
-  /** The same for new names. What a call ends up with is looked at when it is settled; here only whoever makes very many is stopped. */
+  /**
+   * The same for new names. What a call ends up with is looked at when it is settled; here only whoever makes very
+   * many is stopped.
+   */
   async admitNames(count: number, doing: Doing): Promise<void> {
     if (this.#log.size + count < manyNames) return
     this.#usage ??= this.source.usage()
@@ -241,7 +251,11 @@ export class View {
     const used = (await this.#count()).names
     if (used + count <= quotaNames) return
     this.saw(this.#root(), 'deep')
-    throw fileError('EDQUOT', doing, `this thread may have ${quotaNames} files, links and directories, and has ${used}. Remove what is not needed`)
+    throw fileError(
+      'EDQUOT',
+      doing,
+      `this thread may have ${quotaNames} files, links and directories, and has ${used}. Remove what is not needed`,
+    )
   }
 
   async usage(): Promise<Usage> {
@@ -256,13 +270,15 @@ export class View {
     return usageOf(this.#editor.seal())
   }
 
-  // ── the outcome ─────────────────────────────────────────────────────────────────────────────────────
+  // ── the outcome ──
 
   changes(): readonly FileChange[] {
     return this.#log.changes()
   }
 
   reads(): Promise<readonly FileRead[]> {
-    return this.#sight.reads(({ path, look }) => (look === 'deep' ? this.source.deep(path) : observe(this.#given.root, path, look)))
+    return this.#sight.reads(({ path, look }) =>
+      look === 'deep' ? this.source.deep(path) : observe(this.#given.root, path, look),
+    )
   }
 }

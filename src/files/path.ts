@@ -13,7 +13,8 @@ import type { Doing } from './error.js'
 
 export function normalise(path: string, syscall: string): string {
   const doing = { syscall, path }
-  if (typeof path !== 'string') throw fileError('EINVAL', { syscall, path: String(path) }, `a path is a text, not ${typeof path}`)
+  if (typeof path !== 'string')
+    throw fileError('EINVAL', { syscall, path: String(path) }, `a path is a text, not ${typeof path}`)
   checkText(path, doing)
   const plain = posix.resolve('/', path)
   checkLength(plain, doing)
@@ -31,7 +32,8 @@ const longestPath = 4096
 export function checkLength(path: string, doing: Doing): void {
   // No character takes more than three bytes per unit of UTF-16.
   if (path.length * 3 <= longestName) return
-  const tooLong = Buffer.byteLength(path) > longestPath || path.split('/').some((name) => Buffer.byteLength(name) > longestName)
+  const tooLong =
+    Buffer.byteLength(path) > longestPath || path.split('/').some((name) => Buffer.byteLength(name) > longestName)
   if (tooLong) throw fileError('ENAMETOOLONG', doing)
 }
 

@@ -1,9 +1,9 @@
 /**
- * The files of a thread as a tool's body sees them, and where they come from. Paths are POSIX and absolute (a relative one
- * starts at `/`); nothing of the host's file system is reachable.
+ * The files of a thread as a tool's body sees them, and where they come from. Paths are POSIX and absolute (a
+ * relative one starts at `/`); nothing of the host's file system is reachable.
  *
- * FP1 What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR, EISDIR,
- *     ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
+ * FP1 What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR,
+ *     EISDIR, ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
  * FP2 Only what writes a file makes the directories above it; everything else wants them to be there.
  */
 import type { IFs } from 'memfs'
@@ -43,7 +43,11 @@ export interface Files {
   /** For files that memory should not hold at once; it is opened when its first chunk is asked for. */
   readStream(path: string): AsyncIterable<Uint8Array>
   /** As `writeFile`, when all of the content has come. */
-  writeStream(path: string, content: AsyncIterable<string | Uint8Array>, options?: { readonly mode?: number }): Promise<void>
+  writeStream(
+    path: string,
+    content: AsyncIterable<string | Uint8Array>,
+    options?: { readonly mode?: number },
+  ): Promise<void>
   stat(path: string): Promise<FileStat>
   /** Of a link itself. */
   lstat(path: string): Promise<FileStat>
@@ -55,28 +59,41 @@ export interface Files {
   rm(path: string, options?: { readonly recursive?: boolean; readonly force?: boolean }): Promise<void>
   /** As `rename` of Node: it replaces a file, a link or an empty directory. */
   move(from: string, to: string): Promise<void>
-  /** With all below it. A directory is merged into one that is there. Links in it stay links; `from` and `to` are followed. */
+  /**
+   * With all below it. A directory is merged into one that is there. Links in it stay links; `from` and `to` are
+   * followed.
+   */
   copy(from: string, to: string): Promise<void>
   symlink(target: string, path: string): Promise<void>
   readlink(path: string): Promise<string>
   realpath(path: string): Promise<string>
   chmod(path: string, mode: number): Promise<void>
   /**
-   * Lines that match, in order of path; files that are not text are passed over. A text is taken as a regular expression of
-   * RE2, which no text can make hang: without backreferences and lookaround. A `RegExp` is taken as it is.
-   * A glob without `/` speaks of names, at any depth; one with `/` of the path from `path`.
-   * A line of more than 65,536 characters is searched in parts of that length, at whose ends `^` and `$` match too; its
-   * `text` is the part. With `maxChars` a longer text is cut to so many characters around the match.
+   * Lines that match, in order of path; files that are not text are passed over. A text is taken as a regular
+   * expression of RE2, which no text can make hang: without backreferences and lookaround. A `RegExp` is taken as it
+   * is. A glob without `/` speaks of names, at any depth; one with `/` of the path from `path`. A line of more than
+   * 65,536 characters is searched in parts of that length, at whose ends `^` and `$` match too; its `text` is the
+   * part. With `maxChars` a longer text is cut to so many characters around the match.
    */
   grep(
     pattern: RegExp | string,
-    options?: { readonly path?: string; readonly glob?: string; readonly limit?: number; readonly maxChars?: number; readonly signal?: AbortSignal },
+    options?: {
+      readonly path?: string
+      readonly glob?: string
+      readonly limit?: number
+      readonly maxChars?: number
+      readonly signal?: AbortSignal
+    },
   ): Promise<readonly Match[]>
   /**
-   * Paths that match a glob (`**`, `*`, `?`, `[…]`, `{a,b}`), a directory before what it holds. It counts from `path`, or
-   * from `/` if it starts there. Names that start with a dot are names like others; links are found, not followed.
+   * Paths that match a glob (`**`, `*`, `?`, `[…]`, `{a,b}`), a directory before what it holds. It counts from
+   * `path`, or from `/` if it starts there. Names that start with a dot are names like others; links are found, not
+   * followed.
    */
-  find(glob: string, options?: { readonly path?: string; readonly limit?: number; readonly signal?: AbortSignal }): Promise<readonly string[]>
+  find(
+    glob: string,
+    options?: { readonly path?: string; readonly limit?: number; readonly signal?: AbortSignal },
+  ): Promise<readonly string[]>
   usage(): Promise<Usage>
   /** The directory (default: all) as a synchronous `fs`, for libraries that want one. */
   volume(path?: string): Promise<FileVolume>
@@ -90,7 +107,9 @@ export interface FileVolume {
 }
 
 /** A node as it is handed out: a directory may come without its entries, which are then asked for. */
-export type Shown = Exclude<TreeNode, DirNode> | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, Shown> })
+export type Shown =
+  | Exclude<TreeNode, DirNode>
+  | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, Shown> })
 
 /** Where a working copy gets what it does not have yet. One snapshot: every answer is of the same instant. */
 export interface FileSource {

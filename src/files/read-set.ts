@@ -40,7 +40,9 @@ export function createSight(): Sight {
       const seen = [...looks].flatMap(([path, known]) => [...known].map((look) => ({ path, look })))
       const deep = seen.filter(({ look }) => look === 'deep').map(({ path }) => path)
       // In an order that does not hang on which of several reads came back first.
-      const left = [...collapse(swallow(seen, deep))].sort((a, b) => (`${a.path} ${a.look}` < `${b.path} ${b.look}` ? -1 : 1))
+      const left = [...collapse(swallow(seen, deep))].sort((a, b) =>
+        `${a.path} ${a.look}` < `${b.path} ${b.look}` ? -1 : 1,
+      )
       return Promise.all(left.map(async (one) => ({ ...one, token: await token(one) })))
     },
   }
@@ -86,7 +88,9 @@ function fullest(seen: readonly Seen[]): readonly string[] {
   for (const { path } of seen) counts.set(parentOf(path), (counts.get(parentOf(path)) ?? 0) + 1)
   const many = [...counts].filter(([, reads]) => reads > 1)
   // The root last: it stands for everything.
-  const ranked = many.sort(([a, most], [b, more]) => Number(a === '/') - Number(b === '/') || more - most || b.length - a.length)
+  const ranked = many.sort(
+    ([a, most], [b, more]) => Number(a === '/') - Number(b === '/') || more - most || b.length - a.length,
+  )
   let surplus = seen.length - mostReads
   const chosen: string[] = []
   for (const [dir, reads] of ranked) {
@@ -103,5 +107,14 @@ function depthOf(path: string): number {
 
 function cut(seen: readonly Seen[], depth: number): readonly Seen[] {
   const deeper = seen.filter(({ path }) => depthOf(path) > depth)
-  return swallow(seen, deeper.map(({ path }) => path.split('/').slice(0, depth + 1).join('/') || '/'))
+  return swallow(
+    seen,
+    deeper.map(
+      ({ path }) =>
+        path
+          .split('/')
+          .slice(0, depth + 1)
+          .join('/') || '/',
+    ),
+  )
 }

@@ -69,7 +69,8 @@ function itemsIn(tree: DirNode, path: string): readonly Item[] {
   const items: Item[] = [{ path, node: tree }]
   // Grows while it is gone through: a tree may be deeper than the stack.
   for (const { path: above, node } of items) {
-    if (node.kind === 'dir') for (const [name, child] of sortedEntries(node.entries)) items.push({ path: join(above, name), node: child })
+    if (node.kind === 'dir')
+      for (const [name, child] of sortedEntries(node.entries)) items.push({ path: join(above, name), node: child })
   }
   return items.slice(1)
 }
@@ -102,7 +103,11 @@ async function copyDir(view: View, { source, dest, doing }: Transfer): Promise<v
   const steps = await planMerge(view, { tree, dest, doing })
   const files = steps.filter(({ node }) => node.kind === 'file')
   const grown = files.reduce((sum, { node }) => sum + (node.kind === 'file' ? node.size : 0), 0)
-  await view.admit(grown, files.reduce((sum, { place }) => sum + sizeAt(place), 0), doing)
+  await view.admit(
+    grown,
+    files.reduce((sum, { place }) => sum + sizeAt(place), 0),
+    doing,
+  )
   await view.admitNames(steps.length, doing)
   view.ensure(dest, tree.mode)
   for (const { place, node } of steps) {
@@ -118,7 +123,10 @@ interface Step {
 }
 
 /** What goes where; throws where a directory would meet something else. */
-async function planMerge(view: View, { tree, dest, doing }: { tree: DirNode; dest: Place; doing: Doing }): Promise<readonly Step[]> {
+async function planMerge(
+  view: View,
+  { tree, dest, doing }: { tree: DirNode; dest: Place; doing: Doing },
+): Promise<readonly Step[]> {
   const refuse = createRefusal(view, doing)
   const steps: Step[] = []
   for (const [name, node] of sortedEntries(tree.entries)) {

@@ -23,7 +23,11 @@ import { loadVolume } from './volume.js'
 export interface WorkingCopy {
   readonly files: Files
   /** What the body saw and did; `contents` are the bytes of new files, by hash, that were not stored yet. */
-  done(): Promise<{ readonly reads: NonNullable<Reads['files']>; readonly changes: NonNullable<Changes['files']>; readonly contents: ReadonlyMap<string, Uint8Array> }>
+  done(): Promise<{
+    readonly reads: NonNullable<Reads['files']>
+    readonly changes: NonNullable<Changes['files']>
+    readonly contents: ReadonlyMap<string, Uint8Array>
+  }>
 }
 
 /** What an operation works on. */
@@ -41,7 +45,12 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
   let opening: Promise<Opened> | undefined
   let isDone = false
   const access = async <Value>(run: Run<Value>): Promise<Value> => {
-    if (isDone) throw fileError('EBADF', { syscall: 'open', path: '/' }, 'the call that these files belong to has ended; await every file operation before the tool returns')
+    if (isDone)
+      throw fileError(
+        'EBADF',
+        { syscall: 'open', path: '/' },
+        'the call that these files belong to has ended; await every file operation before the tool returns',
+      )
     opening ??= openFiles(open) // WC1
     return run(await opening)
   }
@@ -73,16 +82,21 @@ async function openFiles(open: () => Promise<FileSource>): Promise<Opened> {
   return { view, contents: createContents(view.source, () => view.changes()) }
 }
 
-// ── reading ───────────────────────────────────────────────────────────────────────────────────────────
+// ── reading ──
 
-type Readers = Pick<Files, 'readFile' | 'readStream' | 'stat' | 'lstat' | 'exists' | 'readdir' | 'readlink' | 'realpath'>
+type Readers = Pick<
+  Files,
+  'readFile' | 'readStream' | 'stat' | 'lstat' | 'exists' | 'readdir' | 'readlink' | 'realpath'
+>
 
 function readers(read: Access): Readers {
   function readFile(path: string): Promise<Uint8Array>
   function readFile(path: string, encoding: 'utf8'): Promise<string>
   async function readFile(path: string, encoding?: 'utf8'): Promise<Uint8Array | string> {
     const bytes = await read(async ({ view, contents }) => contents.bytes(await fileAt(view, path)))
-    return encoding === undefined ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
+    return encoding === undefined
+      ? bytes
+      : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString(encoding)
   }
   return {
     readFile,
@@ -159,9 +173,12 @@ async function exists(view: View, path: string): Promise<boolean> {
   }
 }
 
-// ── writing ───────────────────────────────────────────────────────────────────────────────────────────
+// ── writing ──
 
-type Writers = Pick<Files, 'writeFile' | 'appendFile' | 'writeStream' | 'mkdir' | 'rm' | 'move' | 'copy' | 'symlink' | 'chmod'>
+type Writers = Pick<
+  Files,
+  'writeFile' | 'appendFile' | 'writeStream' | 'mkdir' | 'rm' | 'move' | 'copy' | 'symlink' | 'chmod'
+>
 
 function writers(read: Access, write: Access): Writers {
   return {
@@ -178,12 +195,14 @@ function writers(read: Access, write: Access): Writers {
       const { view, quotaBytes } = await read(async (opened) => ({ ...opened, ...(await opened.view.source.usage()) }))
       const doing = { syscall: 'write', path: normalise(path, 'open') }
       const grown = (bytes: number): void => {
-        if (bytes > quotaBytes) throw fileError('EDQUOT', doing, `the files of this thread may take ${quotaBytes} bytes`)
+        if (bytes > quotaBytes)
+          throw fileError('EDQUOT', doing, `the files of this thread may take ${quotaBytes} bytes`)
       }
       const content = await gather(view.source, value, { doing, grown })
       await write((opened) => put(opened, path, { ...content, mode }))
     },
-    mkdir: (path, { recursive = false, mode } = {}) => write(({ view }) => (recursive ? makeDirs(view, path, mode) : makeDir(view, path, mode))),
+    mkdir: (path, { recursive = false, mode } = {}) =>
+      write(({ view }) => (recursive ? makeDirs(view, path, mode) : makeDir(view, path, mode))),
     rm: (path, options) => write(({ view }) => remove(view, path, options)),
     move: (from, to) => write(({ view }) => move(view, from, to)),
     copy: (from, to) => write(({ view }) => copy(view, from, to)),
@@ -198,10 +217,17 @@ function writers(read: Access, write: Access): Writers {
   }
 }
 
-async function put({ view, contents }: Opened, path: string, { bytes, hash, size, mode }: Content & { mode: number | undefined }): Promise<void> {
+async function put(
+  { view, contents }: Opened,
+  path: string,
+  { bytes, hash, size, mode }: Content & { mode: number | undefined },
+): Promise<void> {
   const place = await view.walk(path, { syscall: 'open', last: 'follow', make: true })
   if (place.node?.kind === 'dir') throw wrongKind(view, place, { syscall: 'open', path })
-  await view.admit(size, place.node?.kind === 'file' ? place.node.size : 0, { syscall: 'write', path: normalise(path, 'write') })
+  await view.admit(size, place.node?.kind === 'file' ? place.node.size : 0, {
+    syscall: 'write',
+    path: normalise(path, 'write'),
+  })
   if (!place.node) await view.admitNames(1, { syscall: 'open', path: normalise(path, 'open') })
   view.putFile(place, { hash, size, mode: mode === undefined ? undefined : mode & 0o7777 })
   contents.keep({ hash, size, ...defined({ bytes }) })
@@ -222,7 +248,9 @@ async function append(opened: Opened, path: string, end: Content): Promise<void>
     yield added
   }
   const isLarge = node.size + added.length > largeBytes
-  const content = isLarge ? await view.source.store(parts()) : contentOf(Buffer.concat([await contents.bytes(node), added]), doing)
+  const content = isLarge
+    ? await view.source.store(parts())
+    : contentOf(Buffer.concat([await contents.bytes(node), added]), doing)
   await put(opened, path, { ...content, mode: undefined })
 }
 
@@ -238,7 +266,7 @@ async function makeDirs(view: View, path: string, mode: number | undefined): Pro
   await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
   const named = await view.walk(path, { syscall: 'mkdir', last: 'keep', make: true })
   const place = named.node?.kind === 'link' ? await view.walk(path, { syscall: 'mkdir', last: 'follow' }) : named
-  if (place.node?.kind === 'dir' || place === named && !place.node) return void view.ensure(place, mode)
+  if (place.node?.kind === 'dir' || (place === named && !place.node)) return void view.ensure(place, mode)
   view.saw(place, 'kind')
   throw fileError(place.node ? 'EEXIST' : 'ENOENT', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
 }
@@ -255,7 +283,11 @@ async function link(view: View, target: string, path: string): Promise<void> {
   view.putLink(place, target)
 }
 
-async function remove(view: View, path: string, { recursive = false, force = false }: NonNullable<Parameters<Files['rm']>[1]> = {}): Promise<void> {
+async function remove(
+  view: View,
+  path: string,
+  { recursive = false, force = false }: NonNullable<Parameters<Files['rm']>[1]> = {},
+): Promise<void> {
   const doing = { syscall: 'rm', path: normalise(path, 'rm') }
   let place
   try {
@@ -264,7 +296,8 @@ async function remove(view: View, path: string, { recursive = false, force = fal
     if (force && isFileError(error) && error.code === 'ENOENT') return
     throw error
   }
-  if (place.path === '/') throw fileError('EBUSY', doing, 'the root of the files cannot be removed; remove what is in it')
+  if (place.path === '/')
+    throw fileError('EBUSY', doing, 'the root of the files cannot be removed; remove what is in it')
   if (!force) view.saw(place, 'kind')
   if (!force && !place.node) throw fileError('ENOENT', doing)
   if (!recursive) {

@@ -23,7 +23,8 @@ function valueOf(content: readonly Item[], structured: unknown): unknown {
   if (structured !== undefined) {
     // Servers repeat structured content as text, and sometimes as items.
     const text = JSON.stringify(structured)
-    if (content.every((item) => item.type === 'text' || text.includes(bytesOf(item) ?? JSON.stringify(item)))) return structured
+    if (content.every((item) => item.type === 'text' || text.includes(bytesOf(item) ?? JSON.stringify(item))))
+      return structured
     return { content: content.map(counted), structuredContent: structured }
   }
   const texts = content.flatMap((item) => (item.type === 'text' ? [item.text] : []))
@@ -39,5 +40,7 @@ function counted(item: Item): unknown {
   const data = bytesOf(item)
   if (data === undefined) return item
   const bytes = sizeOf(data)
-  return item.type === 'resource' && isObject(item.resource) ? { ...item, resource: { ...item.resource, bytes } } : { ...item, bytes }
+  return item.type === 'resource' && isObject(item.resource)
+    ? { ...item, resource: { ...item.resource, bytes } }
+    : { ...item, bytes }
 }

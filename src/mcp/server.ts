@@ -47,14 +47,24 @@ export function createMcpServer(definition: McpDefinition, limits: Limits): McpS
     async call(tool, { args, state }) {
       const { signal } = state
       for (let again = false; ; again = true) {
-        const used = await sessions.get().catch((thrown: unknown) => Promise.reject(unreachable(definition.name, thrown)))
+        const used = await sessions
+          .get()
+          .catch((thrown: unknown) => Promise.reject(unreachable(definition.name, thrown)))
         try {
           return await sessions.use(used, ({ client }) =>
-            client.callTool({ name: tool.name, arguments: { ...args } }, { signal, timeout: noTimeout, onprogress: (event) => state.progress(event) }),
+            client.callTool(
+              { name: tool.name, arguments: { ...args } },
+              { signal, timeout: noTimeout, onprogress: (event) => state.progress(event) },
+            ),
           )
         } catch (thrown) {
           signal.throwIfAborted()
-          if (ProtocolError.isInstance(thrown)) throw new SkeinError('TOOL_FAILED', `the MCP server ${definition.name} could not do ${tool.name}: ${thrown.message}`, { data: { code: thrown.code } })
+          if (ProtocolError.isInstance(thrown))
+            throw new SkeinError(
+              'TOOL_FAILED',
+              `the MCP server ${definition.name} could not do ${tool.name}: ${thrown.message}`,
+              { data: { code: thrown.code } },
+            )
           sessions.leave(used)
           const forgotten = SdkHttpError.isInstance(thrown) && thrown.data.status === 404
           if (!forgotten || again) throw lostWith(thrown, { definition, tool, used }) // MV2
@@ -100,7 +110,11 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
     async get(signal?: AbortSignal): Promise<Session> {
       life.signal.throwIfAborted()
       if (current) return current
-      const opened = openSession(definition, { timeoutMs, clock, signal: signal ? AbortSignal.any([signal, life.signal]) : life.signal })
+      const opened = openSession(definition, {
+        timeoutMs,
+        clock,
+        signal: signal ? AbortSignal.any([signal, life.signal]) : life.signal,
+      })
       current = opened
       opened.then(watch, () => {
         current = undefined
@@ -127,16 +141,29 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
 function unreachable(name: string, thrown: unknown): SkeinError {
   // A model reads this: neither the command line nor what the server wrote is for it.
   const reason = isSkeinError(thrown) ? thrown.data?.['reason'] : undefined
-  return new SkeinError('TOOL_FAILED', `the MCP server ${name} could not be connected: ${typeof reason === 'string' ? reason : reasonOf(thrown)}`, { retry: true, cause: thrown })
+  return new SkeinError(
+    'TOOL_FAILED',
+    `the MCP server ${name} could not be connected: ${typeof reason === 'string' ? reason : reasonOf(thrown)}`,
+    { retry: true, cause: thrown },
+  )
 }
 
-function lostWith(thrown: unknown, { definition, tool, used }: { definition: McpDefinition; tool: Called; used: Session }): SkeinError {
+function lostWith(
+  thrown: unknown,
+  { definition, tool, used }: { definition: McpDefinition; tool: Called; used: Session },
+): SkeinError {
   const known = reasonOf(thrown)
   const complaint = used.complaint()
   const reason = complaint === undefined || known.includes(complaint) ? known : `${known}; ${complaint}`
-  const doubt = tool.repeatable ? 'Call it again.' : 'Whether it took effect is not known: look before you call it again.'
-  return new SkeinError('TOOL_FAILED', `the connection to the MCP server ${definition.name} was lost in the middle of ${tool.name}: ${reason}. ${doubt}`, {
-    retry: tool.repeatable,
-    data: { server: definition.name, stderr: used.stderr() },
-  })
+  const doubt = tool.repeatable
+    ? 'Call it again.'
+    : 'Whether it took effect is not known: look before you call it again.'
+  return new SkeinError(
+    'TOOL_FAILED',
+    `the connection to the MCP server ${definition.name} was lost in the middle of ${tool.name}: ${reason}. ${doubt}`,
+    {
+      retry: tool.repeatable,
+      data: { server: definition.name, stderr: used.stderr() },
+    },
+  )
 }

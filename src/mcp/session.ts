@@ -4,7 +4,8 @@
  * MN1 What a server writes to its standard error stays here; its end is told when the server does not come up.
  * MN2 `end` never rejects, and a process has gone when it resolves.
  * MN3 A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
- * MN4 What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine of the protocol's.
+ * MN4 What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine
+ *     of the protocol's.
  */
 import { createRequire } from 'node:module'
 import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
@@ -39,12 +40,19 @@ type Transport = StdioClientTransport | Endpoint
 /** A process is asked, then told, then killed, two seconds apart (by its transport). */
 const endMs = 6000
 
-export async function openSession(server: McpDefinition, opening: Opening, protocol: 'common' | 'asked' = 'command' in server ? 'common' : 'asked'): Promise<Session> {
+export async function openSession(
+  server: McpDefinition,
+  opening: Opening,
+  protocol: 'common' | 'asked' = 'command' in server ? 'common' : 'asked',
+): Promise<Session> {
   const transport = transportOf(server)
   const stderr = tailOf(transport)
   // An endpoint can be asked which protocol it speaks; a process would be started twice for that, so it is asked only
   // when it refuses the common one.
-  const client = new Client(clientInfo(), { jsonSchemaValidator: results, ...(protocol === 'asked' && { versionNegotiation: { mode: 'auto' } }) })
+  const client = new Client(clientInfo(), {
+    jsonSchemaValidator: results,
+    ...(protocol === 'asked' && { versionNegotiation: { mode: 'auto' } }),
+  })
   let complaint: string | undefined
   const ended = new Promise<void>((resolve) => {
     const onerror = ({ message }: Error): void => {
@@ -61,7 +69,8 @@ export async function openSession(server: McpDefinition, opening: Opening, proto
   } catch (thrown) {
     await end()
     signal.throwIfAborted()
-    if (protocol === 'common' && UnsupportedProtocolVersionError.isInstance(thrown)) return openSession(server, opening, 'asked')
+    if (protocol === 'common' && UnsupportedProtocolVersionError.isInstance(thrown))
+      return openSession(server, opening, 'asked')
     throw notLoaded(server, reasonOf(thrown), stderr())
   }
 }
@@ -72,16 +81,25 @@ const results: jsonSchemaValidator = {
     const { check } = fromJsonSchema(isObject(schema) ? schema : {})
     return (input) => {
       const [issue] = check(input)
-      return issue ? { valid: false, data: undefined, errorMessage: `${issue.path.join('.') || 'it'}: ${issue.message}` } : { valid: true, data: input as Value, errorMessage: undefined }
+      return issue
+        ? { valid: false, data: undefined, errorMessage: `${issue.path.join('.') || 'it'}: ${issue.message}` }
+        : { valid: true, data: input as Value, errorMessage: undefined }
     }
   },
 }
 
 function transportOf(server: McpDefinition): Transport {
-  if (!('command' in server)) return new Endpoint(new URL(server.url), { requestInit: { headers: { ...server.headers } } })
+  if (!('command' in server))
+    return new Endpoint(new URL(server.url), { requestInit: { headers: { ...server.headers } } })
   const { env, cwd } = server
   const [command = '', ...args] = commandLineOf(server)
-  return new StdioClientTransport({ command, args, ...(env && { env: { ...env } }), ...defined({ cwd }), stderr: 'pipe' })
+  return new StdioClientTransport({
+    command,
+    args,
+    ...(env && { env: { ...env } }),
+    ...defined({ cwd }),
+    stderr: 'pipe',
+  })
 }
 
 /** The transport starts processes as the host's user alone. */
@@ -93,7 +111,10 @@ function commandLineOf({ command, args = [], uid, gid }: McpProcess): readonly s
 
 type Send = Parameters<StreamableHTTPClientTransport['send']>
 
-/** MN3: the protocol hears of a request that could not be sent, and of nothing after that. So sending is not over before its answer is. */
+/**
+ * MN3: the protocol hears of a request that could not be sent, and of nothing after that. So sending is not over
+ * before its answer is.
+ */
 class Endpoint extends StreamableHTTPClientTransport {
   override send(message: Send[0], options?: Send[1]): Promise<void> {
     if (Array.isArray(message) || !('id' in message && 'method' in message)) return super.send(message, options)
@@ -127,7 +148,10 @@ function clientInfo(): { readonly name: string; readonly version: string } {
 }
 
 /** MN2 */
-async function endOf({ client, transport, ended }: { client: Client; transport: Transport; ended: Promise<void> }, clock: Clock): Promise<void> {
+async function endOf(
+  { client, transport, ended }: { client: Client; transport: Transport; ended: Promise<void> },
+  clock: Clock,
+): Promise<void> {
   const quietly = (work: Promise<void>): Promise<void> => work.catch(() => undefined)
   if (transport instanceof Endpoint) {
     await within(quietly(transport.terminateSession()), endMs, clock)
@@ -154,9 +178,16 @@ export function reasonOf(thrown: unknown): string {
 }
 
 function notLoaded(server: McpDefinition, reason: string, stderr: string): SkeinError {
-  const where = 'command' in server ? `(${[server.command, ...(server.args ?? [])].join(' ')}${server.cwd === undefined ? '' : `, in ${server.cwd}`})` : `at ${String(server.url)}`
+  const where =
+    'command' in server
+      ? `(${[server.command, ...(server.args ?? [])].join(' ')}${server.cwd === undefined ? '' : `, in ${server.cwd}`})`
+      : `at ${String(server.url)}`
   const said = stderr === '' ? '' : `\nIt wrote:\n${stderr}`
-  return new SkeinError('APP_NOT_LOADED', `the MCP server ${JSON.stringify(server.name)} ${where} could not be connected: ${reason}${said}`, {
-    data: { server: server.name, reason, stderr },
-  })
+  return new SkeinError(
+    'APP_NOT_LOADED',
+    `the MCP server ${JSON.stringify(server.name)} ${where} could not be connected: ${reason}${said}`,
+    {
+      data: { server: server.name, reason, stderr },
+    },
+  )
 }

@@ -80,7 +80,9 @@ function inOrder(replies: readonly ScriptedReply[]): Script {
     const reply = replies[next++]
     if (reply !== undefined) return reply
     const had = replies.length === 1 ? '1 reply' : `${replies.length} replies`
-    const message = `the script of this scripted model has ${had} and this is request ${next}; add a reply, or script it with a function`
+    const message =
+      `the script of this scripted model has ${had} and this is request ${next}; add a reply, or ` +
+      `script it with a function`
     throw new SkeinError('MODEL_REJECTED', message, { data: { replies: replies.length, request: next } })
   }
 }
@@ -123,7 +125,11 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
       if (done) {
         const { text: lastText, reasoning: lastReasoning, ...last } = replyFields(value)
         // What was streamed stands; only a part that was not streamed at all is still to be said.
-        const rest = { ...last, ...(!text && lastText && { text: lastText }), ...(!reasoning && lastReasoning && { reasoning: lastReasoning }) }
+        const rest = {
+          ...last,
+          ...(!text && lastText && { text: lastText }),
+          ...(!reasoning && lastReasoning && { reasoning: lastReasoning }),
+        }
         return { ...spoken(rest, options), ...(text && { text }), ...defined({ reasoning: reasoning || undefined }) }
       }
       if (typeof value === 'object' && 'reasoning' in value) {

@@ -1,6 +1,6 @@
 /**
- * What models and tools have said, in a form that providers take: a name or half a character that one of them refuses would
- * stand in the thread for ever, and block it.
+ * What models and tools have said, in a form that providers take: a name or half a character that one of them refuses
+ * would stand in the thread for ever, and block it.
  */
 import { isObject } from '../core/json.js'
 import type { Json } from '../core/json.js'

@@ -12,7 +12,8 @@ import { type AiSdkOptions, fromAiSdk, isAiSdkModel } from './ai-sdk/adapter.js'
 import type { Model } from './port.js'
 
 const accepted =
-  "a model is an AI SDK language model (v2, v3 or v4, such as openai('gpt-…')), a Skein model ({ name, call }), or a function that gives one of these"
+  "a model is an AI SDK language model (v2, v3 or v4, such as openai('gpt-…')), a Skein model ({ name, call }), " +
+  'or a function that gives one of these'
 
 // `unknown`, because JavaScript callers and dynamic imports keep no promise about what they give.
 export async function toModel(source: unknown, options: AiSdkOptions = {}): Promise<Model> {

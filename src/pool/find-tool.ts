@@ -1,5 +1,6 @@
 /**
- * Where a tool is looked for by name: among the app's, then among Skein's own, which are loaded when one is first asked for.
+ * Where a tool is looked for by name: among the app's, then among Skein's own, which are loaded when one is first
+ * asked for.
  */
 import type { ToolDefinition } from '../agent/define.js'
 

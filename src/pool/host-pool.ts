@@ -11,13 +11,18 @@ import type { Job, Pool, Returned } from './port.js'
 import type { Shelf } from './find-tool.js'
 
 interface InvokeModule {
-  readonly invoke: (tool: ToolDefinition, job: Job, means: { readonly find: Shelf; readonly clock: Clock; readonly limits: 'here' }) => Promise<Returned>
+  readonly invoke: (
+    tool: ToolDefinition,
+    job: Job,
+    means: { readonly find: Shelf; readonly clock: Clock; readonly limits: 'here' },
+  ) => Promise<Returned>
 }
 
 export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerModule('body/invoke').href)) as InvokeModule
   const means = { find, clock, limits: 'here' } as const
-  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> => (tool ? invoke(tool, job, means) : gone(job.tool))
+  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> =>
+    tool ? invoke(tool, job, means) : gone(job.tool)
   return {
     run(job) {
       const tool = find(job.tool)
@@ -28,5 +33,10 @@ export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
 }
 
 async function gone(tool: string): Promise<Returned> {
-  return { outcome: { ok: false, failure: failure('UNKNOWN_TOOL', `the tool ${tool} is no longer defined; use one that is offered now`) } }
+  return {
+    outcome: {
+      ok: false,
+      failure: failure('UNKNOWN_TOOL', `the tool ${tool} is no longer defined; use one that is offered now`),
+    },
+  }
 }

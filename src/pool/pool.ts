@@ -1,6 +1,6 @@
 /**
- * Where each tool of an app runs: in worker processes, which import the app by its URL, or on the host for those that say
- * so and for apps that exist only in this process.
+ * Where each tool of an app runs: in worker processes, which import the app by its URL, or on the host for those that
+ * say so and for apps that exist only in this process.
  */
 import type { App } from '../agent/app.js'
 import { effectOf } from '../agent/effect.js'
@@ -19,12 +19,20 @@ export interface PoolOptions {
   readonly env?: WorkerEnv | undefined
 }
 
-export async function createPool({ tools, module }: Pick<App, 'tools' | 'module'>, options: PoolOptions): Promise<Pool> {
+export async function createPool(
+  { tools, module }: Pick<App, 'tools' | 'module'>,
+  options: PoolOptions,
+): Promise<Pool> {
   const find = createShelf(tools)
   const host = await createHostPool(find, options.clock)
   if (module === undefined) return host
   const { createWorkerPool } = await import('./processes/pool.js')
-  const workers = createWorkerPool({ app: module, find, acts: (tool) => effectOf(tool, { tools }).sideEffect === true, ...options })
+  const workers = createWorkerPool({
+    app: module,
+    find,
+    acts: (tool) => effectOf(tool, { tools }).sideEffect === true,
+    ...options,
+  })
   return {
     run: (job) => (tools.get(job.tool)?.where === 'host' ? host : workers).run(job),
     loads: async () => workers.loads?.(),

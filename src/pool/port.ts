@@ -43,11 +43,14 @@ export interface Snapshot {
 
 export interface Desk {
   /**
-   * The snapshot, when the call may see it: at once, or when the calls before it have been settled. A call that waits here
-   * holds no place that others need.
+   * The snapshot, when the call may see it: at once, or when the calls before it have been settled. A call that waits
+   * here holds no place that others need.
    */
   open(): Promise<Snapshot>
-  /** Contexts that the body reads without waiting: those of a tool with `contextSchema` (`context/<tool>`) and `sharedSchema` (`shared`). */
+  /**
+   * Contexts that the body reads without waiting: those of a tool with `contextSchema` (`context/<tool>`) and
+   * `sharedSchema` (`shared`).
+   */
   readonly given?: Readonly<Record<string, ValueAt>>
 }
 

@@ -1,6 +1,6 @@
 /**
- * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log (workers/body/worksheet.ts); this is for whoever
- * watches the host.
+ * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log
+ * (workers/body/worksheet.ts); this is for whoever watches the host.
  *
  * DG1 Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
  */
@@ -36,6 +36,6 @@ export function debugged(pool: Pool, { envs, warn }: Debugging): Pool {
 
 /** Where nobody listens. */
 export function warnProcess(what: string, thrown: unknown): void {
-  const words = thrown instanceof Error ? ((isDebugging() && thrown.stack) || thrown.message) : undefined
+  const words = thrown instanceof Error ? (isDebugging() && thrown.stack) || thrown.message : undefined
   process.emitWarning(words === undefined ? what : `${what}: ${words}`, 'SkeinWarning')
 }

@@ -1,6 +1,6 @@
 /**
- * Whether a Skein could run here: Node, the store, the key for secrets, the app, and threads for its tools. It opens nothing for
- * good and changes nothing.
+ * Whether a Skein could run here: Node, the store, the key for secrets, the app, and threads for its tools. It opens
+ * nothing for good and changes nothing.
  *
  * DI1 Every check is made, whatever came of the others, unless it needs what has failed.
  */
@@ -60,10 +60,15 @@ const floor = [20, 19] as const
 export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const fine = major > floor[0] || (major === floor[0] && minor >= floor[1])
-  return fine ? finding('node', 'ok', `Node ${version}`) : finding('node', 'fail', `this is Node ${version}`, `Skein needs Node ${floor.join('.')} or newer`)
+  return fine
+    ? finding('node', 'ok', `Node ${version}`)
+    : finding('node', 'fail', `this is Node ${version}`, `Skein needs Node ${floor.join('.')} or newer`)
 }
 
-async function examined(backend: BackendSource | undefined, clock: Clock): Promise<{ readonly findings: readonly Finding[]; readonly keepsKey: boolean }> {
+async function examined(
+  backend: BackendSource | undefined,
+  clock: Clock,
+): Promise<{ readonly findings: readonly Finding[]; readonly keepsKey: boolean }> {
   const nothing = { findings: [], keepsKey: true }
   try {
     return (await backend?.examine?.(clock)) ?? nothing
@@ -90,15 +95,24 @@ interface KeyAsked {
 
 async function keyFinding({ key, keepsKey, app }: KeyAsked): Promise<Finding> {
   if (key !== undefined) {
-    const tried = async (source: KeySource) => source.read().then(() => undefined, (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message)
+    const tried = async (source: KeySource) =>
+      source.read().then(
+        () => undefined,
+        (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message,
+      )
     const wrong = 'wrong' in key ? key.wrong : await tried(key)
     if (wrong !== undefined) return finding('key', 'fail', wrong)
     return finding('key', 'ok', `there is a key for secrets (${'name' in key ? key.name : ''})`)
   }
   if (keepsKey) return finding('key', 'ok', 'the store keeps the key for secrets')
-  const needed = app && [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) => variables.some(({ type = 'secret' }) => type === 'secret'))
+  const needed =
+    app &&
+    [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) =>
+      variables.some(({ type = 'secret' }) => type === 'secret'),
+    )
   const says = `there is no key for secrets${needed ? ', and the app declares some' : ': values of threads cannot be kept'}`
-  const advice = 'let SKEIN_KEY_FILE name a file with the same 64 hex digits (openssl rand -hex 32) for all hosts and clients'
+  const advice =
+    'let SKEIN_KEY_FILE name a file with the same 64 hex digits (openssl rand -hex 32) for all hosts and clients'
   return finding('key', needed ? 'fail' : 'warn', says, advice)
 }
 
@@ -106,14 +120,19 @@ async function keyFinding({ key, keepsKey, app }: KeyAsked): Promise<Finding> {
 function commandFindings(app: App, servers: readonly McpDefinition[], key: Given): readonly Finding[] {
   const started = [
     ...[...app.tools.values()].flatMap((tool) => commandsOf(tool) ?? []),
-    ...servers.flatMap((server) => ('command' in server ? [{ name: `the MCP server ${server.name}`, uid: server.uid }] : [])),
+    ...servers.flatMap((server) =>
+      'command' in server ? [{ name: `the MCP server ${server.name}`, uid: server.uid }] : [],
+    ),
   ]
   if (started.length === 0) return []
   const own = process.getuid?.()
   const close = started.filter(({ uid }) => uid === undefined || uid === own)
-  if (close.length === 0) return [finding('commands', 'ok', 'the commands that the app starts run as users of their own')]
+  if (close.length === 0)
+    return [finding('commands', 'ok', 'the commands that the app starts run as users of their own')]
   const variable = key && 'from' in key && key.from === 'environment' ? key : undefined
-  const shown = variable ? `, and SKEIN_KEY in the environment of ${variable.exposed ? 'this host' : 'whoever started it'}` : ''
+  const shown = variable
+    ? `, and SKEIN_KEY in the environment of ${variable.exposed ? 'this host' : 'whoever started it'}`
+    : ''
   const names = close.map(({ name }) => name).join(', ')
   const says = `${names} run as the user of this host, and can read what it can: its store with the key in it${shown}`
   const advice = 'give them a user of their own: hostTools({ uid, gid }), fromMcp({ uid, gid })'
@@ -130,7 +149,12 @@ interface Loaded {
 async function load(source: AppSource): Promise<Loaded> {
   try {
     const { app, servers, disconnect } = await equip(source)
-    return { app, servers, disconnect, findings: [appFinding(app), ...app.warnings.map((warning) => finding('app', 'warn', warning))] }
+    return {
+      app,
+      servers,
+      disconnect,
+      findings: [appFinding(app), ...app.warnings.map((warning) => finding('app', 'warn', warning))],
+    }
   } catch (thrown) {
     return { findings: [finding('app', 'fail', toFailure(thrown, 'APP_NOT_LOADED').message)] }
   }
@@ -138,23 +162,47 @@ async function load(source: AppSource): Promise<Loaded> {
 
 function appFinding(app: App): Finding {
   const agents = [...app.agents.keys()].filter((name) => !isOfPrompt(name))
-  if (agents.length === 0) return finding('app', 'fail', 'it has no agents, so no thread can be created', 'export what defineAgent gives, or put it into agents/')
-  return finding('app', 'ok', `its definitions fit together (${agents.slice(0, 10).join(', ')}${agents.length > 10 ? ', …' : ''})`)
+  if (agents.length === 0)
+    return finding(
+      'app',
+      'fail',
+      'it has no agents, so no thread can be created',
+      'export what defineAgent gives, or put it into agents/',
+    )
+  return finding(
+    'app',
+    'ok',
+    `its definitions fit together (${agents.slice(0, 10).join(', ')}${agents.length > 10 ? ', …' : ''})`,
+  )
 }
 
 /** A tool of Skein's own in a worker that has loaded the app. */
 async function workersFinding(app: App | undefined, env: WorkerEnv | undefined): Promise<Finding> {
-  if (app && app.module === undefined) return finding('workers', 'ok', 'the app is no module: its tools run in this process')
-  const pool = await createPool({ tools: new Map(), module: app?.module ?? 'data:text/javascript,' }, { clock: systemClock, threads: 1, graceMs: 1_000, memoryMb: 256, env })
+  if (app && app.module === undefined)
+    return finding('workers', 'ok', 'the app is no module: its tools run in this process')
+  const pool = await createPool(
+    { tools: new Map(), module: app?.module ?? 'data:text/javascript,' },
+    { clock: systemClock, threads: 1, graceMs: 1_000, memoryMb: 256, env },
+  )
   try {
     const { outcome } = await pool.run(probe)
-    return outcome.ok ? finding('workers', 'ok', `a tool has run in a worker process${app ? ' that has loaded the app' : ''}`) : finding('workers', 'fail', `no tool can run in a worker process: ${outcome.failure.message}`, 'every worker imports the app by itself, with the environment that workers.env (--worker-env) names')
+    return outcome.ok
+      ? finding('workers', 'ok', `a tool has run in a worker process${app ? ' that has loaded the app' : ''}`)
+      : finding(
+          'workers',
+          'fail',
+          `no tool can run in a worker process: ${outcome.failure.message}`,
+          'every worker imports the app by itself, with the environment that workers.env (--worker-env) names',
+        )
   } finally {
     await pool.close()
   }
 }
 
-const noBlobs = { put: () => Promise.reject(new RangeError('there is nothing to store')), get: () => ({ [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true as const, value: undefined }) }) }) }
+const noBlobs = {
+  put: () => Promise.reject(new RangeError('there is nothing to store')),
+  get: () => ({ [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true as const, value: undefined }) }) }),
+}
 
 const probe: Job = {
   tool: 'ls',
@@ -165,6 +213,12 @@ const probe: Job = {
   run: { part: 'execute' },
   env: {},
   secrets: [],
-  desk: { open: async () => ({ files: createTreeSource({ tree: emptyTree, at: 0, quotaBytes: 0, blobs: noBlobs }), value: async () => ({ version: 0 }), entries: async () => ({ version: 0, entries: [] }) }) },
+  desk: {
+    open: async () => ({
+      files: createTreeSource({ tree: emptyTree, at: 0, quotaBytes: 0, blobs: noBlobs }),
+      value: async () => ({ version: 0 }),
+      entries: async () => ({ version: 0, entries: [] }),
+    }),
+  },
   said: () => undefined,
 }

@@ -1,8 +1,9 @@
 /**
- * Who this host is, as it says it to those that share its store: machine and process, and the versions of Skein, of its records
- * and of its app.
+ * Who this host is, as it says it to those that share its store: machine and process, and the versions of Skein, of
+ * its records and of its app.
  *
- * IY1 An app that is a module or a folder has the name and the version of the package that it is in, unless others are given.
+ * IY1 An app that is a module or a folder has the name and the version of the package that it is in, unless others
+ *     are given.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -33,7 +34,13 @@ export function profileOf(source: AppSource, { name, version, clock }: Given): H
   const app = name ?? found.name
   // The version of a package says nothing of an app that has another name.
   const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)
-  return { name: `${hostname()}/${process.pid}`, since: clock.now(), skein, records: recordVersion, ...defined({ app, appVersion }) }
+  return {
+    name: `${hostname()}/${process.pid}`,
+    since: clock.now(),
+    skein,
+    records: recordVersion,
+    ...defined({ app, appVersion }),
+  }
 }
 
 /** IY1: of the nearest folder that is one. */
@@ -50,7 +57,11 @@ function read(file: string): z.infer<typeof packageSchema> {
   try {
     return packageSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (thrown) {
-    throw new SkeinError('APP_NOT_LOADED', `the package.json of the app, ${file}, cannot be read: ${toFailure(thrown, 'APP_NOT_LOADED').message}`, { cause: thrown })
+    throw new SkeinError(
+      'APP_NOT_LOADED',
+      `the package.json of the app, ${file}, cannot be read: ${toFailure(thrown, 'APP_NOT_LOADED').message}`,
+      { cause: thrown },
+    )
   }
 }
 

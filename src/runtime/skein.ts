@@ -46,11 +46,17 @@ import type { Resuming } from './host/unfinished.js'
 export interface Limits {
   /** Calls of one step that run at once. Default 8. */
   readonly maxParallelTools?: number
-  /** How often a host may die while a call is under way before the call is answered with `CALL_KILLED_ITS_HOST`. Default 3. */
+  /**
+   * How often a host may die while a call is under way before the call is answered with `CALL_KILLED_ITS_HOST`.
+   * Default 3.
+   */
   readonly maxHostDeaths?: number
   /** How long a turn may take. Default: no limit. */
   readonly maxWallClockMs?: number
-  /** Of one turn: its steps, its calls (children counted), and what its model calls may use and cost. Default: no limit; 0 means none at all. */
+  /**
+   * Of one turn: its steps, its calls (children counted), and what its model calls may use and cost. Default: no
+   * limit; 0 means none at all.
+   */
   readonly maxSteps?: number
   readonly maxToolCalls?: number
   readonly maxTokens?: number
@@ -62,8 +68,8 @@ export interface Limits {
   /** How deep agents may call agents, the first one counted. Default 8. */
   readonly maxDepth?: number
   /**
-   * How long a tool's body may take in a worker, if the tool has no `timeoutMs`; and the most that a model can ask for a command of `bash`.
-   * Default: no limit, and ten minutes for `bash`.
+   * How long a tool's body may take in a worker, if the tool has no `timeoutMs`; and the most that a model can ask
+   * for a command of `bash`. Default: no limit, and ten minutes for `bash`.
    */
   readonly maxToolMs?: number
   /** What the files of one thread may hold. Default 1 GB. */
@@ -75,13 +81,19 @@ export interface Limits {
 export interface SkeinOptions extends KeyOptions {
   /** A module (URL or path) that exports definitions, such a module already imported, or a list of definitions. */
   readonly app: AppSource
-  /** Of the app: hosts that share a store tell each other, and the newest version is served first. Default: those of the package that the module is in. */
+  /**
+   * Of the app: hosts that share a store tell each other, and the newest version is served first. Default: those of
+   * the package that the module is in.
+   */
   readonly name?: string
   readonly version?: string
   /** Default: `local('.skein')`. */
   readonly backend?: BackendSource
   readonly limits?: Limits
-  /** Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and no others. */
+  /**
+   * Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and
+   * no others.
+   */
   readonly env?: Readonly<Record<string, string>>
   /** Threads that run tool bodies when `app` is a module. */
   readonly workers?: {
@@ -91,27 +103,32 @@ export interface SkeinOptions extends KeyOptions {
     readonly graceMs?: number
     /** Heap of each thread. Default 512. */
     readonly memoryMb?: number
-    /** Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those that Node needs. */
+    /**
+     * Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those
+     * that Node needs.
+     */
     readonly env?: 'inherit' | readonly string[]
   }
   /**
-   * Which unfinished trees it goes on with when it opens the store: `all` (default), or those with these roots. The others stay as they
-   * are until someone sends them something or another host serves them.
+   * Which unfinished trees it goes on with when it opens the store: `all` (default), or those with these roots. The
+   * others stay as they are until someone sends them something or another host serves them.
    */
   readonly resuming?: Resuming
   /** Resting threads that are kept in memory. Default 256. */
   readonly maxResident?: number
   /**
    * Records after which a thread's state is cached. Default 2,000: a journal up to that length is read as fast as a
-   * snapshot and its tail (a few ms), and the transcript comes with it. Where the last one was long, as with a parent of
-   * thousands, the next waits until the journal has grown by as much.
+   * snapshot and its tail (a few ms), and the transcript comes with it. Where the last one was long, as with a parent
+   * of thousands, the next waits until the journal has grown by as much.
    */
   readonly snapshotEvery?: number
   /** How long running calls may go on after `close()`. Default 5,000. */
   readonly closeGraceMs?: number
   /** Which trees are deleted by themselves. Default: none. */
   readonly retention?: Retention
-  /** What trees with a tag may be and do at once, by tag; `tenant:*` is for every tag that begins so, each by itself. */
+  /**
+   * What trees with a tag may be and do at once, by tag; `tenant:*` is for every tag that begins so, each by itself.
+   */
   readonly quotas?: QuotaRules
   readonly clock?: Clock
   readonly chance?: Chance
@@ -133,18 +150,57 @@ export interface Skein extends SkeinClient {
 const positive = z.number().int().positive()
 const natural = z.number().int().min(0)
 const optionsSchema = z.strictObject({
-  app: z.custom<AppSource>((value) => value !== undefined && value !== null, 'must be a module URL, a path or definitions'),
-  backend: z.custom<BackendSource>((value) => typeof (value as BackendSource | undefined)?.open === 'function', 'must be memory() or local(folder)').optional(),
-  limits: z.strictObject({ maxHostDeaths: positive.optional(), maxToolMs: positive.optional(), maxParallelTools: positive.optional(), maxWallClockMs: positive.optional(), maxFileBytes: natural.optional(), maxFiles: natural.optional(), maxParallelChildren: positive.optional(), maxChildren: positive.optional(), maxDepth: positive.optional(), maxSteps: natural.optional(), maxToolCalls: natural.optional(), maxTokens: natural.optional(), maxCostUsd: z.number().min(0).optional() }).optional(),
+  app: z.custom<AppSource>(
+    (value) => value !== undefined && value !== null,
+    'must be a module URL, a path or definitions',
+  ),
+  backend: z
+    .custom<BackendSource>(
+      (value) => typeof (value as BackendSource | undefined)?.open === 'function',
+      'must be memory() or local(folder)',
+    )
+    .optional(),
+  limits: z
+    .strictObject({
+      maxHostDeaths: positive.optional(),
+      maxToolMs: positive.optional(),
+      maxParallelTools: positive.optional(),
+      maxWallClockMs: positive.optional(),
+      maxFileBytes: natural.optional(),
+      maxFiles: natural.optional(),
+      maxParallelChildren: positive.optional(),
+      maxChildren: positive.optional(),
+      maxDepth: positive.optional(),
+      maxSteps: natural.optional(),
+      maxToolCalls: natural.optional(),
+      maxTokens: natural.optional(),
+      maxCostUsd: z.number().min(0).optional(),
+    })
+    .optional(),
   env: z.record(z.string(), z.string()).optional(),
   ...keyFields,
-  workers: z.strictObject({ threads: positive.optional(), graceMs: z.number().min(0).optional(), memoryMb: z.number().min(16).optional(), env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional() }).optional(),
+  workers: z
+    .strictObject({
+      threads: positive.optional(),
+      graceMs: z.number().min(0).optional(),
+      memoryMb: z.number().min(16).optional(),
+      env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional(),
+    })
+    .optional(),
   resuming: z.union([z.literal('all'), z.array(z.string())]).optional(),
   maxResident: z.number().int().min(0).optional(),
   snapshotEvery: positive.optional(),
   closeGraceMs: z.number().min(0).optional(),
   retention: z.strictObject({ finishedTreesMs: positive.optional(), idleTreesMs: positive.optional() }).optional(),
-  quotas: z.record(z.string().min(1).regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'), z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() })).optional(),
+  quotas: z
+    .record(
+      z
+        .string()
+        .min(1)
+        .regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'),
+      z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() }),
+    )
+    .optional(),
   clock: z.custom<Clock>().optional(),
   chance: z.custom<Chance>().optional(),
   name: z.string().min(1).optional(),
@@ -155,7 +211,14 @@ const optionsSchema = z.strictObject({
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
   check(optionsSchema, options, 'createSkein')
-  const { backend: source = local('.skein'), clock = systemClock, chance = systemChance, limits = {}, env = {}, told = () => undefined } = options
+  const {
+    backend: source = local('.skein'),
+    clock = systemClock,
+    chance = systemChance,
+    limits = {},
+    env = {},
+    told = () => undefined,
+  } = options
   const warn = options.warn ?? warnProcess
   const given = keySource(options)
   const { app, disconnect } = await equip(options.app)
@@ -164,7 +227,14 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     checkEnv(app, env)
     for (const warning of app.warnings) warn(warning, undefined)
     const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512, env: workerEnv } = options.workers ?? {}
-    const pool = await createPool(app, { clock, threads, graceMs, memoryMb, maxToolMs: limits.maxToolMs, env: workerEnv })
+    const pool = await createPool(app, {
+      clock,
+      threads,
+      graceMs,
+      memoryMb,
+      maxToolMs: limits.maxToolMs,
+      env: workerEnv,
+    })
     opened.unshift(() => pool.close())
     const loading = pool.loads?.()
     const running: { host?: Host } = {}
@@ -175,7 +245,8 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const secrets = new Secrets({ given, backend })
     await secrets.join()
     const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
-    // What it copies to children is sealed while it decides. A file that is wrong is told now, and a pipe has its reader.
+    // What it copies to children is sealed while it decides. A file that is wrong is told now, and a pipe has its
+    // reader.
     if (declaresScoped(app) || given?.from === 'file') await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
     const admission = createAdmission({ app, signals: backend.signals, clock, chance })
@@ -183,7 +254,23 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const orphans = new Orphans({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
-      means: createMeans(app, { clock, chance, admission, pool: debugged(pool, { envs, warn }), blobs: backend.blobs, orphans, leaseMs: backend.leases.leaseMs, envs, quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 }, childLimits: { maxParallelChildren: limits.maxParallelChildren ?? 64, maxChildren: limits.maxChildren ?? 1_000, maxDepth: limits.maxDepth ?? 8 }, ...defined({ quotas }) }),
+      means: createMeans(app, {
+        clock,
+        chance,
+        admission,
+        pool: debugged(pool, { envs, warn }),
+        blobs: backend.blobs,
+        orphans,
+        leaseMs: backend.leases.leaseMs,
+        envs,
+        quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 },
+        childLimits: {
+          maxParallelChildren: limits.maxParallelChildren ?? 64,
+          maxChildren: limits.maxChildren ?? 1_000,
+          maxDepth: limits.maxDepth ?? 8,
+        },
+        ...defined({ quotas }),
+      }),
       ...callLimits(limits),
       ...turnLimits(limits),
       ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
@@ -244,12 +331,16 @@ function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work 
   }
 }
 
-function callLimits({ maxParallelTools = 8, maxHostDeaths = 3 }: Limits): { readonly maxParallelTools: number; readonly maxHostDeaths: number } {
+function callLimits({ maxParallelTools = 8, maxHostDeaths = 3 }: Limits): {
+  readonly maxParallelTools: number
+  readonly maxHostDeaths: number
+} {
   return { maxParallelTools, maxHostDeaths }
 }
 
 function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): { readonly turnLimits?: Amounts } {
-  if (maxSteps === undefined && maxToolCalls === undefined && maxTokens === undefined && maxCostUsd === undefined) return {}
+  if (maxSteps === undefined && maxToolCalls === undefined && maxTokens === undefined && maxCostUsd === undefined)
+    return {}
   return {
     turnLimits: {
       ...defined({ steps: maxSteps }),
@@ -261,22 +352,39 @@ function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): 
 }
 
 function declaresScoped({ prompts }: App): boolean {
-  return [...prompts.values()].some(({ tools = [] }) => tools.some((tool) => typeof tool === 'object' && 'immediate' in tool && typeof tool.immediate === 'object' && tool.immediate.scopedEnv !== undefined))
+  return [...prompts.values()].some(({ tools = [] }) =>
+    tools.some(
+      (tool) =>
+        typeof tool === 'object' &&
+        'immediate' in tool &&
+        typeof tool.immediate === 'object' &&
+        tool.immediate.scopedEnv !== undefined,
+    ),
+  )
 }
 
 function checkLoaded(failed: Failure | undefined): void {
   if (!failed) return
-  const advice = 'every worker imports the app by itself; if it needs variables of the environment, name them in workers.env (--worker-env)'
-  throw new SkeinError('APP_NOT_LOADED', `the app does not load in a worker: ${failed.message} (${advice})`, { cause: fromFailure(failed) })
+  const advice =
+    'every worker imports the app by itself; if it needs variables of the environment, name them in workers.env ' +
+    '(--worker-env)'
+  throw new SkeinError('APP_NOT_LOADED', `the app does not load in a worker: ${failed.message} (${advice})`, {
+    cause: fromFailure(failed),
+  })
 }
 
 /** RX4 */
 function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
   const { isDeclaredSecret } = createDeclarations(app)
-  for (const [name, value] of Object.entries(env)) if (isDeclaredSecret(name) && isTooShort(value)) throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
+  for (const [name, value] of Object.entries(env))
+    if (isDeclaredSecret(name) && isTooShort(value))
+      throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
 }
 
-type Given = Pick<Means, 'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'> & { readonly chance: Chance; readonly admission: Admission }
+type Given = Pick<
+  Means,
+  'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'
+> & { readonly chance: Chance; readonly admission: Admission }
 
 function createMeans(app: App, { chance, admission, ...given }: Given): Means {
   const briefs = new Map<string, Brief>()

@@ -14,7 +14,9 @@ import type { Schema, SchemaIssue } from '../core/schema.js'
 import { parse as validate } from '../core/schema.js'
 import { opened } from './envelope.js'
 
-export type CheckedArgs = { readonly ok: true; readonly args: Json } | { readonly ok: false; readonly failure: Failure; readonly sent: Json }
+export type CheckedArgs =
+  | { readonly ok: true; readonly args: Json }
+  | { readonly ok: false; readonly failure: Failure; readonly sent: Json }
 
 /** Of args as JSON text. A content to write may have 200,000 bytes, each of which may take six characters. */
 const mostChars = 2_000_000
@@ -26,10 +28,18 @@ const mostFields = 20
 const longestWords = 300
 
 export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedArgs {
-  if (typeof sent === 'string' && sent.length > mostChars) return tooLarge(tool, `they have ${sent.length} characters, and ${mostChars} are the most`, sent)
+  if (typeof sent === 'string' && sent.length > mostChars)
+    return tooLarge(tool, `they have ${sent.length} characters, and ${mostChars} are the most`, sent)
   const parsed = parse(sent)
   if (!parsed.ok) {
-    return { ok: false, sent: toJson(sent), failure: failure('TOOL_INPUT_INVALID', `the args of ${tool} are not JSON: ${cut(parsed.why)}. Send one JSON object.`) }
+    return {
+      ok: false,
+      sent: toJson(sent),
+      failure: failure(
+        'TOOL_INPUT_INVALID',
+        `the args of ${tool} are not JSON: ${cut(parsed.why)}. Send one JSON object.`,
+      ),
+    }
   }
   const excess = excessOf(parsed.value)
   if (excess !== undefined) return tooLarge(tool, excess, sent)
@@ -48,16 +58,30 @@ export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedA
 }
 
 function invalid(tool: string, issues: readonly Issue[]): Failure {
-  const fields = issues.slice(0, mostFields).map(({ path, message }) => ({ path: cut(path.join('.')) || '(args)', message: cut(message) }))
+  const fields = issues
+    .slice(0, mostFields)
+    .map(({ path, message }) => ({ path: cut(path.join('.')) || '(args)', message: cut(message) }))
   const more = issues.length - fields.length
-  const text = [...fields.map(({ path, message }) => `${path}: ${message}`), ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
-  return failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${text}. Send them again, corrected.`, { data: { fields, ...(more > 0 && { more }) } })
+  const text = [
+    ...fields.map(({ path, message }) => `${path}: ${message}`),
+    ...(more > 0 ? [`and ${more} more`] : []),
+  ].join('; ')
+  return failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${text}. Send them again, corrected.`, {
+    data: { fields, ...(more > 0 && { more }) },
+  })
 }
 
 /** AR3. What is kept of them says how they began. */
 function tooLarge(tool: string, why: string, sent: unknown): CheckedArgs {
   const began = typeof sent === 'string' ? cut(sent) : `[args that are too large: ${why}]`
-  return { ok: false, sent: began, failure: failure('TOOL_INPUT_TOO_LARGE', `the args of ${tool} are too large: ${why}. Send less in one call, or write it to a file and send its path.`) }
+  return {
+    ok: false,
+    sent: began,
+    failure: failure(
+      'TOOL_INPUT_TOO_LARGE',
+      `the args of ${tool} are too large: ${why}. Send less in one call, or write it to a file and send its path.`,
+    ),
+  }
 }
 
 function cut(words: string): string {
@@ -79,7 +103,8 @@ function excessOf(value: unknown): string | undefined {
       if (typeof item === 'string') chars += item.length
       else if (seen.has(item)) continue
       else if (Array.isArray(item)) for (const inner of item) below.push(inner)
-      else if (isObject(item)) for (const [key, inner] of Object.entries(item)) below.push(((chars += key.length), inner))
+      else if (isObject(item))
+        for (const [key, inner] of Object.entries(item)) below.push(((chars += key.length), inner))
       if (typeof item === 'object') seen.add(item)
       if (chars > mostChars) return `they hold more than ${mostChars} characters`
       if (below.length > mostValues) return `they hold more than ${mostValues} values`
@@ -114,7 +139,14 @@ function issuesOf(schema: Schema, value: unknown): readonly Issue[] {
   try {
     return validate(schema, value).error?.issues ?? []
   } catch (thrown) {
-    return [{ code: 'custom', path: [], input: value, message: `they could not be checked: ${toFailure(thrown, 'TOOL_INPUT_INVALID').message}` }]
+    return [
+      {
+        code: 'custom',
+        path: [],
+        input: value,
+        message: `they could not be checked: ${toFailure(thrown, 'TOOL_INPUT_INVALID').message}`,
+      },
+    ]
   }
 }
 
@@ -152,7 +184,8 @@ function mend(found: unknown, issue: Issue): unknown {
   }
   if (typeof found !== 'string') return found
   const text = found.trim()
-  if ((issue.expected === 'number' || issue.expected === 'int') && text !== '' && Number.isFinite(Number(text))) return Number(text)
+  if ((issue.expected === 'number' || issue.expected === 'int') && text !== '' && Number.isFinite(Number(text)))
+    return Number(text)
   if (issue.expected === 'boolean' && /^(true|false)$/i.test(text)) return text.toLowerCase() === 'true'
   if (issue.expected === 'object') return decoded(found)
   return found
@@ -183,7 +216,9 @@ function replace(value: unknown, { own, below }: Complaints): unknown {
   const mended = own.reduce(mend, value)
   if (below.size === 0) return mended
   if (Array.isArray(mended)) return mended.map((item: unknown, index) => replaceField(item, below.get(index)))
-  return isObject(mended) ? Object.fromEntries(Object.entries(mended).map(([key, item]) => [key, replaceField(item, below.get(key))])) : mended
+  return isObject(mended)
+    ? Object.fromEntries(Object.entries(mended).map(([key, item]) => [key, replaceField(item, below.get(key))]))
+    : mended
 }
 
 function replaceField(item: unknown, complaints: Complaints | undefined): unknown {

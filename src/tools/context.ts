@@ -1,6 +1,6 @@
 /**
- * Contexts (T9): values of the thread that a tool, or all tools of the thread, keep from call to call, typed by a schema. Pure;
- * bodies change them through workers/body/context.ts, callers when they create a thread or send to it.
+ * Contexts (T9): values of the thread that a tool, or all tools of the thread, keep from call to call, typed by a
+ * schema. Pure; bodies change them through workers/body/context.ts, callers when they create a thread or send to it.
  *
  * TC1 A value that does not fit its schema is never written.
  * TC2 Merging keeps the fields that the schema does not know: tools may know the shared context in part.
@@ -27,13 +27,20 @@ export function mergeContext(schema: Schema, { before, part, incomplete = false 
   const whole = { ...(isObject(before) ? before : {}), ...fieldsOf(part) }
   const { success, data, error } = parse(schema, whole)
   if (success) return { value: isObject(data) ? toJson({ ...whole, ...data }) : toJson(data) }
-  const issues = error.issues.filter(({ path: [field] }) => !incomplete || (field !== undefined && Object.hasOwn(whole, field)))
+  const issues = error.issues.filter(
+    ({ path: [field] }) => !incomplete || (field !== undefined && Object.hasOwn(whole, field)),
+  )
   if (issues.length === 0) return { value: toJson(whole) }
   return { wrong: issues.map(({ path, message }) => `${path.join('.') || '(context)'}: ${message}`).join('; ') }
 }
 
 function fieldsOf(part: object): { readonly [key: string]: Json | undefined } {
-  return Object.fromEntries(Object.entries(part).map(([key, value]: [string, unknown]) => [key, value === undefined ? undefined : toJson(value)]))
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]: [string, unknown]) => [
+      key,
+      value === undefined ? undefined : toJson(value),
+    ]),
+  )
 }
 
 type Shared = Pick<ToolDefinition, 'name' | 'sharedSchema'>

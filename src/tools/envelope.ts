@@ -1,6 +1,7 @@
 /**
- * Args that are one of several (a union), or of a form that has no plain object at its top: providers take only `type: object` there
- * and refuse the whole request else. Models are told `{ input: … }`, and what is inside of it is what the tool gets.
+ * Args that are one of several (a union), or of a form that has no plain object at its top: providers take only
+ * `type: object` there and refuse the whole request else. Models are told `{ input: … }`, and what is inside of it is
+ * what the tool gets.
  *
  * ZE1 Whoever sends the args without the envelope is understood, too.
  */
@@ -22,7 +23,13 @@ export function needsEnvelope(schema: JsonSchema): boolean {
 /** What a model is told of it. */
 export function envelopeOf(args: Schema, { $defs, ...schema }: JsonSchema): JsonSchema {
   enveloped.add(args)
-  return { type: 'object', properties: { [key]: moved(schema) }, required: [key], additionalProperties: false, ...($defs !== undefined && { $defs: moved($defs) }) }
+  return {
+    type: 'object',
+    properties: { [key]: moved(schema) },
+    required: [key],
+    additionalProperties: false,
+    ...($defs !== undefined && { $defs: moved($defs) }),
+  }
 }
 
 /** What is inside, where it is one. */
@@ -36,5 +43,10 @@ export function opened(args: Schema, sent: unknown): { readonly inside: unknown 
 function moved(schema: Json): Json {
   if (Array.isArray(schema)) return schema.map(moved)
   if (!isObject(schema)) return schema
-  return Object.fromEntries(Object.entries(schema as JsonSchema).map(([name, value]) => [name, name === '$ref' && value === '#' ? `#/properties/${key}` : moved(value)]))
+  return Object.fromEntries(
+    Object.entries(schema as JsonSchema).map(([name, value]) => [
+      name,
+      name === '$ref' && value === '#' ? `#/properties/${key}` : moved(value),
+    ]),
+  )
 }

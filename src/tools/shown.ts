@@ -1,8 +1,11 @@
 /**
- * What a model is shown of what a body returned: images and documents among its content, and what is written beside them.
+ * What a model is shown of what a body returned: images and documents among its content, and what is written beside
+ * them.
  *
- * QM1 `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown the rest.
- * QM2 A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is read of it.
+ * QM1 `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown
+ *     the rest.
+ * QM2 A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is
+ *     read of it.
  */
 import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'
@@ -20,7 +23,10 @@ export interface Shown {
 /** Undefined where there is nothing but the result. */
 export function shownBy(returned: unknown, output: unknown): Shown | undefined {
   const beside = isObject(returned) && returned['status'] === 'success' ? contentOf(returned['content']) : undefined
-  const media = mediaOf([...(beside ?? []), ...(contentOf(output) ?? (isObject(output) ? contentOf(output['content']) : undefined) ?? [])])
+  const media = mediaOf([
+    ...(beside ?? []),
+    ...(contentOf(output) ?? (isObject(output) ? contentOf(output['content']) : undefined) ?? []),
+  ])
   if (!beside) return media.length === 0 ? undefined : { media }
   const result = isObject(returned) && 'result' in returned ? [resultText(toJson(output))] : []
   return { text: [...result, spoken(beside)].join('\n'), ...(media.length > 0 && { media }) }

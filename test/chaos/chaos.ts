@@ -1,6 +1,6 @@
 /**
- * One run of chaos: the quiet run first, then the same swarm over several hosts on NATS while faults come from a seed, then the
- * verdict. Owns the order of these.
+ * One run of chaos: the quiet run first, then the same swarm over several hosts on NATS while faults come from a
+ * seed, then the verdict. Owns the order of these.
  */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -77,7 +77,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     log(`the lead says: ${text}`)
     const judged = await judge({ flock, client, quiet, ledger })
     await client.close()
-    return { ...judged, wrong: [...judged.wrong, ...visits.wrong], faults: flock.counts, tookMs, visits, warnings: flock.warnings }
+    return {
+      ...judged,
+      wrong: [...judged.wrong, ...visits.wrong],
+      faults: flock.counts,
+      tookMs,
+      visits,
+      warnings: flock.warnings,
+    }
   } catch (thrown) {
     for (const line of await whereItStands(flock)) log(line)
     throw thrown
@@ -90,10 +97,21 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 /** For whoever has to find out why it did not come to its end. */
 async function whereItStands(flock: Flock): Promise<readonly string[]> {
   const backend = await flock.source.open('client')
-  const [restless, mail, { heads }] = [await backend.heads.restless(), await backend.mailbox.waiting(), await backend.heads.list({ root: 'lead', limit: 100_000 })]
+  const [restless, mail, { heads }] = [
+    await backend.heads.restless(),
+    await backend.mailbox.waiting(),
+    await backend.heads.list({ root: 'lead', limit: 100_000 }),
+  ]
   await backend.close()
   const open = heads.filter(({ status }) => status !== 'done')
-  return [...flock.warnings.slice(-20), await flock.owners(), `${heads.length} threads, not done: ${JSON.stringify(open.slice(0, 20).map(({ thread, status, agent, seq, rest }) => ({ thread, status, agent, seq, rest })))}`, `restless: ${restless.map(({ thread }) => `${thread} of ${backend.leases.partitionOf(thread)}`).join()}`, `mail: ${mail.map((thread) => `${thread} of ${backend.leases.partitionOf(thread)}`).join()}`]
+  return [
+    ...flock.warnings.slice(-20),
+    await flock.owners(),
+    `${heads.length} threads, not done: ` +
+      `${JSON.stringify(open.slice(0, 20).map(({ thread, status, agent, seq, rest }) => ({ thread, status, agent, seq, rest })))}`,
+    `restless: ${restless.map(({ thread }) => `${thread} of ${backend.leases.partitionOf(thread)}`).join()}`,
+    `mail: ${mail.map((thread) => `${thread} of ${backend.leases.partitionOf(thread)}`).join()}`,
+  ]
 }
 
 /** Asks for the work until it is done: what fails is asked for again with the same id. */
@@ -111,12 +129,18 @@ async function insist(client: SkeinClient): Promise<string> {
 
 function within<T>(ms: number, work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const cancel = systemClock.wakeAt(systemClock.now() + ms, () => reject(new Error(`the swarm has not come to its end within ${ms} ms`)))
+    const cancel = systemClock.wakeAt(systemClock.now() + ms, () =>
+      reject(new Error(`the swarm has not come to its end within ${ms} ms`)),
+    )
     work.then(resolve, reject).finally(cancel)
   })
 }
 
-async function suffer(flock: Flock, plan: readonly Row[], { ledger, bytes }: { readonly ledger: string; readonly bytes: number }): Promise<void> {
+async function suffer(
+  flock: Flock,
+  plan: readonly Row[],
+  { ledger, bytes }: { readonly ledger: string; readonly bytes: number },
+): Promise<void> {
   for (const { part, faults } of plan) {
     while ((await ledgerBytes(ledger)) < part * bytes) await pauseFor(20)
     for (const fault of faults) await flock.suffer(fault)
@@ -130,7 +154,12 @@ interface Judging {
   readonly ledger: string
 }
 
-async function judge({ flock, client, quiet, ledger }: Judging): Promise<Pick<ChaosReport, 'wrong' | 'threads' | 'bodies' | 'repeated' | 'unknown'>> {
+async function judge({
+  flock,
+  client,
+  quiet,
+  ledger,
+}: Judging): Promise<Pick<ChaosReport, 'wrong' | 'threads' | 'bodies' | 'repeated' | 'unknown'>> {
   const ends = await readQuiet(quiet.ends)
   const backend = await flock.source.open('client')
   const rest = await judgeRest(backend, restWithinMs)

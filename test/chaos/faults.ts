@@ -1,6 +1,6 @@
 /**
- * Which faults come when, from a seed: at which part of the work, how many in a row, what they do to whom. The same seed gives the
- * same plan; what it meets is up to the processes. Owns no process.
+ * Which faults come when, from a seed: at which part of the work, how many in a row, what they do to whom. The same
+ * seed gives the same plan; what it meets is up to the processes. Owns no process.
  */
 import { createChance } from '../helpers/lives.js'
 
@@ -27,7 +27,7 @@ const often: readonly FaultKind[] = ['kill', 'kill', 'pause', 'pause', 'leave', 
 export function planFaults(seed: number, count: number): readonly Row[] {
   const chance = createChance(seed)
   const rows: Row[] = []
-  for (let left = count; left > 0; ) {
+  for (let left = count; left > 0;) {
     const faults = Array.from({ length: Math.min(left, 1 + Math.floor(chance() * 3)) }, () => fault(chance))
     rows.push({ part: 0.02 + chance() * 0.93, faults })
     left -= faults.length

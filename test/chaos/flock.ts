@@ -63,7 +63,9 @@ export class Flock {
 
   async #start(): Promise<void> {
     const { children, ledger, paceMs, log } = this.#options
-    const host = await startHost('chaos-host.mjs', [JSON.stringify({ url: this.#server.url, namespace, children, ledger, paceMs })])
+    const host = await startHost('chaos-host.mjs', [
+      JSON.stringify({ url: this.#server.url, namespace, children, ledger, paceMs }),
+    ])
     if (this.#over) return host.signal('SIGKILL')
     this.#hosts.add(host)
     this.#all.add(host)
@@ -78,7 +80,12 @@ export class Flock {
     const victim = victims[Math.floor(pick * victims.length)]
     this.counts[kind]++
     log(`${kind}${victim && kind !== 'server' ? ` of ${victim.pid}` : ''} for ${Math.round(forMs)} ms`)
-    if (victim && kind !== 'server') this.#meanwhile(kind === 'pause' ? this.#pause(victim, forMs) : this.#replace(victim, kind === 'leave' ? 'SIGTERM' : 'SIGKILL', forMs))
+    if (victim && kind !== 'server')
+      this.#meanwhile(
+        kind === 'pause'
+          ? this.#pause(victim, forMs)
+          : this.#replace(victim, kind === 'leave' ? 'SIGTERM' : 'SIGKILL', forMs),
+      )
     if (kind === 'server' || kind === 'both') {
       await this.#server.kill()
       await pauseFor(forMs)
@@ -111,7 +118,9 @@ export class Flock {
 
   /** What hosts told their operator. */
   get warnings(): readonly string[] {
-    return [...this.#all].flatMap(({ pid, lines }) => lines.filter((line) => line.startsWith('warn ')).map((line) => `${pid} ${line}`))
+    return [...this.#all].flatMap(({ pid, lines }) =>
+      lines.filter((line) => line.startsWith('warn ')).map((line) => `${pid} ${line}`),
+    )
   }
 
   /** Who is alive and who owns what, as the server knows it. */

@@ -28,7 +28,10 @@ export interface End {
 
 export type Ends = Readonly<Record<string, End>>
 
-const endsSchema = z.record(z.string(), z.object({ agent: z.string(), status: z.string(), messages: z.array(z.custom<Said>()) }))
+const endsSchema = z.record(
+  z.string(),
+  z.object({ agent: z.string(), status: z.string(), messages: z.array(z.custom<Said>()) }),
+)
 
 export async function readQuiet(path: string): Promise<Ends> {
   return endsSchema.parse(JSON.parse(await readFile(path, 'utf8')))
@@ -46,9 +49,12 @@ async function forEach<Item>(items: readonly Item[], each: (item: Item) => Promi
   )
 }
 
-async function threadsOf({ threads }: SkeinClient, root: string): Promise<{ id: string; agent: string; status: string }[]> {
+async function threadsOf(
+  { threads }: SkeinClient,
+  root: string,
+): Promise<{ id: string; agent: string; status: string }[]> {
   const all: { id: string; agent: string; status: string }[] = []
-  for (let cursor: string | undefined, more = true; more; ) {
+  for (let cursor: string | undefined, more = true; more;) {
     const page = await threads.list({ root, ...(cursor !== undefined && { cursor }) })
     for (const { thread: id, agent, status } of page.threads) all.push({ id, agent, status })
     cursor = page.next
@@ -70,20 +76,37 @@ export async function judgeTranscripts(client: SkeinClient, root: string, quiet:
     const wanted = quiet[id]
     if (!wanted) return void wrong.push(`XV1: thread ${id} (${agent}) is not of the quiet run`)
     const messages = await (await client.threads.get(id)).messages({ limit: 10_000 })
-    const said = messages.map(({ at: _, ...rest }: Message, index) => (rest.tool === 'pay' && isUnknown(rest) ? wanted.messages[index] : rest))
-    const same = agent === wanted.agent && status === wanted.status && isDeepStrictEqual(JSON.parse(JSON.stringify(said)), wanted.messages)
-    if (!same) wrong.push(`XV1: thread ${id} (${agent}, ${status}) came to another end than in the quiet run: ${firstDifference(said, wanted.messages)}`)
+    const said = messages.map(({ at: _, ...rest }: Message, index) =>
+      rest.tool === 'pay' && isUnknown(rest) ? wanted.messages[index] : rest,
+    )
+    const same =
+      agent === wanted.agent &&
+      status === wanted.status &&
+      isDeepStrictEqual(JSON.parse(JSON.stringify(said)), wanted.messages)
+    if (!same)
+      wrong.push(
+        `XV1: thread ${id} (${agent}, ${status}) came to another end than in the quiet run: ` +
+          `${firstDifference(said, wanted.messages)}`,
+      )
   })
   return wrong
 }
 
 function firstDifference(said: readonly (Said | undefined)[], wanted: readonly Said[]): string {
-  const index = Array.from({ length: Math.max(said.length, wanted.length) }, (_, n) => n).find((n) => !isDeepStrictEqual(JSON.parse(JSON.stringify(said[n] ?? null)), wanted[n] ?? null))
-  return index === undefined ? 'its status' : `message ${index} is ${JSON.stringify(said[index])?.slice(0, 300)} and not ${JSON.stringify(wanted[index])?.slice(0, 300)}`
+  const index = Array.from({ length: Math.max(said.length, wanted.length) }, (_, n) => n).find(
+    (n) => !isDeepStrictEqual(JSON.parse(JSON.stringify(said[n] ?? null)), wanted[n] ?? null),
+  )
+  return index === undefined
+    ? 'its status'
+    : `message ${index} is ${JSON.stringify(said[index])?.slice(0, 300)} and not ` +
+        `${JSON.stringify(wanted[index])?.slice(0, 300)}`
 }
 
 /** XV2; and which calls are answered, by thread, tool and order. */
-export async function judgeJournals({ journal }: Backend, threads: readonly string[]): Promise<{ readonly wrong: string[]; readonly answered: ReadonlyMap<string, Answered> }> {
+export async function judgeJournals(
+  { journal }: Backend,
+  threads: readonly string[],
+): Promise<{ readonly wrong: string[]; readonly answered: ReadonlyMap<string, Answered> }> {
   const wrong: string[] = []
   const answered = new Map<string, Answered>()
   await forEach(threads, async (thread) => {
@@ -103,11 +126,14 @@ function answersIn(thread: string, records: readonly ThreadRecord[]): Map<string
   const answers = new Map<string, Answered>()
   for (const record of records) {
     if (record.type === 'model.replied') {
-      for (const [index, { tool, args }] of record.calls.entries()) if (isObject(args) && typeof args['of'] === 'string') asked.set(`${record.step} ${index}`, answeredKey({ thread, tool, of: args['of'] }))
+      for (const [index, { tool, args }] of record.calls.entries())
+        if (isObject(args) && typeof args['of'] === 'string')
+          asked.set(`${record.step} ${index}`, answeredKey({ thread, tool, of: args['of'] }))
     } else if (record.type === 'call.returned') {
       const key = asked.get(`${record.step} ${record.index}`)
       const { outcome } = record
-      if (key !== undefined) answers.set(key, { at: record.at, unknown: !outcome.ok && outcome.failure.code === 'EFFECT_UNKNOWN' })
+      if (key !== undefined)
+        answers.set(key, { at: record.at, unknown: !outcome.ok && outcome.failure.code === 'EFFECT_UNKNOWN' })
     }
   }
   return answers
@@ -119,7 +145,11 @@ export async function judgeRest({ mailbox, heads }: Backend, withinMs: number): 
   for (let left = withinMs; ; left -= stepMs) {
     const [mail, restless] = [await mailbox.waiting(), await heads.restless()]
     if (mail.length === 0 && restless.length === 0) return []
-    if (left <= 0) return [...mail.map((thread) => `XV3: thread ${thread} has mail`), ...restless.map(({ thread, status }) => `XV3: thread ${thread} (${status}) is restless`)]
+    if (left <= 0)
+      return [
+        ...mail.map((thread) => `XV3: thread ${thread} has mail`),
+        ...restless.map(({ thread, status }) => `XV3: thread ${thread} (${status}) is restless`),
+      ]
     await pauseFor(stepMs)
   }
 }

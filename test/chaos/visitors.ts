@@ -65,12 +65,20 @@ export class Visitor {
       const text = `${this.#id} ${said.length}`
       await this.#insist(text, () => thread.send(text, { id: text.replace(' ', '-') }).accepted())
       said.push(text)
-      const answer = await this.#insist(`the answer to ${text}`, () => thread.send(text, { id: text.replace(' ', '-') }).text())
+      const answer = await this.#insist(`the answer to ${text}`, () =>
+        thread.send(text, { id: text.replace(' ', '-') }).text(),
+      )
       if (answer !== `heard ${text}`) this.#wrong.push(`XG2: ${text} was answered with ${answer}`)
       await pauseFor(50)
     }
-    const heard = (await this.#insist('messages', () => thread.messages({ limit: 100_000 }))).filter(({ role }) => role === 'user').map(({ text }) => text)
-    if (heard.join() !== said.join()) this.#wrong.push(`XG2: ${this.#id} said ${said.length} messages, ${heard.length} were heard, ${new Set(heard).size} different ones`)
+    const heard = (await this.#insist('messages', () => thread.messages({ limit: 100_000 })))
+      .filter(({ role }) => role === 'user')
+      .map(({ text }) => text)
+    if (heard.join() !== said.join())
+      this.#wrong.push(
+        `XG2: ${this.#id} said ${said.length} messages, ${heard.length} were heard, ${new Set(heard).size} ` +
+          `different ones`,
+      )
     await this.#client.close()
     return { wrong: this.#wrong, messages: said.length, errors: this.#errors, longestMs: this.#longestMs }
   }

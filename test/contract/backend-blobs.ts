@@ -21,18 +21,21 @@ export function blobs(context: Context): void {
 }
 
 function contents({ backend, reopen }: Context): void {
-  it.each(sizes)('J8: a blob of %i bytes is named by its sha256 and comes back as it was, put once or twice, and after a restart', async (size) => {
-    const bytes = blob(size)
-    const hash = hashOf(bytes)
-    expect(await backend().blobs.has(hash)).toBe(false)
-    for (const put of [bytes, streamOf(bytes), bytes]) {
-      expect(await backend().blobs.put(put)).toEqual({ hash, size })
-      expect(await backend().blobs.has(hash)).toBe(true)
+  it.each(sizes)(
+    'J8: a blob of %i bytes is named by its sha256 and comes back as it was, put once or twice, and after a restart',
+    async (size) => {
+      const bytes = blob(size)
+      const hash = hashOf(bytes)
+      expect(await backend().blobs.has(hash)).toBe(false)
+      for (const put of [bytes, streamOf(bytes), bytes]) {
+        expect(await backend().blobs.put(put)).toEqual({ hash, size })
+        expect(await backend().blobs.has(hash)).toBe(true)
+        expect((await bytesOf(backend().blobs.get(hash))).equals(bytes)).toBe(true)
+      }
+      await reopen()
       expect((await bytesOf(backend().blobs.get(hash))).equals(bytes)).toBe(true)
-    }
-    await reopen()
-    expect((await bytesOf(backend().blobs.get(hash))).equals(bytes)).toBe(true)
-  })
+    },
+  )
 
   it('J8: a view is stored as what it shows, and as it was when it was put', async () => {
     const whole = Buffer.from('before the middle after')
@@ -98,20 +101,30 @@ function together({ backend }: Context): void {
     expect(read.map(String)).toEqual(all.map(String))
   })
 
-  it.each([1000, large + 1])('J8: reading %i bytes while they are put gives all of them or BLOB_MISSING', async (size) => {
-    const bytes = blob(size)
-    const hash = hashOf(bytes)
-    let stored = false
-    const put = backend().blobs.put(bytes).then(() => (stored = true))
-    const reads: Promise<string>[] = []
-    while (!stored) {
-      const read = bytesOf(backend().blobs.get(hash))
-      reads.push(read.then((found) => (found.equals(bytes) ? 'all' : 'some'), (error: { code?: string }) => error.code ?? String(error)))
-      await Promise.race([put, read.catch(() => undefined)])
-    }
-    expect(['all', 'BLOB_MISSING']).toEqual(expect.arrayContaining([...new Set(await Promise.all(reads))]))
-    expect((await bytesOf(backend().blobs.get(hash))).equals(bytes)).toBe(true)
-  })
+  it.each([1000, large + 1])(
+    'J8: reading %i bytes while they are put gives all of them or BLOB_MISSING',
+    async (size) => {
+      const bytes = blob(size)
+      const hash = hashOf(bytes)
+      let stored = false
+      const put = backend()
+        .blobs.put(bytes)
+        .then(() => (stored = true))
+      const reads: Promise<string>[] = []
+      while (!stored) {
+        const read = bytesOf(backend().blobs.get(hash))
+        reads.push(
+          read.then(
+            (found) => (found.equals(bytes) ? 'all' : 'some'),
+            (error: { code?: string }) => error.code ?? String(error),
+          ),
+        )
+        await Promise.race([put, read.catch(() => undefined)])
+      }
+      expect(['all', 'BLOB_MISSING']).toEqual(expect.arrayContaining([...new Set(await Promise.all(reads))]))
+      expect((await bytesOf(backend().blobs.get(hash))).equals(bytes)).toBe(true)
+    },
+  )
 }
 
 function others({ backend, open, reopen }: Context): void {
@@ -125,21 +138,25 @@ function others({ backend, open, reopen }: Context): void {
     await put
   })
 
-  it.each(sizes)('J8: a client reads the %i bytes that the host put, and the reverse, also when the host is gone', async (size) => {
-    const client = await open('client')
-    const [ours, theirs] = [blob(size), blob(size).reverse()]
-    await backend().blobs.put(ours)
-    expect((await bytesOf(client.blobs.get(hashOf(ours)))).equals(ours)).toBe(true)
-    expect(await client.blobs.put(streamOf(theirs, 10))).toEqual({ hash: hashOf(theirs), size })
-    expect((await bytesOf(backend().blobs.get(hashOf(theirs)))).equals(theirs)).toBe(true)
-    await backend().close()
-    const alone = Buffer.from(`put without a host ${size}`)
-    await client.blobs.put(alone)
-    for (const bytes of [ours, theirs, alone]) {
-      expect(await client.blobs.has(hashOf(bytes))).toBe(true)
-      expect((await bytesOf(client.blobs.get(hashOf(bytes)))).equals(bytes)).toBe(true)
-    }
-    await reopen()
-    for (const bytes of [ours, theirs, alone]) expect((await bytesOf(backend().blobs.get(hashOf(bytes)))).equals(bytes)).toBe(true)
-  })
+  it.each(sizes)(
+    'J8: a client reads the %i bytes that the host put, and the reverse, also when the host is gone',
+    async (size) => {
+      const client = await open('client')
+      const [ours, theirs] = [blob(size), blob(size).reverse()]
+      await backend().blobs.put(ours)
+      expect((await bytesOf(client.blobs.get(hashOf(ours)))).equals(ours)).toBe(true)
+      expect(await client.blobs.put(streamOf(theirs, 10))).toEqual({ hash: hashOf(theirs), size })
+      expect((await bytesOf(backend().blobs.get(hashOf(theirs)))).equals(theirs)).toBe(true)
+      await backend().close()
+      const alone = Buffer.from(`put without a host ${size}`)
+      await client.blobs.put(alone)
+      for (const bytes of [ours, theirs, alone]) {
+        expect(await client.blobs.has(hashOf(bytes))).toBe(true)
+        expect((await bytesOf(client.blobs.get(hashOf(bytes)))).equals(bytes)).toBe(true)
+      }
+      await reopen()
+      for (const bytes of [ours, theirs, alone])
+        expect((await bytesOf(backend().blobs.get(hashOf(bytes)))).equals(bytes)).toBe(true)
+    },
+  )
 }

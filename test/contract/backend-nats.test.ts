@@ -15,12 +15,25 @@ describe.each(natsVersions)('nats-server %s', (version) => {
   afterAll(() => server.remove())
 
   // With `npm run soak` only: it makes a thousand consumers.
-  it.skipIf(!process.env['SOAK'])('NZ1: one host holds the most partitions that there can be, and its own lease lives through it', { timeout: 60_000 }, async () => {
-    const backend = await nats({ servers: server.url, namespace: 'most', partitions: 1024, monitor: server.monitor }).open('host')
-    const leases = await Promise.all(Array.from({ length: 1024 }, (_, partition) => backend.leases.acquire(partition)))
-    expect(leases.filter((lease) => lease && !lease.lost.aborted)).toHaveLength(1024)
-    await backend.close()
-  })
+  it.skipIf(!process.env['SOAK'])(
+    'NZ1: one host holds the most partitions that there can be, and its own lease lives through it',
+    { timeout: 60_000 },
+    async () => {
+      const backend = await nats({
+        servers: server.url,
+        namespace: 'most',
+        partitions: 1024,
+        monitor: server.monitor,
+      }).open('host')
+      const leases = await Promise.all(
+        Array.from({ length: 1024 }, (_, partition) => backend.leases.acquire(partition)),
+      )
+      expect(leases.filter((lease) => lease && !lease.lost.aborted)).toHaveLength(1024)
+      await backend.close()
+    },
+  )
 
-  backendContract(`nats, server ${version}`, async () => ({ source: nats({ servers: server.url, namespace: `contract${++made}`, partitions: 2, monitor: server.monitor }) }))
+  backendContract(`nats, server ${version}`, async () => ({
+    source: nats({ servers: server.url, namespace: `contract${++made}`, partitions: 2, monitor: server.monitor }),
+  }))
 })

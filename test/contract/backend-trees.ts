@@ -1,4 +1,7 @@
-/** What every backend promises of trees that are removed (J9, J10 of src/backend/trees.ts), part of the suite in backend.ts. */
+/**
+ * What every backend promises of trees that are removed (J9, J10 of src/backend/trees.ts), part of the suite in
+ * backend.ts.
+ */
 import { expect, it } from 'vitest'
 import type { Backend, Commit } from '../../src/backend/port.js'
 import type { Context } from './backend.js'
@@ -24,7 +27,7 @@ const removal = { root: 'r', expected: 2, epoch: 1 }
 
 /** To the end. Nothing is too young. */
 async function sweepAll(backend: Backend, olderThanMs = -1_000): Promise<void> {
-  for (let more = true; more; ) more = (await backend.trees.sweep({ olderThanMs })).more
+  for (let more = true; more;) more = (await backend.trees.sweep({ olderThanMs })).more
 }
 
 async function seen(backend: Backend): Promise<unknown> {
@@ -42,7 +45,17 @@ async function seen(backend: Backend): Promise<unknown> {
   }
 }
 
-const nothing = { heads: ['other'], ofTree: 0, children: 0, head: undefined, tree: [], journal: [], snapshot: undefined, mail: ['other'], restless: ['other'] }
+const nothing = {
+  heads: ['other'],
+  ofTree: 0,
+  children: 0,
+  head: undefined,
+  tree: [],
+  journal: [],
+  snapshot: undefined,
+  mail: ['other'],
+  restless: ['other'],
+}
 
 export function removedTrees(context: Context): void {
   removing(context)
@@ -68,7 +81,7 @@ function removing({ backend, open, reopen }: Context): void {
     await plant(backend())
     const removed = backend().trees.remove(removal)
     const lists = new Set<string>()
-    for (let there = true; there; ) {
+    for (let there = true; there;) {
       there = (await backend().heads.get('r')) !== undefined
       const { heads } = await backend().heads.list({ root: 'r' })
       lists.add(`${there ? '' : 'then '}${heads.map(({ thread }) => thread).join(' ')}`)
@@ -81,9 +94,18 @@ function removing({ backend, open, reopen }: Context): void {
     await plant(backend())
     const before = await seen(backend())
     for (const [stale, found] of [
-      [{ ...removal, expected: 1 }, { seq: 2, epoch: 1 }],
-      [{ ...removal, epoch: 0 }, { seq: 2, epoch: 1 }],
-      [{ ...removal, root: 'nobody' }, { seq: 0, epoch: 0 }],
+      [
+        { ...removal, expected: 1 },
+        { seq: 2, epoch: 1 },
+      ],
+      [
+        { ...removal, epoch: 0 },
+        { seq: 2, epoch: 1 },
+      ],
+      [
+        { ...removal, root: 'nobody' },
+        { seq: 0, epoch: 0 },
+      ],
     ] as const) {
       expect(await backend().trees.remove(stale)).toEqual({ ok: false, ...found })
     }
@@ -98,31 +120,40 @@ function removing({ backend, open, reopen }: Context): void {
     expect(await backend().commit(withoutRecords)).toMatchObject({ ok: false })
     await backend().mailbox.put({ to: 'r', id: 'late', body: 1 })
     const [mail] = await backend().mailbox.read('r', 0)
-    expect(await backend().commit({ thread: 'r', expected: 0, epoch: 1, sends: [], done: [mail?.number ?? -1] })).toMatchObject({ ok: true })
+    expect(
+      await backend().commit({ thread: 'r', expected: 0, epoch: 1, sends: [], done: [mail?.number ?? -1] }),
+    ).toMatchObject({ ok: true })
     expect(await seen(backend())).toEqual(nothing)
   })
 
-  it.each(['before', 'after'] as const)('J9: its ids may be used again %s the sweep, and the new threads have nothing of the old', async (when) => {
-    await plant(backend())
-    await backend().trees.remove(removal)
-    if (when === 'after') await sweepAll(backend())
-    for (const thread of ['r', 'r/0']) expect(await backend().commit(ofTree(thread, 0, '["new"]'))).toMatchObject({ ok: true })
-    const check = async (): Promise<void> => {
-      expect((await backend().heads.list({ root: 'r' })).heads.map(({ thread, seq }) => [thread, seq])).toEqual([['r', 1], ['r/0', 1]])
-      expect((await backend().journal.readTree('r')).map(({ body }) => body)).toEqual(['["new"]', '["new"]'])
-      expect((await backend().journal.read('r')).map(({ body }) => body)).toEqual(['["new"]'])
-      expect(await backend().snapshots.get('r')).toBeUndefined()
-    }
-    await check()
-    await sweepAll(backend())
-    await check()
-    await reopen()
-    await check()
-    // And once more.
-    expect(await backend().trees.remove({ ...removal, expected: 1 })).toEqual({ ok: true })
-    await sweepAll(backend())
-    expect(await seen(backend())).toEqual(nothing)
-  })
+  it.each(['before', 'after'] as const)(
+    'J9: its ids may be used again %s the sweep, and the new threads have nothing of the old',
+    async (when) => {
+      await plant(backend())
+      await backend().trees.remove(removal)
+      if (when === 'after') await sweepAll(backend())
+      for (const thread of ['r', 'r/0'])
+        expect(await backend().commit(ofTree(thread, 0, '["new"]'))).toMatchObject({ ok: true })
+      const check = async (): Promise<void> => {
+        expect((await backend().heads.list({ root: 'r' })).heads.map(({ thread, seq }) => [thread, seq])).toEqual([
+          ['r', 1],
+          ['r/0', 1],
+        ])
+        expect((await backend().journal.readTree('r')).map(({ body }) => body)).toEqual(['["new"]', '["new"]'])
+        expect((await backend().journal.read('r')).map(({ body }) => body)).toEqual(['["new"]'])
+        expect(await backend().snapshots.get('r')).toBeUndefined()
+      }
+      await check()
+      await sweepAll(backend())
+      await check()
+      await reopen()
+      await check()
+      // And once more.
+      expect(await backend().trees.remove({ ...removal, expected: 1 })).toEqual({ ok: true })
+      await sweepAll(backend())
+      expect(await seen(backend())).toEqual(nothing)
+    },
+  )
 
   it('J5, J9: positions go on growing when the last entries were removed, also after a restart', async () => {
     await backend().commit(commit('other', 0))
@@ -144,13 +175,17 @@ function sweeping({ backend, open, reopen }: Context): void {
     const [own, both, mailed, big] = [await put('own'), await put('both'), await put('mailed'), await put(large)]
     await backend().commit(ofTree('r', 0, JSON.stringify({ own, both })))
     await backend().commit(ofTree('r/0', 0, JSON.stringify([['file', big], JSON.stringify({ own }), mailed])))
-    await backend().commit({ ...commit('other', 0), entry: { first: 1, count: 1, body: JSON.stringify({ both }), hash: 'h' } })
+    await backend().commit({
+      ...commit('other', 0),
+      entry: { first: 1, count: 1, body: JSON.stringify({ both }), hash: 'h' },
+    })
     await backend().mailbox.put({ to: 'other', id: 'm', body: { tree: [mailed] } })
     await sweepAll(backend())
     for (const hash of [own, both, mailed, big]) expect(await backend().blobs.has(hash)).toBe(true)
     await backend().trees.remove({ ...removal, expected: 1 })
     await sweepAll(backend())
-    const has = async (): Promise<boolean[]> => Promise.all([own, both, mailed, big].map((hash) => backend().blobs.has(hash)))
+    const has = async (): Promise<boolean[]> =>
+      Promise.all([own, both, mailed, big].map((hash) => backend().blobs.has(hash)))
     expect(await has()).toEqual([false, true, true, false])
     await reopen()
     await sweepAll(backend())
@@ -204,7 +239,7 @@ function sweeping({ backend, open, reopen }: Context): void {
     }
     await backend().trees.remove({ ...removal, expected: 10 })
     let commits = 0
-    for (let more = true; more; ) {
+    for (let more = true; more;) {
       ;({ more } = await backend().trees.sweep({ olderThanMs: 0 }))
       expect(await backend().commit(commit('other', commits++))).toMatchObject({ ok: true })
     }

@@ -44,7 +44,11 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
       for (const made of opened.splice(0).reverse()) await made.close()
       await fresh.remove?.()
     })
-    const context: Context = { backend: () => backend, open, reopen: async () => (await backend.close(), (backend = await open('host'))) }
+    const context: Context = {
+      backend: () => backend,
+      open,
+      reopen: async () => (await backend.close(), (backend = await open('host'))),
+    }
 
     journal(context)
     reading(context)
@@ -65,7 +69,8 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
 
 /** Every partition, for a host that is alone. */
 async function acquireAll({ leases }: Backend): Promise<void> {
-  for (let partition = 0; partition < leases.partitions; partition += 1) expect(await leases.acquire(partition)).toBeDefined()
+  for (let partition = 0; partition < leases.partitions; partition += 1)
+    expect(await leases.acquire(partition)).toBeDefined()
 }
 
 export interface Context {
@@ -78,7 +83,9 @@ function journal({ backend }: Context): void {
   it('J1: a commit writes records, head, sends and finished mail together', async () => {
     await backend().mailbox.put({ to: 'a', id: 'm1', body: 'go' })
     const [mail] = await backend().mailbox.read('a', 0)
-    const result = await backend().commit(commit('a', 0, { done: [mail?.number ?? -1], sends: [{ to: 'b', id: 's1', body: { n: 1 } }] }))
+    const result = await backend().commit(
+      commit('a', 0, { done: [mail?.number ?? -1], sends: [{ to: 'b', id: 's1', body: { n: 1 } }] }),
+    )
     expect(result).toMatchObject({ ok: true })
     expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]'])
     expect(await backend().heads.get('a')).toEqual({ ...head('a'), thread: 'a', seq: 1 })
@@ -104,7 +111,16 @@ function journal({ backend }: Context): void {
 
 function reading({ backend }: Context): void {
   it('J3: an entry comes back as it was given, whatever its text', async () => {
-    const texts = ['{"a":"ü😀"}', 'a,b;c\nd', 'x\u001ey\u001fz', '', '"\\u0000"', 'z'.repeat(300_000), '\u001e', '\u001e7\u001f2\u001f1\u001fh\u001fx']
+    const texts = [
+      '{"a":"ü😀"}',
+      'a,b;c\nd',
+      'x\u001ey\u001fz',
+      '',
+      '"\\u0000"',
+      'z'.repeat(300_000),
+      '\u001e',
+      '\u001e7\u001f2\u001f1\u001fh\u001fx',
+    ]
     let expected = 0
     for (const body of texts) {
       await backend().commit(commit('a', expected, { entry: { first: expected + 1, count: 2, body, hash: 'ab+/=' } }))
@@ -118,11 +134,15 @@ function reading({ backend }: Context): void {
   it('reads entries that have a record after a sequence, and no more than the limit', async () => {
     let expected = 0
     for (const count of [1, 3, 2, 1]) {
-      await backend().commit(commit('a', expected, { entry: { first: expected + 1, count, body: `${count}`, hash: '' } }))
+      await backend().commit(
+        commit('a', expected, { entry: { first: expected + 1, count, body: `${count}`, hash: '' } }),
+      )
       expected += count
     }
     const after = async (seq: number, limit?: number): Promise<number[]> =>
-      (await backend().journal.read('a', { after: seq, ...(limit !== undefined && { limit }) })).map((entry) => entry.first)
+      (await backend().journal.read('a', { after: seq, ...(limit !== undefined && { limit }) })).map(
+        (entry) => entry.first,
+      )
     expect(await after(0)).toEqual([1, 2, 5, 7])
     expect(await after(1)).toEqual([2, 5, 7])
     expect(await after(3)).toEqual([2, 5, 7])
@@ -149,7 +169,12 @@ function refusals({ backend, reopen }: Context): void {
     await backend().commit(stored)
     await backend().mailbox.put({ to: 'a', id: 'm1', body: 1 })
     const [mail] = await backend().mailbox.read('a', 0)
-    const stale = { epoch: 4, head: head('a', { status: 'wrong', rest: false }), sends: [{ to: 'b', id: 's', body: 1 }], done: [mail?.number ?? -1] }
+    const stale = {
+      epoch: 4,
+      head: head('a', { status: 'wrong', rest: false }),
+      sends: [{ to: 'b', id: 's', body: 1 }],
+      done: [mail?.number ?? -1],
+    }
     for (const expected of [0, 2]) {
       expect(await backend().commit(commit('a', expected, stale))).toEqual({ ok: false, seq: 1, epoch: 3 })
     }
@@ -184,7 +209,11 @@ function refusals({ backend, reopen }: Context): void {
 
   it('J2: a refused commit does not harm the others of its turn', async () => {
     await backend().commit(stored)
-    const results = await Promise.all([backend().commit(commit('b', 0)), backend().commit(stored), backend().commit(commit('a', 1, { epoch: 3 }))])
+    const results = await Promise.all([
+      backend().commit(commit('b', 0)),
+      backend().commit(stored),
+      backend().commit(commit('a', 1, { epoch: 3 })),
+    ])
     expect(results.map((result) => result.ok)).toEqual([true, false, true])
     expect(await backend().journal.read('a')).toHaveLength(2)
     expect(await backend().journal.read('b')).toHaveLength(1)
@@ -198,11 +227,17 @@ function trees({ backend }: Context): void {
     await backend().commit(commit('a/1', 0, { head: head('a/1', { root: 'a', parent: 'a' }) }))
     await backend().commit(commit('a', 1))
     const first = await backend().journal.readTree('a', { limit: 2 })
-    expect(first.map((entry) => [entry.thread, entry.first])).toEqual([['a', 1], ['a/1', 1]])
+    expect(first.map((entry) => [entry.thread, entry.first])).toEqual([
+      ['a', 1],
+      ['a/1', 1],
+    ])
     const after = first.at(-1)?.position ?? 0
     const result = await backend().commit(commit('a/1', 1, { head: head('a/1', { root: 'a', parent: 'a' }) }))
     const next = await backend().journal.readTree('a', { after })
-    expect(next.map((entry) => [entry.thread, entry.first])).toEqual([['a', 2], ['a/1', 2]])
+    expect(next.map((entry) => [entry.thread, entry.first])).toEqual([
+      ['a', 2],
+      ['a/1', 2],
+    ])
     expect(result).toEqual({ ok: true, position: next.at(-1)?.position })
     expect(await backend().journal.readTree('nobody')).toEqual([])
   })
@@ -212,7 +247,11 @@ function trees({ backend }: Context): void {
     const told = await Promise.all(
       threads.flatMap((thread, n) =>
         [0, 1].map(async (seq) => {
-          const mail = Array.from({ length: n % 4 }, (_, to) => ({ to: `r${to}`, id: `${thread} ${seq} ${to}`, body: 'x'.repeat(n * 100) }))
+          const mail = Array.from({ length: n % 4 }, (_, to) => ({
+            to: `r${to}`,
+            id: `${thread} ${seq} ${to}`,
+            body: 'x'.repeat(n * 100),
+          }))
           const result = await backend().commit(commit(thread, seq, { head: head(thread, { root: 'a' }), sends: mail }))
           return [`["${thread} ${seq + 1}"]`, result.ok ? result.position : -1] as const
         }),
@@ -227,7 +266,9 @@ function trees({ backend }: Context): void {
     const own = Array.from({ length: 30 }, (_, round) => round)
     for (const round of own) {
       const others = Array.from({ length: 40 }, (_, n) => backend().commit(commit(`x${n}`, round)))
-      const ours = threads.map((thread) => backend().commit(commit(thread, round, { head: head(thread, { root: 'a' }) })))
+      const ours = threads.map((thread) =>
+        backend().commit(commit(thread, round, { head: head(thread, { root: 'a' }) })),
+      )
       await Promise.all([...others, ...ours])
     }
     const seen: string[] = []
@@ -251,7 +292,8 @@ function heads({ backend }: Context): void {
       'r1/b': { root: 'r1', parent: 'r1', status: 'working', wakeAt: 1_767_225_700_000 },
       'r1/a/c': { root: 'r1', parent: 'r1/a' },
     }
-    for (const [thread, fields] of Object.entries(all)) await backend().commit(commit(thread, 0, { head: head(thread, fields) }))
+    for (const [thread, fields] of Object.entries(all))
+      await backend().commit(commit(thread, 0, { head: head(thread, fields) }))
   }
   const names = async (filter: Parameters<Backend['heads']['list']>[0]): Promise<string[]> =>
     (await backend().heads.list(filter)).heads.map((found) => found.thread)
@@ -273,7 +315,18 @@ function heads({ backend }: Context): void {
 
   it('keeps what a thread waits for, lists by it, and forgets it', async () => {
     await make()
-    const pending = [{ call: 'call_1_0', why: 'approval' as const, tool: 'pay', args: { cents: [1, 'a'] }, requestedAt: 5, prompt: 'Pay?', defaults: { a: null }, deadlineAt: 9 }]
+    const pending = [
+      {
+        call: 'call_1_0',
+        why: 'approval' as const,
+        tool: 'pay',
+        args: { cents: [1, 'a'] },
+        requestedAt: 5,
+        prompt: 'Pay?',
+        defaults: { a: null },
+        deadlineAt: 9,
+      },
+    ]
     await backend().commit(commit('r1/b', 1, { head: head('r1/b', { root: 'r1', parent: 'r1', pending }) }))
     await backend().commit(commit('r2', 1, { head: head('r2', { pending }) }))
     expect(await names({ pending: true })).toEqual(['r2', 'r1/b'])
@@ -289,14 +342,20 @@ function heads({ backend }: Context): void {
     const seen: string[] = []
     let cursor: string | undefined
     do {
-      const page: Awaited<ReturnType<Backend['heads']['list']>> = await backend().heads.list({ limit: 2, ...(cursor !== undefined && { cursor }) })
+      const page: Awaited<ReturnType<Backend['heads']['list']>> = await backend().heads.list({
+        limit: 2,
+        ...(cursor !== undefined && { cursor }),
+      })
       seen.push(...page.heads.map((found) => found.thread))
       cursor = page.next
     } while (cursor !== undefined)
     expect(seen).toEqual(['r1', 'r2', 'r1/a', 'r1/b', 'r1/a/c'])
     expect((await backend().heads.list({ limit: 5 })).next).toBeUndefined()
     const page = await backend().heads.list({ root: 'r1', limit: 1 })
-    expect(await names({ root: 'r1', limit: 2, ...(page.next !== undefined && { cursor: page.next }) })).toEqual(['r1/a', 'r1/b'])
+    expect(await names({ root: 'r1', limit: 2, ...(page.next !== undefined && { cursor: page.next }) })).toEqual([
+      'r1/a',
+      'r1/b',
+    ])
     await expect(backend().heads.list({ cursor: 'nonsense' })).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
@@ -326,7 +385,11 @@ function mailbox({ backend, reopen }: Context): void {
     await Promise.all(['m1', 'm2', 'm3'].map((id) => backend().mailbox.put({ to: 'a', id, body: { id } })))
     await backend().mailbox.put({ to: 'b', id: 'm1', body: null })
     const mail = await backend().mailbox.read('a', 0)
-    expect(mail.map(({ id, body }) => [id, body])).toEqual([['m1', { id: 'm1' }], ['m2', { id: 'm2' }], ['m3', { id: 'm3' }]])
+    expect(mail.map(({ id, body }) => [id, body])).toEqual([
+      ['m1', { id: 'm1' }],
+      ['m2', { id: 'm2' }],
+      ['m3', { id: 'm3' }],
+    ])
     const numbers = mail.map(({ number }) => number)
     expect(numbers).toEqual([...new Set(numbers)].sort((x, y) => x - y))
     expect((await backend().mailbox.read('a', numbers[0] ?? 0)).map(({ id }) => id)).toEqual(['m2', 'm3'])
@@ -338,7 +401,9 @@ function mailbox({ backend, reopen }: Context): void {
   it('J4: mail that one process puts for a thread arrives in the order of the calls, however long it is', async () => {
     const said = ['first', 'x'.repeat(3_000_000), 'third', 'y'.repeat(1_500_000), 'last']
     await Promise.all(said.map((body, n) => backend().mailbox.put({ to: 'a', id: `m${n}`, body })))
-    expect((await backend().mailbox.read('a', 0)).map(({ body }) => String(body).length)).toEqual(said.map(({ length }) => length))
+    expect((await backend().mailbox.read('a', 0)).map(({ body }) => String(body).length)).toEqual(
+      said.map(({ length }) => length),
+    )
   })
 
   it('J4: done finishes only our own mail', async () => {
@@ -385,7 +450,11 @@ function sends({ backend, open }: Context): void {
     const waiting = new Map<string, () => void>()
     const heardOf = (thread: string): Promise<void> => new Promise((resolve) => waiting.set(thread, resolve))
     const stop = backend().mailbox.watch((thread) => {
-      arrived.push(backend().mailbox.read(thread, 0).then((mail) => mail.map(({ id }) => `${thread}:${id}`)))
+      arrived.push(
+        backend()
+          .mailbox.read(thread, 0)
+          .then((mail) => mail.map(({ id }) => `${thread}:${id}`)),
+      )
       waiting.get(thread)?.()
     })
     const all = Promise.all(['a', 'b', 'c'].map(heardOf))
@@ -403,7 +472,10 @@ function sends({ backend, open }: Context): void {
   it('a thread that does not exist may finish its mail and answer, without getting a head', async () => {
     await backend().mailbox.put({ to: 'ghost', id: 'm', body: 1 })
     const [mail] = await backend().mailbox.read('ghost', 0)
-    const answer = withoutRecords('ghost', { done: [mail?.number ?? -1], sends: [{ to: 'asker', id: 'no', body: 'unknown thread' }] })
+    const answer = withoutRecords('ghost', {
+      done: [mail?.number ?? -1],
+      sends: [{ to: 'asker', id: 'no', body: 'unknown thread' }],
+    })
     expect(await backend().commit(answer)).toMatchObject({ ok: true })
     expect(await backend().heads.get('ghost')).toBeUndefined()
     expect(await backend().heads.list({})).toEqual({ heads: [] })
@@ -414,7 +486,11 @@ function sends({ backend, open }: Context): void {
     await backend().commit(commit('a', 0, { epoch: 2 }))
     await backend().mailbox.put({ to: 'a', id: 'm', body: 1 })
     const [mail] = await backend().mailbox.read('a', 0)
-    const finish = { ...withoutRecords('a', { done: [mail?.number ?? -1] }), head: head('a', { status: 'done' }), expected: 1 }
+    const finish = {
+      ...withoutRecords('a', { done: [mail?.number ?? -1] }),
+      head: head('a', { status: 'done' }),
+      expected: 1,
+    }
     expect(await backend().commit({ ...finish, epoch: 1 })).toEqual({ ok: false, seq: 1, epoch: 2 })
     expect(await backend().mailbox.read('a', 0)).toHaveLength(1)
     expect(await backend().commit({ ...finish, epoch: 2 })).toMatchObject({ ok: true })
@@ -457,7 +533,8 @@ function ephemeral({ backend, open }: Context): void {
     await client.mailbox.put({ to: 'x', id: 'after', body: 1 }) // the host knows of the subscription now
     const unheard: string[] = []
     await new Promise<void>((resolve) => {
-      for (const topic of ['here', 'there', 'nowhere']) signals.publish(topic, topic, () => (unheard.push(topic), resolve()))
+      for (const topic of ['here', 'there', 'nowhere'])
+        signals.publish(topic, topic, () => (unheard.push(topic), resolve()))
     })
     expect(await Promise.all([here, there])).toEqual(['here', 'there'])
     expect(unheard).toEqual(['nowhere'])
@@ -494,12 +571,18 @@ function roles({ backend, open }: Context): void {
   it('leases: every thread belongs to one partition, and a host alone has a share of all of them', async () => {
     const { leases } = backend()
     const { partitions } = leases
-    expect(await leases.survey()).toEqual({ share: partitions, free: Array.from({ length: partitions }, (_, n) => n), barred: 0 })
+    expect(await leases.survey()).toEqual({
+      share: partitions,
+      free: Array.from({ length: partitions }, (_, n) => n),
+      barred: 0,
+    })
     await acquireAll(backend())
     expect(await leases.survey()).toEqual({ share: partitions, free: [], barred: 0 })
     const threads = Array.from({ length: 20 }, (_, n) => `t/${n} ü`)
     for (const thread of threads) {
-      await backend().commit(commit(thread, 0, { head: head(thread, { rest: false }), sends: [{ to: `${thread}+`, id: 'm', body: 1 }] }))
+      await backend().commit(
+        commit(thread, 0, { head: head(thread, { rest: false }), sends: [{ to: `${thread}+`, id: 'm', body: 1 }] }),
+      )
     }
     const restless: string[] = []
     for (let partition = 0; partition < partitions; partition += 1) {
@@ -508,8 +591,14 @@ function roles({ backend, open }: Context): void {
       restless.push(...found)
     }
     expect(restless.sort()).toEqual([...threads].sort())
-    const listed = await Promise.all(Array.from({ length: partitions }, async (_, partition) => (await backend().heads.list({}, partition)).heads.map(({ thread }) => thread)))
-    expect(listed.every((found, partition) => found.every((thread) => leases.partitionOf(thread) === partition))).toBe(true)
+    const listed = await Promise.all(
+      Array.from({ length: partitions }, async (_, partition) =>
+        (await backend().heads.list({}, partition)).heads.map(({ thread }) => thread),
+      ),
+    )
+    expect(listed.every((found, partition) => found.every((thread) => leases.partitionOf(thread) === partition))).toBe(
+      true,
+    )
     expect(listed.flat().sort()).toEqual([...threads].sort())
     expect((await backend().heads.restless()).map(({ thread }) => thread)).toEqual(threads)
   })
@@ -531,7 +620,12 @@ function hosts({ backend, open }: Context): void {
   it('says who is there, to hosts and clients: what a host says of itself, and the partitions that it holds', async () => {
     await acquireAll(backend())
     const { partitions } = backend().leases
-    const there = { id: expect.any(String), ...self.profile, ...self.work(), partitions: Array.from({ length: partitions }, (_, n) => n) }
+    const there = {
+      id: expect.any(String),
+      ...self.profile,
+      ...self.work(),
+      partitions: Array.from({ length: partitions }, (_, n) => n),
+    }
     const client = await open('client')
     expect(await client.hosts()).toEqual([there])
     expect(await backend().hosts()).toEqual([there])
@@ -543,14 +637,18 @@ function hosts({ backend, open }: Context): void {
 function lives({ backend, open, reopen }: Context): void {
   it('reopening sees everything: journal, heads, mail, snapshots, blobs, and epochs go on', async () => {
     const lease = await backend().leases.acquire(0)
-    await backend().commit(commit('a', 0, { head: head('a', { rest: false, tags: ['t'] }), sends: [{ to: 'b', id: 's', body: [1] }] }))
+    await backend().commit(
+      commit('a', 0, { head: head('a', { rest: false, tags: ['t'] }), sends: [{ to: 'b', id: 's', body: [1] }] }),
+    )
     await backend().snapshots.put('a', Uint8Array.from([1, 2]))
     const { hash } = await backend().blobs.put(Buffer.from('kept'))
     const before = await backend().journal.read('a')
     await reopen()
     expect(lease?.lost.aborted).toBe(true)
     expect(await backend().journal.read('a')).toEqual(before)
-    expect(await backend().heads.restless()).toEqual([{ ...head('a', { rest: false, tags: ['t'] }), thread: 'a', seq: 1 }])
+    expect(await backend().heads.restless()).toEqual([
+      { ...head('a', { rest: false, tags: ['t'] }), thread: 'a', seq: 1 },
+    ])
     expect(await backend().mailbox.read('b', 0)).toMatchObject([{ id: 's', body: [1] }])
     expect([...((await backend().snapshots.get('a')) ?? [])]).toEqual([1, 2])
     expect((await bytesOf(backend().blobs.get(hash))).toString()).toBe('kept')

@@ -1,5 +1,6 @@
 /**
- * A desk for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it all.
+ * A desk for tests of bodies: real files over a tree and contents in memory, values by key, and a gate in front of it
+ * all.
  */
 import { createHash } from 'node:crypto'
 import { applyChanges, emptyTree } from '../../src/core/tree.js'
@@ -38,7 +39,8 @@ export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }
     return { op: 'file', path, ...put(contents, bytes) }
   })
   const tree = applyChanges(emptyTree, changes, 1)
-  const value = (key: string): ValueAt => (Object.hasOwn(values, key) ? { value: values[key] ?? null, version: 7 } : { version: 0 })
+  const value = (key: string): ValueAt =>
+    Object.hasOwn(values, key) ? { value: values[key] ?? null, version: 7 } : { version: 0 }
   const asked = deferred()
   return {
     contents,
@@ -48,8 +50,17 @@ export function testDesk({ files = {}, values = {}, given, gate, part = 65_536 }
       this.opened++
       asked.resolve()
       await gate
-      const entries = async (prefix: string) => ({ version: 7, entries: Object.entries(values).flatMap(([key, found]) => (key.startsWith(`kv/${prefix}`) ? [{ key: key.slice(3), value: found }] : [])) })
-      return { files: createTreeSource({ tree, at: 5, quotaBytes: 2 ** 31, blobs: storeOf(contents, part) }), value: async (key) => value(key), entries }
+      const entries = async (prefix: string) => ({
+        version: 7,
+        entries: Object.entries(values).flatMap(([key, found]) =>
+          key.startsWith(`kv/${prefix}`) ? [{ key: key.slice(3), value: found }] : [],
+        ),
+      })
+      return {
+        files: createTreeSource({ tree, at: 5, quotaBytes: 2 ** 31, blobs: storeOf(contents, part) }),
+        value: async (key) => value(key),
+        entries,
+      }
     },
     ...(given && { given: Object.fromEntries(given.map((key) => [key, value(key)])) }),
   }

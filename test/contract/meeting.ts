@@ -54,7 +54,11 @@ export async function outcomeOf(pool: Pool, ...job: Parameters<typeof jobFor>): 
   return (await pool.run(jobFor(...job))).outcome
 }
 
-export async function withPool(app: App, more: Partial<PoolOptions>, use: (pool: Pool) => Promise<void>): Promise<void> {
+export async function withPool(
+  app: App,
+  more: Partial<PoolOptions>,
+  use: (pool: Pool) => Promise<void>,
+): Promise<void> {
   const pool = await createPool(app, { ...poolOptions, ...more })
   try {
     await use(pool)

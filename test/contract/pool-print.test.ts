@@ -33,10 +33,16 @@ describe('prints', () => {
       const meeting = createMeeting('prints')
       const one: Said[] = []
       const two: Said[] = []
-      const calls = [outcomeOf(pool, 'prints', { say: 'one', at: 'prints' }, { heard: one }), outcomeOf(pool, 'prints', { say: 'twice', at: 'prints' }, { heard: two })]
+      const calls = [
+        outcomeOf(pool, 'prints', { say: 'one', at: 'prints' }, { heard: one }),
+        outcomeOf(pool, 'prints', { say: 'twice', at: 'prints' }, { heard: two }),
+      ]
       await meeting.arrived(2)
       meeting.go()
-      expect(await Promise.all(calls)).toEqual([{ ok: true, value: 'one' }, { ok: true, value: 'twice' }])
+      expect(await Promise.all(calls)).toEqual([
+        { ok: true, value: 'one' },
+        { ok: true, value: 'twice' },
+      ])
       expect(logs(one)).toEqual(['one { n: 1 }', 'one later', '3', 'one bytes'])
       expect(logs(two)).toEqual(['twice { n: 1 }', 'twice later', '5', 'twice bytes'])
     })
@@ -47,7 +53,12 @@ describe('prints', () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       const heard: Said[] = []
       await outcomeOf(pool, 'prints_events', {}, { heard })
-      expect(heard.map((what) => (what.type === 'log' ? what.text : what.event))).toEqual(['1', { n: 1 }, '2', { n: 2 }])
+      expect(heard.map((what) => (what.type === 'log' ? what.text : what.event))).toEqual([
+        '1',
+        { n: 1 },
+        '2',
+        { n: 2 },
+      ])
     })
   })
 
@@ -71,7 +82,10 @@ describe('prints', () => {
       await meeting.arrived(1)
       const errors = printed(process.stderr)
       meeting.go()
-      await until('the print', async () => (await outcomeOf(pool, 'where')).ok && errors.join('').includes('left behind'))
+      await until(
+        'the print',
+        async () => (await outcomeOf(pool, 'where')).ok && errors.join('').includes('left behind'),
+      )
       expect(errors.join('')).toContain('[worker] left behind\n[worker] [redacted]\n')
       expect(heard).toEqual([])
     })
@@ -86,34 +100,53 @@ it('WE4: a rejection that nobody awaits is told with the name of its tool, and c
     const before = await outcomeOf(pool, 'where')
     meeting.go()
     await until('the word', async () => (await outcomeOf(pool, 'where')).ok && errors.join('').includes('left behind'))
-    expect(errors.join('')).toContain('[worker] leaves_rejection left a promise that nobody awaits, and it was rejected: Error: left behind')
+    expect(errors.join('')).toContain(
+      '[worker] leaves_rejection left a promise that nobody awaits, and it was rejected: Error: left behind',
+    )
     expect(await outcomeOf(pool, 'where')).toEqual(before)
   })
 })
 
 describe('last words', () => {
-  it.each(['crashes', 'crashes_when_over'] as const)('F3, WT3: what a thread dies of (%s) is told without the secrets of all that it had', async (tool) => {
-    await withPool(app, { threads: 1 }, async (pool) => {
-      const meeting = createMeeting(tool)
-      const guilty = outcomeOf(pool, tool, { at: tool }, { env })
-      await meeting.arrived(1)
-      const other = createMeeting('effect beside')
-      const beside = outcomeOf(pool, 'effect', { at: 'effect beside' })
-      await other.arrived(1)
-      meeting.go()
-      const said = tool === 'crashes' ? 'RangeError: crash [redacted]' : 'crash [redacted]'
-      expect(await beside).toMatchObject({ failure: { code: 'WORKER_CRASHED', message: expect.stringContaining(`died: ${said}`) } })
-      const own = { crashes: { failure: { message: expect.stringContaining(said) } }, crashes_when_over: { ok: true } }
-      expect(await guilty).toMatchObject(own[tool])
-      other.go()
-    })
-  })
+  it.each(['crashes', 'crashes_when_over'] as const)(
+    'F3, WT3: what a thread dies of (%s) is told without the secrets of all that it had',
+    async (tool) => {
+      await withPool(app, { threads: 1 }, async (pool) => {
+        const meeting = createMeeting(tool)
+        const guilty = outcomeOf(pool, tool, { at: tool }, { env })
+        await meeting.arrived(1)
+        const other = createMeeting('effect beside')
+        const beside = outcomeOf(pool, 'effect', { at: 'effect beside' })
+        await other.arrived(1)
+        meeting.go()
+        const said = tool === 'crashes' ? 'RangeError: crash [redacted]' : 'crash [redacted]'
+        expect(await beside).toMatchObject({
+          failure: { code: 'WORKER_CRASHED', message: expect.stringContaining(`died: ${said}`) },
+        })
+        const own = {
+          crashes: { failure: { message: expect.stringContaining(said) } },
+          crashes_when_over: { ok: true },
+        }
+        expect(await guilty).toMatchObject(own[tool])
+        other.go()
+      })
+    },
+  )
 
-  it.each(['bombs', 'shares', 'guests'])('T14: too much memory (%s) is told in plain words', { timeout: 60_000 }, async (tool) => {
-    await withPool(app, { threads: 1 }, async (pool) => {
-      expect(await outcomeOf(pool, tool)).toMatchObject({ failure: { code: 'WORKER_CRASHED', message: expect.stringMatching(/died: it had \d+ MB of memory in buffers/) } })
-    })
-  })
+  it.each(['bombs', 'shares', 'guests'])(
+    'T14: too much memory (%s) is told in plain words',
+    { timeout: 60_000 },
+    async (tool) => {
+      await withPool(app, { threads: 1 }, async (pool) => {
+        expect(await outcomeOf(pool, tool)).toMatchObject({
+          failure: {
+            code: 'WORKER_CRASHED',
+            message: expect.stringMatching(/died: it had \d+ MB of memory in buffers/),
+          },
+        })
+      })
+    },
+  )
 
   it('PU1: shared memory that was thrown away is not held against a body', { timeout: 60_000 }, async () => {
     await withPool(app, { threads: 1 }, async (pool) => {

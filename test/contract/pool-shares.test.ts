@@ -10,7 +10,8 @@ beforeAll(async () => {
   app = await loadPoolApp()
 })
 
-const run = (pool: Pool, shares: readonly string[], ...job: Parameters<typeof jobFor>): Promise<Returned> => pool.run({ ...jobFor(...job), shares })
+const run = (pool: Pool, shares: readonly string[], ...job: Parameters<typeof jobFor>): Promise<Returned> =>
+  pool.run({ ...jobFor(...job), shares })
 
 it.each([
   ['meets', 'where', 32],
@@ -20,7 +21,8 @@ it.each([
     const meeting = createMeeting(`all of ${tool}`)
     const sleeping = Array.from({ length: places + 20 }, () => run(pool, ['greedy'], tool, { at: `all of ${tool}` }))
     await meeting.arrived(places)
-    for (const tree of ['a', 'b', 'a']) expect((await run(pool, [tree], other, { at: 'passing', ms: 1 })).outcome).toMatchObject({ ok: true })
+    for (const tree of ['a', 'b', 'a'])
+      expect((await run(pool, [tree], other, { at: 'passing', ms: 1 })).outcome).toMatchObject({ ok: true })
     expect(meeting.here).toBe(places)
     meeting.go()
     expect((await Promise.all(sleeping)).every(({ outcome }) => outcome.ok)).toBe(true)
@@ -30,7 +32,9 @@ it.each([
 it('PC3, QC1: trees that a tag holds together have one part of the places', async () => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const meeting = createMeeting('one tag')
-    const sleeping = Array.from({ length: 40 }, (_, index) => run(pool, [`tree ${index}`, 'tenant:greedy'], 'meets', { at: 'one tag' }))
+    const sleeping = Array.from({ length: 40 }, (_, index) =>
+      run(pool, [`tree ${index}`, 'tenant:greedy'], 'meets', { at: 'one tag' }),
+    )
     await meeting.arrived(32)
     expect((await run(pool, ['tree', 'tenant:modest'], 'where')).outcome).toMatchObject({ ok: true })
     expect(meeting.here).toBe(32)

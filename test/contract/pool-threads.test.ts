@@ -32,23 +32,26 @@ describe('threads', () => {
     expect(new Set((await Promise.all(running)).map(({ ok }) => ok))).toEqual(new Set([true]))
   })
 
-  it.each(['deaf', 'loops'])('T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again', async (tool) => {
-    await single(async (alone) => {
-      const meeting = createMeeting(tool)
-      const neighbour = outcomeOf(alone, 'meets', { at: tool })
-      await meeting.arrived(1)
-      const cancel = createCancel()
-      const begins = createMeeting(`${tool} begins`)
-      const running = alone.run(jobFor(tool, {}, { cancel }))
-      await begins.arrived(1)
-      begins.go()
-      cancel.abort(new SkeinError('CANCELLED', 'enough'))
-      expect((await running).outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
-      await meeting.arrived(2) // only a thread that ended makes it begin again
-      meeting.go()
-      expect(await neighbour).toEqual({ ok: true, value: `met at ${tool}` })
-    })
-  })
+  it.each(['deaf', 'loops'])(
+    'T14, WP2: a body that does not hear the abort (%s) loses its thread; what shared it begins again',
+    async (tool) => {
+      await single(async (alone) => {
+        const meeting = createMeeting(tool)
+        const neighbour = outcomeOf(alone, 'meets', { at: tool })
+        await meeting.arrived(1)
+        const cancel = createCancel()
+        const begins = createMeeting(`${tool} begins`)
+        const running = alone.run(jobFor(tool, {}, { cancel }))
+        await begins.arrived(1)
+        begins.go()
+        cancel.abort(new SkeinError('CANCELLED', 'enough'))
+        expect((await running).outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
+        await meeting.arrived(2) // only a thread that ended makes it begin again
+        meeting.go()
+        expect(await neighbour).toEqual({ ok: true, value: `met at ${tool}` })
+      })
+    },
+  )
 
   it('T14, B9: a body that loops past its time is timed out; the pool goes on', async () => {
     expect(await outcomeOf(pool, 'loops_late')).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT' } })
@@ -70,7 +73,10 @@ describe('threads', () => {
       looping.abort(new SkeinError('CANCELLED', 'enough'))
       expect((await loops).outcome).toMatchObject({ failure: { code: 'CANCELLED', message: 'enough' } })
       expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
-      const arrived = await Promise.race([meeting.arrived(1).then(() => 'began'), outcomeOf(alone, 'where').then(() => 'not begun')])
+      const arrived = await Promise.race([
+        meeting.arrived(1).then(() => 'began'),
+        outcomeOf(alone, 'where').then(() => 'not begun'),
+      ])
       expect(arrived).toBe('not begun')
       meeting.go()
     })
@@ -84,29 +90,48 @@ describe('threads', () => {
     await closing.close()
     expect(await running).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
     meeting.go()
-    expect(await outcomeOf(closing, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('closed') } })
-  })
-
-  it.each(['exits', 'hogs', 'bombs'])('T14: a thread that dies (%s) costs its own call one result, and none of those that shared it', { timeout: 60_000 }, async (tool) => {
-    await single(async (alone) => {
-      const meeting = createMeeting(tool)
-      const waiting = Array.from({ length: 4 }, () => outcomeOf(alone, 'meets', { at: tool }))
-      await meeting.arrived(4)
-      const died = await outcomeOf(alone, tool)
-      expect(died).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining(tool === 'exits' ? 'exited' : 'memory') } })
-      await meeting.arrived(8) // all four began again
-      meeting.go()
-      expect(await Promise.all(waiting)).toEqual(Array.from({ length: 4 }, () => ({ ok: true, value: `met at ${tool}` })))
-      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+    expect(await outcomeOf(closing, 'where')).toMatchObject({
+      ok: false,
+      failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('closed') },
     })
   })
 
-  it('T14, MW1: buffers taken without ever waiting cost one result that says so, and not the process', { timeout: 60_000 }, async () => {
-    await single(async (alone) => {
-      expect(await outcomeOf(alone, 'bombs_at_once')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('memory') } })
-      expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
-    })
-  })
+  it.each(['exits', 'hogs', 'bombs'])(
+    'T14: a thread that dies (%s) costs its own call one result, and none of those that shared it',
+    { timeout: 60_000 },
+    async (tool) => {
+      await single(async (alone) => {
+        const meeting = createMeeting(tool)
+        const waiting = Array.from({ length: 4 }, () => outcomeOf(alone, 'meets', { at: tool }))
+        await meeting.arrived(4)
+        const died = await outcomeOf(alone, tool)
+        expect(died).toMatchObject({
+          ok: false,
+          failure: { code: 'WORKER_CRASHED', message: expect.stringContaining(tool === 'exits' ? 'exited' : 'memory') },
+        })
+        await meeting.arrived(8) // all four began again
+        meeting.go()
+        expect(await Promise.all(waiting)).toEqual(
+          Array.from({ length: 4 }, () => ({ ok: true, value: `met at ${tool}` })),
+        )
+        expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+      })
+    },
+  )
+
+  it(
+    'T14, MW1: buffers taken without ever waiting cost one result that says so, and not the process',
+    { timeout: 60_000 },
+    async () => {
+      await single(async (alone) => {
+        expect(await outcomeOf(alone, 'bombs_at_once')).toMatchObject({
+          ok: false,
+          failure: { code: 'WORKER_CRASHED', message: expect.stringContaining('memory') },
+        })
+        expect(await outcomeOf(alone, 'where')).toMatchObject({ ok: true })
+      })
+    },
+  )
 
   it('PU1: what was thrown away is not held against a body', { timeout: 60_000 }, async () => {
     expect(await outcomeOf(pool, 'garbage')).toEqual({ ok: true, value: 400_000_000 })

@@ -1,5 +1,6 @@
 /**
- * Bodies that would end their whole process, in a host that is a process of its own: each costs one result, and the host goes on.
+ * Bodies that would end their whole process, in a host that is a process of its own: each costs one result, and the
+ * host goes on.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcessWithoutNullStreams } from 'node:child_process'
@@ -19,7 +20,11 @@ interface Told {
   readonly id: string
   readonly log?: string
   readonly thrown?: string
-  readonly outcome?: { readonly ok: boolean; readonly value?: unknown; readonly failure?: { readonly code: string; readonly message: string } }
+  readonly outcome?: {
+    readonly ok: boolean
+    readonly value?: unknown
+    readonly failure?: { readonly code: string; readonly message: string }
+  }
 }
 
 interface Asked {
@@ -72,7 +77,9 @@ class BombHost {
   /** What became of a call. */
   async outcome(asked: Asked): Promise<NonNullable<Told['outcome']>> {
     this.ask(asked)
-    const { outcome } = await this.heard(({ id, outcome: given, thrown }) => id === asked.id && (given ?? thrown) !== undefined)
+    const { outcome } = await this.heard(
+      ({ id, outcome: given, thrown }) => id === asked.id && (given ?? thrown) !== undefined,
+    )
     return outcome ?? { ok: false, value: 'thrown' }
   }
 
@@ -95,43 +102,63 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const crashed = (why: RegExp): object => ({ ok: false, failure: { code: 'WORKER_CRASHED', message: expect.stringMatching(why) } })
+const crashed = (why: RegExp): object => ({
+  ok: false,
+  failure: { code: 'WORKER_CRASHED', message: expect.stringMatching(why) },
+})
 const well = { ok: true, value: expect.stringMatching(/^well/) }
 
-it.each(['pushes', 'maps', 'spreads', 'sparse', 'keys', 'fills', 'parses', 'matches', 'closures'])('T14: a heap that is used up (%s) costs one result, and not the host', limits, async (tool) => {
-  expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/ran out of memory: a worker may have 96 MB/))
-  expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
-})
+it.each(['pushes', 'maps', 'spreads', 'sparse', 'keys', 'fills', 'parses', 'matches', 'closures'])(
+  'T14: a heap that is used up (%s) costs one result, and not the host',
+  limits,
+  async (tool) => {
+    expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/ran out of memory: a worker may have 96 MB/))
+    expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
+  },
+)
 
 it('T14: what makes V8 give up in another way (splits) costs one result too', limits, async () => {
   expect(await host.outcome({ id: 'splits', tool: 'splits' })).toMatchObject(crashed(/died: /))
   expect(await host.outcome({ id: 'after-splits', tool: 'well' })).toMatchObject(well)
 })
 
-it.each(['calls', 'monitors'])('T14: a body that writes to the lines of its worker (%s) costs one result, and not the host', limits, async (tool) => {
-  expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/does not understand/))
-  expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
-})
+it.each(['calls', 'monitors'])(
+  'T14: a body that writes to the lines of its worker (%s) costs one result, and not the host',
+  limits,
+  async (tool) => {
+    expect(await host.outcome({ id: tool, tool })).toMatchObject(crashed(/does not understand/))
+    expect(await host.outcome({ id: `after-${tool}`, tool: 'well' })).toMatchObject(well)
+  },
+)
 
 it('T14: an archive of a few KB that becomes 200 MB costs bash one result, and not the host', limits, async () => {
   const packed = await host.outcome({ id: 'packs', thread: 'tar', tool: 'packs', args: { mb: 200 } })
   expect(packed).toMatchObject({ ok: true })
-  const unpacked = await host.outcome({ id: 'tar', thread: 'tar', tool: 'bash', args: { cmd: 'tar', args: ['xzf', '/bomb.tgz'] } })
+  const unpacked = await host.outcome({
+    id: 'tar',
+    thread: 'tar',
+    tool: 'bash',
+    args: { cmd: 'tar', args: ['xzf', '/bomb.tgz'] },
+  })
   expect(unpacked.ok).toBe(false)
   expect(await host.outcome({ id: 'after-tar', tool: 'well' })).toMatchObject(well)
 })
 
 // Whether a process lives is read from /proc.
-it.skipIf(process.platform !== 'linux')('WT4: a worker does not outlive a host that is killed, whatever its body does', limits, async () => {
-  const dying = new BombHost(join(folder, 'dying'), { workers: { threads: 1 } })
-  await dying.ready
-  dying.ask({ id: 'loops', tool: 'loops' })
-  const { log } = await dying.heard(({ id, log: said }) => id === 'loops' && said !== undefined)
-  const pid = Number(log?.replace('pid ', ''))
-  expect(isAlive(pid)).toBe(true)
-  await dying.kill()
-  await until('the worker to end', () => !isAlive(pid))
-})
+it.skipIf(process.platform !== 'linux')(
+  'WT4: a worker does not outlive a host that is killed, whatever its body does',
+  limits,
+  async () => {
+    const dying = new BombHost(join(folder, 'dying'), { workers: { threads: 1 } })
+    await dying.ready
+    dying.ask({ id: 'loops', tool: 'loops' })
+    const { log } = await dying.heard(({ id, log: said }) => id === 'loops' && said !== undefined)
+    const pid = Number(log?.replace('pid ', ''))
+    expect(isAlive(pid)).toBe(true)
+    await dying.kill()
+    await until('the worker to end', () => !isAlive(pid))
+  },
+)
 
 /** One that has ended and was not asked for by its parent is not alive. */
 function isAlive(pid: number): boolean {
@@ -141,20 +168,54 @@ function isAlive(pid: number): boolean {
 
 it('T11: a command that computes past its time is ended from outside, whatever it does', limits, async () => {
   const nested = `${'<div>'.repeat(20_000)}${'</div>'.repeat(20_000)}`
-  expect(await host.outcome({ id: 'html', thread: 'html', tool: 'write', args: { path: '/a.html', content: nested.slice(0, 190_000) } })).toMatchObject({ ok: true })
-  const ended = await host.outcome({ id: 'markdown', thread: 'html', tool: 'bash', args: { cmd: 'html-to-markdown', args: ['/a.html'], opts: { timeoutMs: 1_000 } } })
+  expect(
+    await host.outcome({
+      id: 'html',
+      thread: 'html',
+      tool: 'write',
+      args: { path: '/a.html', content: nested.slice(0, 190_000) },
+    }),
+  ).toMatchObject({ ok: true })
+  const ended = await host.outcome({
+    id: 'markdown',
+    thread: 'html',
+    tool: 'bash',
+    args: { cmd: 'html-to-markdown', args: ['/a.html'], opts: { timeoutMs: 1_000 } },
+  })
   expect(ended).toMatchObject({ ok: false, failure: { code: 'PROCESS_TIMEOUT' } })
-  const script = `i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo "$i $1"; done > /$1; sed 's/^/x/;p;p;p;p;p;p;p' /$1 > /$1.2; sed 'p;p;p;p;p;p;p' /$1.2 > /$1.3`
-  for (const name of ['a', 'b']) expect(await host.outcome({ id: `make-${name}`, thread: 'diff', tool: 'bash', args: { cmd: 'sh', args: ['-c', script, 'sh', name] } })).toMatchObject({ ok: true })
-  const diff = await host.outcome({ id: 'diff', thread: 'diff', tool: 'bash', args: { cmd: 'diff', args: ['/a.3', '/b.3'], opts: { timeoutMs: 1_000 } } })
+  const script =
+    `i=0; while [ $i -lt 1000 ]; do i=$((i+1)); echo "$i $1"; done > /$1; sed 's/^/x/;p;p;p;p;p;p;p' ` +
+    `/$1 > /$1.2; sed 'p;p;p;p;p;p;p' /$1.2 > /$1.3`
+  for (const name of ['a', 'b'])
+    expect(
+      await host.outcome({
+        id: `make-${name}`,
+        thread: 'diff',
+        tool: 'bash',
+        args: { cmd: 'sh', args: ['-c', script, 'sh', name] },
+      }),
+    ).toMatchObject({ ok: true })
+  const diff = await host.outcome({
+    id: 'diff',
+    thread: 'diff',
+    tool: 'bash',
+    args: { cmd: 'diff', args: ['/a.3', '/b.3'], opts: { timeoutMs: 1_000 } },
+  })
   expect(diff).toMatchObject({ ok: false, failure: { code: 'PROCESS_TIMEOUT' } })
 })
 
 it('T11: the app bounds the time of a command, not the model', limits, async () => {
   const bounded = new BombHost(join(folder, 'bounded'), { workers: { threads: 1 }, limits: { maxToolMs: 500 } })
   await bounded.ready
-  const slept = await bounded.outcome({ id: 'sleeps', tool: 'bash', args: { cmd: 'sleep', args: ['3000'], opts: { timeoutMs: 3_600_000 } } })
-  expect(slept).toMatchObject({ ok: false, failure: { code: 'PROCESS_TIMEOUT', message: expect.stringContaining('all that the app allows') } })
+  const slept = await bounded.outcome({
+    id: 'sleeps',
+    tool: 'bash',
+    args: { cmd: 'sleep', args: ['3000'], opts: { timeoutMs: 3_600_000 } },
+  })
+  expect(slept).toMatchObject({
+    ok: false,
+    failure: { code: 'PROCESS_TIMEOUT', message: expect.stringContaining('all that the app allows') },
+  })
   await bounded.kill()
 })
 

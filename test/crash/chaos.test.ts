@@ -1,6 +1,6 @@
 /**
- * `npm run chaos`, shorter: a swarm of 60 children over three hosts; one is killed, one is stopped for longer than its lease, the
- * server is killed and started again. What comes of it is what comes of a quiet run.
+ * `npm run chaos`, shorter: a swarm of 60 children over three hosts; one is killed, one is stopped for longer than
+ * its lease, the server is killed and started again. What comes of it is what comes of a quiet run.
  */
 import { expect, test } from 'vitest'
 import { runChaos } from '../chaos/chaos.js'
@@ -12,9 +12,22 @@ const plan: readonly Row[] = [
   { part: 0.7, faults: [{ kind: 'server', pick: 0, leases: 0.3, thenLeases: 0 }] },
 ]
 
-test('N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat nothing of it', { timeout: 60_000 }, async () => {
-  const { wrong, threads, faults } = await runChaos({ seed: 0, children: 60, hosts: 3, faults: plan, leaseMs: 1_500, paceMs: 15, withinMs: 50_000 })
-  expect(wrong).toEqual([])
-  expect(threads).toBe(1 + 60 + 12)
-  expect(faults).toEqual({ kill: 1, pause: 1, leave: 0, server: 1, both: 0 })
-})
+test(
+  'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and ' +
+    'repeat nothing of it',
+  { timeout: 60_000 },
+  async () => {
+    const { wrong, threads, faults } = await runChaos({
+      seed: 0,
+      children: 60,
+      hosts: 3,
+      faults: plan,
+      leaseMs: 1_500,
+      paceMs: 15,
+      withinMs: 50_000,
+    })
+    expect(wrong).toEqual([])
+    expect(threads).toBe(1 + 60 + 12)
+    expect(faults).toEqual({ kill: 1, pause: 1, leave: 0, server: 1, both: 0 })
+  },
+)

@@ -1,6 +1,6 @@
 /**
- * Effects on the world: the intent is durable before the body starts, and a body that may have run is never silently run
- * again. The crash is the journal that one leaves behind: an intent without a receipt.
+ * Effects on the world: the intent is durable before the body starts, and a body that may have run is never silently
+ * run again. The crash is the journal that one leaves behind: an intent without a receipt.
  */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -21,7 +21,14 @@ const args = z.object({ cents: z.number() })
 /** An agent that charges once and then tells what came of it. */
 function createApp(policy: Partial<Tool<typeof args>>, execute: NonNullable<Tool<typeof args>['execute']>) {
   return [
-    defineModel({ name: 'm', model: scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? `it says: ${messages.at(-1)?.text}` : { calls: [{ tool: 'charge', args: { cents: 500 } }] })) }),
+    defineModel({
+      name: 'm',
+      model: scriptedModel(({ messages }) =>
+        messages.at(-1)?.role === 'tool'
+          ? `it says: ${messages.at(-1)?.text}`
+          : { calls: [{ tool: 'charge', args: { cents: 500 } }] },
+      ),
+    }),
     definePrompt({ name: 'p', prompt: 'You pay.', model: 'm', tools: ['charge'] }),
     defineAgent({ name: 'payer', type: 'ai_human', sideA: { prompt: 'p' } }),
     defineTool({ name: 'charge', description: 'charges', args, sideEffect: true, ...policy, execute }),
@@ -57,14 +64,25 @@ async function left(): Promise<BackendSource> {
   const kept = records.slice(0, records.findIndex(({ type }) => type === 'call.began') + 1)
   const source = memory()
   const backend = await source.open('host')
-  const head = { agent: 'payer', status: 'acting', root: thread, path: [thread], tags: [], rest: false, createdAt: 0, updatedAt: 0 }
+  const head = {
+    agent: 'payer',
+    status: 'acting',
+    root: thread,
+    path: [thread],
+    tags: [],
+    rest: false,
+    createdAt: 0,
+    updatedAt: 0,
+  }
   await backend.commit({ thread, expected: 0, epoch: 1, entry: pack(kept, chainStart), head, sends: [], done: [] })
   await backend.close()
   return source
 }
 
 /** Goes on from there. */
-async function recover(policy: Partial<Tool<typeof args>>): Promise<{ readonly text: string; readonly keys: string[] }> {
+async function recover(
+  policy: Partial<Tool<typeof args>>,
+): Promise<{ readonly text: string; readonly keys: string[] }> {
   const source = await left()
   const keys: string[] = []
   const app = createApp(policy, ({ idempotencyKey }) => {
@@ -82,7 +100,16 @@ async function recover(policy: Partial<Tool<typeof args>>): Promise<{ readonly t
 test('EX3: the intent is durable before the body starts, and the receipt follows it', async () => {
   const { records, before } = await whole()
   expect(before.at(-1)).toBe('call.began')
-  expect(records.map(({ type }) => type)).toEqual(['thread.created', 'message.received', 'turn.started', 'model.replied', 'call.began', 'call.returned', 'model.replied', 'turn.ended'])
+  expect(records.map(({ type }) => type)).toEqual([
+    'thread.created',
+    'message.received',
+    'turn.started',
+    'model.replied',
+    'call.began',
+    'call.returned',
+    'model.replied',
+    'turn.ended',
+  ])
 })
 
 test('T10, B2: an effect that may have happened is not run again; the model is told', async () => {
@@ -128,13 +155,21 @@ test('T10: with onUnknown ask a person decides; approved it runs with the same k
     expect(await handle.status()).toBe('awaiting_approval')
     expect(keys).toEqual([])
     const [item] = await skein.inbox.list()
-    expect(item).toMatchObject({ tool: 'charge', unknown: true, prompt: expect.stringContaining('may already have happened') })
+    expect(item).toMatchObject({
+      tool: 'charge',
+      unknown: true,
+      prompt: expect.stringContaining('may already have happened'),
+    })
     await skein.inbox[decision](item?.id ?? '', { by: 'ann' })
     await handle.settled()
     const text = (await handle.messages()).at(-1)?.text
     await skein.close()
     expect(keys).toEqual(decision === 'approve' ? [key] : [])
-    expect(text).toMatch(decision === 'approve' ? /charged now/ : /EFFECT_UNKNOWN: charge may already have happened, and it is not to be run again by ann/)
+    expect(text).toMatch(
+      decision === 'approve'
+        ? /charged now/
+        : /EFFECT_UNKNOWN: charge may already have happened, and it is not to be run again by ann/,
+    )
   }
 })
 
@@ -146,7 +181,17 @@ test('OR1: a receipt for an effect about which someone is asked answers it, and 
   await handle.settled()
   expect(await skein.inbox.list()).toHaveLength(1)
   const backend = await source.open('client')
-  await backend.mailbox.put({ to: thread, id: 'receipt', body: sealMail({ kind: 'receipt', step: 1, index: 0, key, landed: { outcome: { ok: true, value: 'charged before' } } }) })
+  await backend.mailbox.put({
+    to: thread,
+    id: 'receipt',
+    body: sealMail({
+      kind: 'receipt',
+      step: 1,
+      index: 0,
+      key,
+      landed: { outcome: { ok: true, value: 'charged before' } },
+    }),
+  })
   await backend.close()
   await until('the turn is over', async () => (await handle.status()) === 'idle')
   expect([await skein.inbox.list(), (await handle.messages()).at(-1)?.text]).toEqual([[], 'it says: charged before'])
@@ -167,8 +212,17 @@ test('T10: the key is the same for every try of a call, and another for an equal
       return 'ok'
     },
   })
-  const twice = { calls: [{ tool: 'charge', args: { cents: 1 } }, { tool: 'charge', args: { cents: 1 } }] }
-  const app = [...createApp({}, () => undefined).filter(({ kind }) => kind === 'prompt' || kind === 'agent'), defineModel({ name: 'm', model: scriptedModel([twice, 'done']) }), charge]
+  const twice = {
+    calls: [
+      { tool: 'charge', args: { cents: 1 } },
+      { tool: 'charge', args: { cents: 1 } },
+    ],
+  }
+  const app = [
+    ...createApp({}, () => undefined).filter(({ kind }) => kind === 'prompt' || kind === 'agent'),
+    defineModel({ name: 'm', model: scriptedModel([twice, 'done']) }),
+    charge,
+  ]
   const skein = await createSkein({ app, backend: memory() })
   await (await skein.threads.create({ agent: 'payer' })).send('go').text()
   await skein.close()
@@ -193,7 +247,12 @@ test('T10, T3: effects that commute run beside each other, each after its intent
     },
   })
   const source = memory()
-  const both = { calls: [{ tool: 'send', args: { n: 0 } }, { tool: 'send', args: { n: 1 } }] }
+  const both = {
+    calls: [
+      { tool: 'send', args: { n: 0 } },
+      { tool: 'send', args: { n: 1 } },
+    ],
+  }
   const app = [
     defineModel({ name: 'm', model: scriptedModel([both, 'done']) }),
     definePrompt({ name: 'p', prompt: 'x', model: 'm', tools: ['send'] }),
@@ -206,7 +265,10 @@ test('T10, T3: effects that commute run beside each other, each after its intent
   expect((await readAll(source)).filter(({ type }) => type === 'call.began')).toHaveLength(2)
   gates[1]?.resolve()
   gates[0]?.resolve()
-  expect((await run.toolCalls()).map(({ outcome }) => outcome)).toEqual([{ ok: true, value: 0 }, { ok: true, value: 1 }])
+  expect((await run.toolCalls()).map(({ outcome }) => outcome)).toEqual([
+    { ok: true, value: 0 },
+    { ok: true, value: 1 },
+  ])
   await skein.close()
 })
 
@@ -227,7 +289,10 @@ test('OU3: a call with a side effect waits for those before it and holds back th
       },
     })
   const app = [
-    defineModel({ name: 'm', model: scriptedModel([{ calls: ['a', 'b', 'pay', 'c', 'd'].map((tool) => ({ tool, args: {} })) }, 'done']) }),
+    defineModel({
+      name: 'm',
+      model: scriptedModel([{ calls: ['a', 'b', 'pay', 'c', 'd'].map((tool) => ({ tool, args: {} })) }, 'done']),
+    }),
     definePrompt({ name: 'p', prompt: 'x', model: 'm', tools: ['a', 'b', 'pay', 'c', 'd'] }),
     defineAgent({ name: 'payer', type: 'ai_human', sideA: { prompt: 'p' } }),
     ...['a', 'b', 'c', 'd'].map((name) => note(name, false)),

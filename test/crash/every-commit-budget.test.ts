@@ -1,6 +1,6 @@
 /**
- * The books of a tree with a budget, at every one of its commits, and when it goes on after being cut off there: what is
- * spent, left, reserved and under way adds up to what the root was given.
+ * The books of a tree with a budget, at every one of its commits, and when it goes on after being cut off there: what
+ * is spent, left, reserved and under way adds up to what the root was given.
  */
 import { isDeepStrictEqual } from 'node:util'
 import * as fc from 'fast-check'
@@ -34,24 +34,45 @@ interface Plan {
 
 /** Every agent does what its message says. */
 function createApp(): readonly Definition[] {
-  const model = scriptedModel(({ messages, step }) => {
-    const said = messages.findLast(({ role, silent }) => role === 'user' && !silent)?.text ?? ''
-    if (!said.startsWith('{')) return 'noted'
-    const { tokens, usd, looks, fails, below }: Plan = JSON.parse(said)
-    const usage = { inputTokens: tokens, outputTokens: 1, costUsd: usd }
-    if (step > 0) return fails ? { error: 'as planned' } : { text: 'done', usage }
-    const calls = below.map(({ as, ...plan }) => {
-      const message = JSON.stringify(plan)
-      return as === 'keeper' ? { tool: 'subagent_create', args: { agent: as, name: 'K', message } } : { tool: as, args: { message } }
-    })
-    return { calls: [...Array.from({ length: looks }, () => ({ tool: 'look', args: {} })), ...calls], text: 'so', usage }
-  }, { record: false })
-  const tools = ['look', { name: 'node' }, { name: 'loose', blocking: false, supervision: { strategy: 'one_for_one' as const, maxRestarts: 1 } }, { name: 'keeper', resumable: { receives_messages: 'side_a' as const, parentCommunication: 'explicit' as const }, blocking: false, budget: { tokens: 40 } }]
+  const model = scriptedModel(
+    ({ messages, step }) => {
+      const said = messages.findLast(({ role, silent }) => role === 'user' && !silent)?.text ?? ''
+      if (!said.startsWith('{')) return 'noted'
+      const { tokens, usd, looks, fails, below }: Plan = JSON.parse(said)
+      const usage = { inputTokens: tokens, outputTokens: 1, costUsd: usd }
+      if (step > 0) return fails ? { error: 'as planned' } : { text: 'done', usage }
+      const calls = below.map(({ as, ...plan }) => {
+        const message = JSON.stringify(plan)
+        return as === 'keeper'
+          ? { tool: 'subagent_create', args: { agent: as, name: 'K', message } }
+          : { tool: as, args: { message } }
+      })
+      return {
+        calls: [...Array.from({ length: looks }, () => ({ tool: 'look', args: {} })), ...calls],
+        text: 'so',
+        usage,
+      }
+    },
+    { record: false },
+  )
+  const tools = [
+    'look',
+    { name: 'node' },
+    { name: 'loose', blocking: false, supervision: { strategy: 'one_for_one' as const, maxRestarts: 1 } },
+    {
+      name: 'keeper',
+      resumable: { receives_messages: 'side_a' as const, parentCommunication: 'explicit' as const },
+      blocking: false,
+      budget: { tokens: 40 },
+    },
+  ]
   return [
     looseTool('look', () => 'seen'),
     defineModel({ name: 'm', model, maxRetries: 0 }),
     definePrompt({ name: 'p', prompt: 'x', model: 'm', tools }),
-    ...['node', 'loose', 'keeper'].map((name) => defineAgent({ name, type: 'ai_human' as const, sideA: { prompt: 'p' }, exposeAsTool: true })),
+    ...['node', 'loose', 'keeper'].map((name) =>
+      defineAgent({ name, type: 'ai_human' as const, sideA: { prompt: 'p' }, exposeAsTool: true }),
+    ),
   ]
 }
 
@@ -74,7 +95,8 @@ async function live(source: BackendSource, { plan, budget, grants }: Case, commi
     const after = taken
     const { total, ofRoot, threads, granted } = await booksOf(backend, 'root')
     const all = change(given, granted)
-    if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [all, all])) wrong.push({ after, total, ofRoot })
+    if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [all, all]))
+      wrong.push({ after, total, ofRoot })
   }
   const tap: Tap = {
     async commit(_, go) {
@@ -86,8 +108,17 @@ async function live(source: BackendSource, { plan, budget, grants }: Case, commi
     },
   }
   const clock = manualClock(1_700_000_000_000)
-  const skein = await createSkein({ app: createApp(), backend: tapped(source, tap), clock, limits, warn: () => undefined })
-  const begun = (async () => (await skein.threads.create({ agent: 'node', id: 'root', budget })).send(JSON.stringify(plan), { id: 'm' }).accepted())()
+  const skein = await createSkein({
+    app: createApp(),
+    backend: tapped(source, tap),
+    clock,
+    limits,
+    warn: () => undefined,
+  })
+  const begun = (async () =>
+    (await skein.threads.create({ agent: 'node', id: 'root', budget }))
+      .send(JSON.stringify(plan), { id: 'm' })
+      .accepted())()
   begun.catch(() => undefined) // where the power is gone before
   let rounds = 0
   for (let quietTurns = 0, before = -1; quietTurns < 30; await turn()) {
@@ -127,7 +158,16 @@ const family: Case = {
     usd: 0.01,
     looks: 1,
     below: [
-      { as: 'node', tokens: 5, usd: 0, looks: 0, below: [{ as: 'node', ...leaf(3) }, { as: 'loose', ...leaf(4) }] },
+      {
+        as: 'node',
+        tokens: 5,
+        usd: 0,
+        looks: 0,
+        below: [
+          { as: 'node', ...leaf(3) },
+          { as: 'loose', ...leaf(4) },
+        ],
+      },
       { as: 'loose', ...leaf(7), fails: true },
       { as: 'keeper', ...leaf(9) },
       { as: 'node', ...leaf(500) },
@@ -148,7 +188,12 @@ describe('the books of a tree', () => {
       const { spent, threads } = await booksOf(backend, 'root')
       const { state } = await wakeWhole(backend, 'root')
       // At the end nothing is reserved, and the root knows of all that was spent.
-      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({ tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 })
+      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({
+        tokens: 0,
+        nanoUsd: 0,
+        toolCalls: 0,
+        steps: 0,
+      })
       expect(threads).toBeGreaterThan(4)
       expect(state.purse?.left).toEqual(change(toAmounts(family.budget), spent, -1))
     }
@@ -163,7 +208,12 @@ describe('the books of a tree', () => {
       await live(source, raised, commits)
       await live(source, raised)
       const { state } = await wakeWhole(await source.open('client'), 'root')
-      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({ tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 })
+      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({
+        tokens: 0,
+        nanoUsd: 0,
+        toolCalls: 0,
+        steps: 0,
+      })
     }
   }, 120_000)
 
@@ -174,12 +224,24 @@ describe('the books of a tree', () => {
         usd: fc.constantFrom(0, 0.000_000_001, 0.01, 1 / 3),
         looks: fc.nat(2),
         fails: fc.boolean(),
-        below: fc.oneof({ depthSize: 'small' }, fc.constant([]), fc.array(fc.tuple(tie('plan'), fc.constantFrom('node' as const, 'loose' as const, 'keeper' as const)).map(([plan, as]) => ({ ...plan, as })), { maxLength: 3 })),
+        below: fc.oneof(
+          { depthSize: 'small' },
+          fc.constant([]),
+          fc.array(
+            fc
+              .tuple(tie('plan'), fc.constantFrom('node' as const, 'loose' as const, 'keeper' as const))
+              .map(([plan, as]) => ({ ...plan, as })),
+            { maxLength: 3 },
+          ),
+        ),
       },
       { requiredKeys: ['tokens', 'usd', 'looks', 'below'] },
     ),
   })).plan
-  const budgets: fc.Arbitrary<Budget> = fc.record({ tokens: fc.nat(400), costUsd: fc.constantFrom(0, 0.1, 1), toolCalls: fc.nat(12), steps: fc.nat(15) }, { requiredKeys: [] })
+  const budgets: fc.Arbitrary<Budget> = fc.record(
+    { tokens: fc.nat(400), costUsd: fc.constantFrom(0, 0.1, 1), toolCalls: fc.nat(12), steps: fc.nat(15) },
+    { requiredKeys: [] },
+  )
 
   test('L2, BG1, BG2: add up for any tree and any budget, and after a cut anywhere; at rest nothing is reserved', async () => {
     await fc.assert(

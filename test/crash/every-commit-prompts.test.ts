@@ -14,22 +14,52 @@ function createApp(ran: string[]): readonly Definition[] {
   const see = (at: string) => ({ tool: 'look', args: { at } })
   return [
     look,
-    defineModel({ name: 'lead_m', model: scriptedModel(() => calls(sum('a'), see('lead'), sum('b'), 'expert', 'clerk')) }),
-    defineModel({ name: 'expert_m', model: scriptedModel(({ messages }) => (results(messages).length < 6 ? calls(sum('c')) : `all: ${results(messages).join(' | ')}`)) }),
-    defineModel({ name: 'sum_m', model: scriptedModel(({ messages }) => ({ text: 'sum', calls: [see(messages[0]?.text ?? '')] })) }),
-    definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: ['look', { name: 'sum_up', includeToolCalls: true }, 'expert', 'clerk'] }),
+    defineModel({
+      name: 'lead_m',
+      model: scriptedModel(() => calls(sum('a'), see('lead'), sum('b'), 'expert', 'clerk')),
+    }),
+    defineModel({
+      name: 'expert_m',
+      model: scriptedModel(({ messages }) =>
+        results(messages).length < 6 ? calls(sum('c')) : `all: ${results(messages).join(' | ')}`,
+      ),
+    }),
+    defineModel({
+      name: 'sum_m',
+      model: scriptedModel(({ messages }) => ({ text: 'sum', calls: [see(messages[0]?.text ?? '')] })),
+    }),
+    definePrompt({
+      name: 'lead_p',
+      prompt: 'x',
+      model: 'lead_m',
+      tools: ['look', { name: 'sum_up', includeToolCalls: true }, 'expert', 'clerk'],
+    }),
     definePrompt({ name: 'expert_p', prompt: 'x', model: 'expert_m', tools: ['sum_up'] }),
     definePrompt({ name: 'sum_up', prompt: 'x', model: 'sum_m', tools: ['look'], exposeAsTool: true }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' } }),
-    ...['expert', 'clerk'].map((name) => defineAgent({ name, type: 'ai_human', sideA: { prompt: 'expert_p' }, exposeAsTool: true })),
+    ...['expert', 'clerk'].map((name) =>
+      defineAgent({ name, type: 'ai_human', sideA: { prompt: 'expert_p' }, exposeAsTool: true }),
+    ),
   ]
 }
 
 test('S9, S10, P1: cut off after any commit, the thread is handed over once and no prompt is asked twice in the end', async () => {
   const { text, threads, cuts, runs } = await cutAfterEveryCommit(createApp)
-  const summed = (at: string) => `{"text":"sum","toolCalls":[{"tool":"look","args":{"at":"${at}"},"result":"saw ${at}"}]}`
-  expect(text).toMatch(new RegExp(`^all: ${[summed('a'), 'saw lead', summed('b'), 'Handoff complete'].join(' | ').replaceAll(/[[\]{}|]/g, '\\$&')} \\| Error TOOL_NOT_ALLOWED.* \\| sum$`))
-  expect(threads.map(({ agent, status }) => `${agent} ${status}`).toSorted()).toEqual(['expert idle', 'prompt:sum_up done', 'prompt:sum_up done', 'prompt:sum_up done'])
+  const summed = (at: string) =>
+    `{"text":"sum","toolCalls":[{"tool":"look","args":{"at":"${at}"},"result":"saw ${at}"}]}`
+  expect(text).toMatch(
+    new RegExp(
+      `^all: ${[summed('a'), 'saw lead', summed('b'), 'Handoff complete'].join(' | ').replaceAll(/[[\]{}|]/g, '\\$&')} \\| Error TOOL_NOT_ALLOWED.* \\| sum$`,
+    ),
+  )
+  expect(threads.map(({ agent, status }) => `${agent} ${status}`).toSorted()).toEqual([
+    'expert idle',
+    'prompt:sum_up done',
+    'prompt:sum_up done',
+    'prompt:sum_up done',
+  ])
   expect(cuts).toBeGreaterThan(7)
-  for (const ran of runs) for (const at of ['lead', 'a', 'b', 'c']) expect(ran.filter((each) => each === at).length, at).toBeLessThanOrEqual(2)
+  for (const ran of runs)
+    for (const at of ['lead', 'a', 'b', 'c'])
+      expect(ran.filter((each) => each === at).length, at).toBeLessThanOrEqual(2)
 }, 60_000)

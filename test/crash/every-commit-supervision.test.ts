@@ -26,12 +26,26 @@ function createApp(): readonly Definition[] {
     return said === 'never' || (said === 'second' && !thread.endsWith('_2')) ? { error: 'no' } : `wrote ${said}`
   })
   return [
-    defineModel({ name: 'lead_m', model: scriptedModel(({ messages, step }) => (step === 0 && messages.at(-1)?.text === 'go' ? calls(ask('writer', 'first'), ask('writer', 'second'), ask('writer', 'never'), ask('loose', 'second')) : 'done')) }),
+    defineModel({
+      name: 'lead_m',
+      model: scriptedModel(({ messages, step }) =>
+        step === 0 && messages.at(-1)?.text === 'go'
+          ? calls(ask('writer', 'first'), ask('writer', 'second'), ask('writer', 'never'), ask('loose', 'second'))
+          : 'done',
+      ),
+    }),
     defineModel({ name: 'writer_m', model: writer, maxRetries: 0 }),
-    definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'writer' }, { name: 'loose', blocking: false }] }),
+    definePrompt({
+      name: 'lead_p',
+      prompt: 'x',
+      model: 'lead_m',
+      tools: [{ name: 'writer' }, { name: 'loose', blocking: false }],
+    }),
     definePrompt({ name: 'writer_p', prompt: 'x', model: 'writer_m' }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, supervision }),
-    ...['writer', 'loose'].map((name) => defineAgent({ name, type: 'ai_human' as const, sideA: { prompt: 'writer_p' }, exposeAsTool: true })),
+    ...['writer', 'loose'].map((name) =>
+      defineAgent({ name, type: 'ai_human' as const, sideA: { prompt: 'writer_p' }, exposeAsTool: true }),
+    ),
   ]
 }
 
@@ -43,10 +57,13 @@ interface End {
 
 async function live(source: BackendSource, commits = Infinity): Promise<{ readonly taken: number; readonly end: End }> {
   let taken = 0
-  const tap: Tap = { commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))) }
+  const tap: Tap = {
+    commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),
+  }
   const clock = manualClock(1_700_000_000_000)
   const skein = await createSkein({ app: createApp(), backend: tapped(source, tap), clock, warn: () => undefined })
-  const begun = (async () => (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go', { id: 'm' }).accepted())()
+  const begun = (async () =>
+    (await skein.threads.create({ agent: 'lead', id: 'lead' })).send('go', { id: 'm' }).accepted())()
   begun.catch(() => undefined) // where the power is gone before
   for (let quietTurns = 0, before = -1; quietTurns < 40; await turn()) {
     quietTurns = taken === before ? quietTurns + 1 : 0
@@ -67,7 +84,13 @@ async function live(source: BackendSource, commits = Infinity): Promise<{ readon
 
 test('B5, P1: attempts are the same wherever the tree is cut off; none is there twice, none is lost', async () => {
   const { taken, end } = await live(memory())
-  expect(end.results).toEqual(['wrote first', 'wrote second', expect.stringMatching(/CHILD_FAILED.*it was tried 2 times/), expect.stringMatching(/started/), '[loose-1] wrote second'])
+  expect(end.results).toEqual([
+    'wrote first',
+    'wrote second',
+    expect.stringMatching(/CHILD_FAILED.*it was tried 2 times/),
+    expect.stringMatching(/started/),
+    '[loose-1] wrote second',
+  ])
   expect(end.threads).toHaveLength(8)
   expect(end.letters).toMatchObject([{ id: 'lead/writer-3', attempts: 2 }])
   for (let commits = 0; commits < taken; commits++) {

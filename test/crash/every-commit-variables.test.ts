@@ -1,7 +1,7 @@
 /**
- * A tree that waits for variables, cut off after each of its commits in turn: a call that is held, a child that is deferred,
- * and a change that flows down. Whoever opens the store then and gives what is missing ends with the same transcripts; no child
- * is lost, none is there twice, no value is lost on the way.
+ * A tree that waits for variables, cut off after each of its commits in turn: a call that is held, a child that is
+ * deferred, and a change that flows down. Whoever opens the store then and gives what is missing ends with the same
+ * transcripts; no child is lost, none is there twice, no value is lost on the way.
  */
 import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
@@ -20,21 +20,46 @@ import { tapped } from '../helpers/tap.js'
 import type { Tap } from '../helpers/tap.js'
 
 const last = (messages: readonly Message[]): string => messages.at(-1)?.text ?? ''
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
+const results = (messages: readonly Message[]): string[] =>
+  messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 const text = (name: string, scoped = false) => ({ name, type: 'text' as const, scoped })
 
 /** A lead whose tool waits for PLACE, a child whose tool does so too, and one that must be given TOKEN. */
 function createApp(): readonly Definition[] {
   const where = looseTool('where', async (state) => `at ${await state.env('PLACE')}`, { variables: [text('PLACE')] })
-  const token = looseTool('token', async (state) => `with ${await state.env('TOKEN')} ${await state.env('PLACE')}`, { variables: [text('TOKEN', true), text('PLACE')] })
+  const token = looseTool('token', async (state) => `with ${await state.env('TOKEN')} ${await state.env('PLACE')}`, {
+    variables: [text('TOKEN', true), text('PLACE')],
+  })
   const ask = (tool: string) => ({ tool, args: { message: 'go' } })
   return [
     where,
     token,
-    defineModel({ name: 'lead_m', model: scriptedModel(({ messages, step }) => (last(messages).startsWith('[') ? `heard ${last(messages)}` : step === 0 ? calls(ask('child'), 'where', ask('keeper')) : `all: ${results(messages).map((each) => each.slice(0, 40)).join(' | ')}`)) }),
-    defineModel({ name: 'child_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls('where') : `child ${last(messages)}`)) }),
-    defineModel({ name: 'keeper_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls('token') : `keeper ${last(messages)}`)) }),
-    definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: ['where', { name: 'child' }, { name: 'keeper' }] }),
+    defineModel({
+      name: 'lead_m',
+      model: scriptedModel(({ messages, step }) =>
+        last(messages).startsWith('[')
+          ? `heard ${last(messages)}`
+          : step === 0
+            ? calls(ask('child'), 'where', ask('keeper'))
+            : `all: ${results(messages)
+                .map((each) => each.slice(0, 40))
+                .join(' | ')}`,
+      ),
+    }),
+    defineModel({
+      name: 'child_m',
+      model: scriptedModel(({ messages, step }) => (step === 0 ? calls('where') : `child ${last(messages)}`)),
+    }),
+    defineModel({
+      name: 'keeper_m',
+      model: scriptedModel(({ messages, step }) => (step === 0 ? calls('token') : `keeper ${last(messages)}`)),
+    }),
+    definePrompt({
+      name: 'lead_p',
+      prompt: 'x',
+      model: 'lead_m',
+      tools: ['where', { name: 'child' }, { name: 'keeper' }],
+    }),
     definePrompt({ name: 'child_p', prompt: 'x', model: 'child_m', tools: ['where'] }),
     definePrompt({ name: 'keeper_p', prompt: 'x', model: 'keeper_m', tools: ['token'] }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' }, variables: [text('TONE')] }),
@@ -67,14 +92,26 @@ async function finish(skein: Skein): Promise<void> {
 
 async function tale(skein: Skein): Promise<unknown> {
   const { threads } = await skein.threads.list({ root: 'lead' })
-  const told = await Promise.all(threads.map(async ({ thread, agent, status }) => ({ thread, agent, status, names: await (await skein.threads.get(thread)).env.names(), messages: (await (await skein.threads.get(thread)).messages({ silent: 'show' })).map(({ at: _, id: _id, ...rest }) => rest) })))
+  const told = await Promise.all(
+    threads.map(async ({ thread, agent, status }) => ({
+      thread,
+      agent,
+      status,
+      names: await (await skein.threads.get(thread)).env.names(),
+      messages: (await (await skein.threads.get(thread)).messages({ silent: 'show' })).map(
+        ({ at: _, id: _id, ...rest }) => rest,
+      ),
+    })),
+  )
   return told.toSorted((a, b) => (a.thread < b.thread ? -1 : 1))
 }
 
 /** Runs until the store has taken that many commits, and no further. */
 async function runUntil(source: BackendSource, commits: number): Promise<number> {
   let taken = 0
-  const tap: Tap = { commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))) }
+  const tap: Tap = {
+    commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),
+  }
   const clock = manualClock(1_700_000_000_000)
   const skein = await createSkein({ app: createApp(), backend: tapped(source, tap), clock, warn: () => undefined })
   let over = false

@@ -55,10 +55,15 @@ function createScenario() {
     const step = said.filter(({ role }) => role === 'assistant').length + 1
     asked.push(modelKey(step))
     const user = said.findLast(({ role }) => role === 'user')?.text ?? ''
-    const inTurn = said.slice(said.findLastIndex(({ text, role }) => role === 'user' && ['gather', 'again', 'plain'].includes(text))).filter(({ role }) => role === 'assistant').length
+    const inTurn = said
+      .slice(said.findLastIndex(({ text, role }) => role === 'user' && ['gather', 'again', 'plain'].includes(text)))
+      .filter(({ role }) => role === 'assistant').length
     const width = user === 'plain' ? 0 : ([3, 2, 0][inTurn] ?? 0)
     if (width === 0) return { text: `answer ${step} to ${user}` }
-    return { text: `step ${step}`, calls: Array.from({ length: width }, (_, index) => ({ tool: 'look', args: { step, index } })) }
+    return {
+      text: `step ${step}`,
+      calls: Array.from({ length: width }, (_, index) => ({ tool: 'look', args: { step, index } })),
+    }
   })
   const app = [
     defineModel({ name: 'm', model }),
@@ -108,10 +113,28 @@ async function plant(source: BackendSource, kept: readonly ThreadRecord[]): Prom
   const lease = await backend.leases.acquire(0)
   const accepted = new Set(kept.map(({ by }) => by))
   if (kept.length > 0) {
-    const head = { agent: 'looker', status: 'thinking', root: thread, path: [thread], tags: [], rest: false, createdAt: 0, updatedAt: 0 }
-    await backend.commit({ thread, expected: 0, epoch: lease?.epoch ?? 0, entry: pack(kept, chainStart), head, sends: [], done: [] })
+    const head = {
+      agent: 'looker',
+      status: 'thinking',
+      root: thread,
+      path: [thread],
+      tags: [],
+      rest: false,
+      createdAt: 0,
+      updatedAt: 0,
+    }
+    await backend.commit({
+      thread,
+      expected: 0,
+      epoch: lease?.epoch ?? 0,
+      entry: pack(kept, chainStart),
+      head,
+      sends: [],
+      done: [],
+    })
     for (const { id, text, delivery } of messages) {
-      if (!accepted.has(id)) await backend.mailbox.put({ to: thread, id, body: sealMail({ kind: 'message', role: 'user', text, delivery }) })
+      if (!accepted.has(id))
+        await backend.mailbox.put({ to: thread, id, body: sealMail({ kind: 'message', role: 'user', text, delivery }) })
     }
   }
   await lease?.release()
@@ -137,7 +160,9 @@ describe.each([
       await plant(planted, kept)
       expect(await finish(planted, again), `cut before record ${cut + 1} (${records[cut]?.type})`).toEqual(transcript)
 
-      const done = kept.flatMap((record) => (record.type === 'call.returned' ? [callKey(record.step, record.index)] : []))
+      const done = kept.flatMap((record) =>
+        record.type === 'call.returned' ? [callKey(record.step, record.index)] : [],
+      )
       const answered = kept.flatMap((record) => (record.type === 'model.replied' ? [modelKey(record.step)] : []))
       expect([...done, ...again.ran].toSorted()).toEqual(whole.ran.toSorted())
       expect([...answered, ...again.asked].toSorted()).toEqual(whole.asked.toSorted())

@@ -1,6 +1,6 @@
 /**
- * Hosts on NATS as processes of their own: killed, stopped for longer than their lease, asked to leave. Whatever happens, every
- * thread ends with the transcript of a quiet run.
+ * Hosts on NATS as processes of their own: killed, stopped for longer than their lease, asked to leave. Whatever
+ * happens, every thread ends with the transcript of a quiet run.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { nats } from '../../src/backend/nats/nats.js'
@@ -51,7 +51,8 @@ async function begin(message: string): Promise<Promise<string>[]> {
 const threadIn = (line: string): string => line.split(' ')[1] ?? ''
 
 /** Threads of which the host says that it works on them. */
-const served = ({ lines }: HostProcess): Set<string> => new Set(lines.filter((line) => line.startsWith('run ')).map(threadIn))
+const served = ({ lines }: HostProcess): Set<string> =>
+  new Set(lines.filter((line) => line.startsWith('run ')).map(threadIn))
 
 async function expectWhole(turns: number): Promise<void> {
   for (const id of ids) {
@@ -67,36 +68,59 @@ async function shared(host: HostProcess, message: string): Promise<void> {
   for (let round = 0; served(host).size === 0; round++) await Promise.all(await begin(`${message}${round}`))
 }
 
-test('N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or doubled', { timeout: 60_000 }, async () => {
-  const one = await start()
-  const two = await start()
-  const work = await begin('go')
-  await Promise.race([one, two].map((host) => host.heard((line) => line.endsWith(' 8'))))
-  const victim = served(one).size > 0 ? one : two
-  const other = victim === one ? two : one
-  const orphans = new Set([...served(victim)].filter((id) => !served(other).has(id)))
-  expect(orphans.size).toBeGreaterThan(0)
-  const adopted = other.heard((line) => orphans.has(threadIn(line)))
-  victim.signal('SIGKILL')
-  const killedAt = performance.now()
-  await adopted
-  expect(performance.now() - killedAt).toBeLessThan(leaseMs + 1_000)
-  for (const text of await Promise.all(work)) expect(text).toBe(`all of ${steps}`)
-  await expectWhole(1)
-})
+test(
+  'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or ' +
+    'doubled',
+  { timeout: 60_000 },
+  async () => {
+    const one = await start()
+    const two = await start()
+    const work = await begin('go')
+    await Promise.race([one, two].map((host) => host.heard((line) => line.endsWith(' 8'))))
+    const victim = served(one).size > 0 ? one : two
+    const other = victim === one ? two : one
+    const orphans = new Set([...served(victim)].filter((id) => !served(other).has(id)))
+    expect(orphans.size).toBeGreaterThan(0)
+    const adopted = other.heard((line) => orphans.has(threadIn(line)))
+    victim.signal('SIGKILL')
+    const killedAt = performance.now()
+    await adopted
+    expect(performance.now() - killedAt).toBeLessThan(leaseMs + 1_000)
+    for (const text of await Promise.all(work)) expect(text).toBe(`all of ${steps}`)
+    await expectWhole(1)
+  },
+)
 
-test('N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by the next', { timeout: 60_000 }, async () => {
-  const one = await start()
-  const thread = await client.threads.create({ agent: 'worker', id: 't0' })
-  one.signal('SIGKILL')
-  const killedAt = performance.now()
-  const told = await thread.send('kept', { id: 'kept' }).accepted().catch((thrown: unknown) => thrown)
-  expect(told).toMatchObject({ code: 'COMMAND_UNANSWERED', retry: true, data: { hosted: false }, message: expect.stringMatching(/is kept in its mailbox, but (the host that served this store is gone|no host serves)/) })
-  expect(performance.now() - killedAt).toBeLessThan(15_000) // a lease and two seconds, on a quiet machine; never the 30 of an answer
-  await start()
-  await expect.poll(() => thread.status(), { timeout: 30_000 }).toBe('idle')
-  await expect.poll(async () => (await thread.messages({ limit: 10_000 })).at(-1)?.text, { timeout: 30_000 }).toBe(`all of ${steps}`)
-})
+test(
+  'N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by ' +
+    'the next',
+  { timeout: 60_000 },
+  async () => {
+    const one = await start()
+    const thread = await client.threads.create({ agent: 'worker', id: 't0' })
+    one.signal('SIGKILL')
+    const killedAt = performance.now()
+    const told = await thread
+      .send('kept', { id: 'kept' })
+      .accepted()
+      .catch((thrown: unknown) => thrown)
+    expect(told).toMatchObject({
+      code: 'COMMAND_UNANSWERED',
+      retry: true,
+      data: { hosted: false },
+      message: expect.stringMatching(
+        /is kept in its mailbox, but (the host that served this store is gone|no host serves)/,
+      ),
+    })
+    // a lease and two seconds, on a quiet machine; never the 30 of an answer
+    expect(performance.now() - killedAt).toBeLessThan(15_000)
+    await start()
+    await expect.poll(() => thread.status(), { timeout: 30_000 }).toBe('idle')
+    await expect
+      .poll(async () => (await thread.messages({ limit: 10_000 })).at(-1)?.text, { timeout: 30_000 })
+      .toBe(`all of ${steps}`)
+  },
+)
 
 test('N3: a sender whose host is killed is answered by the one that takes over', { timeout: 60_000 }, async () => {
   const one = await start()
@@ -105,30 +129,38 @@ test('N3: a sender whose host is killed is answered by the one that takes over',
   const threads = await Promise.all(ids.map((id) => client.threads.get(id)))
   one.signal('SIGKILL')
   const killedAt = performance.now()
-  await Promise.all(threads.map((thread) => thread.send('after', { id: `${thread.id}-after`, delivery: 'new_turn' }).accepted()))
+  await Promise.all(
+    threads.map((thread) => thread.send('after', { id: `${thread.id}-after`, delivery: 'new_turn' }).accepted()),
+  )
   expect(performance.now() - killedAt).toBeLessThan(15_000)
 })
 
-test('N1: a zombie, stopped for longer than its lease and continued, writes nothing, stands down and takes part again', { timeout: 60_000 }, async () => {
-  const one = await start()
-  const two = await start()
-  await shared(two, 'warm')
-  const turns = (await (await client.threads.get('t0')).messages({ limit: 10_000 })).filter(({ role }) => role === 'user').length
-  const work = await begin('go')
-  const before = served(one).size
-  await one.heard((line) => line.endsWith(' 5'))
-  one.signal('SIGSTOP')
-  for (const text of await Promise.all(work)) expect(text).toMatch(/^all of /)
-  one.signal('SIGCONT')
-  await expectWhole(turns + 1)
-  const said = one.lines.length
-  // It is back when it works again.
-  for (let round = 0; !one.lines.slice(said).some((line) => line.startsWith('run ')) || round < 2; round++) {
-    await Promise.all(await begin(`again${round}`))
-    await expectWhole(turns + 2 + round)
-  }
-  expect(before).toBeGreaterThan(0)
-})
+test(
+  'N1: a zombie, stopped for longer than its lease and continued, writes nothing, stands down and takes part again',
+  { timeout: 60_000 },
+  async () => {
+    const one = await start()
+    const two = await start()
+    await shared(two, 'warm')
+    const turns = (await (await client.threads.get('t0')).messages({ limit: 10_000 })).filter(
+      ({ role }) => role === 'user',
+    ).length
+    const work = await begin('go')
+    const before = served(one).size
+    await one.heard((line) => line.endsWith(' 5'))
+    one.signal('SIGSTOP')
+    for (const text of await Promise.all(work)) expect(text).toMatch(/^all of /)
+    one.signal('SIGCONT')
+    await expectWhole(turns + 1)
+    const said = one.lines.length
+    // It is back when it works again.
+    for (let round = 0; !one.lines.slice(said).some((line) => line.startsWith('run ')) || round < 2; round++) {
+      await Promise.all(await begin(`again${round}`))
+      await expectWhole(turns + 2 + round)
+    }
+    expect(before).toBeGreaterThan(0)
+  },
+)
 
 test('N2: a host that is asked to leave hands over in well under a second', { timeout: 60_000 }, async () => {
   const one = await start()

@@ -1,6 +1,7 @@
 /**
- * Clients send and schedule while the one host is killed with -9, again and again. What a sender was told holds: what was accepted, and
- * what was said to be kept, happens once; only of what failed with another error nobody can tell. The seed is printed when it fails.
+ * Clients send and schedule while the one host is killed with -9, again and again. What a sender was told holds: what
+ * was accepted, and what was said to be kept, happens once; only of what failed with another error nobody can tell.
+ * The seed is printed when it fails.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -36,7 +37,10 @@ interface Place {
 }
 
 const places: Readonly<Record<string, (folder: string) => Promise<Place>>> = {
-  local: async (folder) => ({ source: local(join(folder, 'store')), args: JSON.stringify({ folder: join(folder, 'store') }) }),
+  local: async (folder) => ({
+    source: local(join(folder, 'store')),
+    args: JSON.stringify({ folder: join(folder, 'store') }),
+  }),
   nats: async () => {
     const server = await startNats()
     closing.push(() => server.remove())
@@ -64,7 +68,9 @@ class Told {
   }
 }
 
-/** One visitor of a thread: a message, then a call that is scheduled, and so on, each when the one before was answered. */
+/**
+ * One visitor of a thread: a message, then a call that is scheduled, and so on, each when the one before was answered.
+ */
 async function visit(thread: Thread, told: Told, over: () => boolean): Promise<void> {
   for (let n = 0; !over(); n++) {
     await told.of(`${thread.id} message${n}`, thread.send(`message${n}`, { id: `${thread.id}-${n}` }).accepted())
@@ -74,48 +80,62 @@ async function visit(thread: Thread, told: Told, over: () => boolean): Promise<v
 }
 
 async function createAll(client: SkeinClient): Promise<Thread[]> {
-  return Promise.all(Array.from({ length: threads }, (_, n) => client.threads.create({ agent: 'planner', id: `t${n}` })))
+  return Promise.all(
+    Array.from({ length: threads }, (_, n) => client.threads.create({ agent: 'planner', id: `t${n}` })),
+  )
 }
 
 /** Ticks that must have happened: two for each message, one for each call. */
 const ticksOf = (what: string): string[] => (what.includes(' message') ? [`${what} 1`, `${what} 2`] : [what])
 
-test.each(Object.keys(places))(`P1, N3: on %s nothing that a sender was told of is missing after ${kills} kills of the host (seed ${seed})`, { timeout: 900_000 }, async (kind) => {
-  const folder = await mkdtemp(join(tmpdir(), 'skein-clients-'))
-  closing.push(() => rm(folder, { recursive: true, force: true }))
-  const { source, args } = (await places[kind]?.(folder)) ?? { source: local(folder), args: '' }
-  const ledger = join(folder, 'ledger')
-  const start = (): Promise<HostProcess> => startHost('planner.mjs', [args, ledger])
-  let host = await start()
-  closing.push(async () => (host.signal('SIGKILL'), host.ended))
-  const client = await connectSkein({ backend: source })
-  closing.push(() => client.close())
-  const all = await createAll(client)
-  const chance = createChance(seed)
-  const told = new Told()
-  let over = false
-  const visitors = Promise.all(all.map((thread) => visit(thread, told, () => over)))
-  for (let killed = 0; killed < kills; killed++) {
-    await pauseFor(200 + chance() * 1_500)
-    host.signal('SIGKILL')
-    await host.ended
-    await pauseFor(chance() * 800)
-    host = await start()
-  }
-  over = true
-  await visitors
-  const happened = async (): Promise<string[]> => (await readFile(ledger, 'utf8')).trim().split('\n').map((line) => line.split(' ').slice(0, -1).join(' '))
-  const wanted = [...told.accepted, ...told.kept].flatMap(ticksOf)
-  const missing = async (): Promise<string[]> => {
-    const there = new Set(await happened())
-    return wanted.filter((tick) => !there.has(tick))
-  }
-  await expect.poll(missing, { timeout: 60_000, interval: 200 }).toEqual([])
-  for (const thread of all) await thread.settled({ tree: true })
-  // Begun again is allowed (the tool is idempotent); another call for the same thing is not.
-  const lines = new Set((await readFile(ledger, 'utf8')).trim().split('\n'))
-  const calls = [...lines].map((line) => line.split(' ').slice(0, -1).join(' '))
-  expect(calls.filter((call, n) => calls.indexOf(call) !== n)).toEqual([])
-  expect([...told.accepted].length).toBeGreaterThan(kills)
-  if (process.env['SAY']) process.stdout.write(`${kind}: ${told.accepted.size} accepted, ${told.kept.size} kept, ${told.unknown.size} unknown ${JSON.stringify([...new Set(told.unknown.values())])}, ${calls.length} ticks\n`)
-})
+test.each(Object.keys(places))(
+  `P1, N3: on %s nothing that a sender was told of is missing after ${kills} kills of the host (seed ${seed})`,
+  { timeout: 900_000 },
+  async (kind) => {
+    const folder = await mkdtemp(join(tmpdir(), 'skein-clients-'))
+    closing.push(() => rm(folder, { recursive: true, force: true }))
+    const { source, args } = (await places[kind]?.(folder)) ?? { source: local(folder), args: '' }
+    const ledger = join(folder, 'ledger')
+    const start = (): Promise<HostProcess> => startHost('planner.mjs', [args, ledger])
+    let host = await start()
+    closing.push(async () => (host.signal('SIGKILL'), host.ended))
+    const client = await connectSkein({ backend: source })
+    closing.push(() => client.close())
+    const all = await createAll(client)
+    const chance = createChance(seed)
+    const told = new Told()
+    let over = false
+    const visitors = Promise.all(all.map((thread) => visit(thread, told, () => over)))
+    for (let killed = 0; killed < kills; killed++) {
+      await pauseFor(200 + chance() * 1_500)
+      host.signal('SIGKILL')
+      await host.ended
+      await pauseFor(chance() * 800)
+      host = await start()
+    }
+    over = true
+    await visitors
+    const happened = async (): Promise<string[]> =>
+      (await readFile(ledger, 'utf8'))
+        .trim()
+        .split('\n')
+        .map((line) => line.split(' ').slice(0, -1).join(' '))
+    const wanted = [...told.accepted, ...told.kept].flatMap(ticksOf)
+    const missing = async (): Promise<string[]> => {
+      const there = new Set(await happened())
+      return wanted.filter((tick) => !there.has(tick))
+    }
+    await expect.poll(missing, { timeout: 60_000, interval: 200 }).toEqual([])
+    for (const thread of all) await thread.settled({ tree: true })
+    // Begun again is allowed (the tool is idempotent); another call for the same thing is not.
+    const lines = new Set((await readFile(ledger, 'utf8')).trim().split('\n'))
+    const calls = [...lines].map((line) => line.split(' ').slice(0, -1).join(' '))
+    expect(calls.filter((call, n) => calls.indexOf(call) !== n)).toEqual([])
+    expect([...told.accepted].length).toBeGreaterThan(kills)
+    if (process.env['SAY'])
+      process.stdout.write(
+        `${kind}: ${told.accepted.size} accepted, ${told.kept.size} kept, ${told.unknown.size} unknown ` +
+          `${JSON.stringify([...new Set(told.unknown.values())])}, ${calls.length} ticks\n`,
+      )
+  },
+)

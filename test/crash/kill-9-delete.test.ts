@@ -1,6 +1,6 @@
 /**
- * kill -9 while a tree is deleted: at every write, before and after it. Whoever looks then sees a whole tree or none of it; the
- * next host ends what was begun, and leaves nothing behind; the other tree never notices.
+ * kill -9 while a tree is deleted: at every write, before and after it. Whoever looks then sees a whole tree or none
+ * of it; the next host ends what was begun, and leaves nothing behind; the other tree never notices.
  */
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -27,10 +27,19 @@ async function look(store: string): Promise<{ readonly doomed: number; readonly 
   const client = await connectSkein({ backend: local(store) })
   try {
     const { threads: doomed } = await client.threads.list({ root: 'doomed' })
-    for (const { thread } of doomed) expect((await (await client.threads.get(thread)).messages()).length).toBeGreaterThan(1)
+    for (const { thread } of doomed)
+      expect((await (await client.threads.get(thread)).messages()).length).toBeGreaterThan(1)
     const { threads: other } = await client.threads.list({ root: 'other' })
     const lead = await client.threads.get('other')
-    return { doomed: doomed.length, other: [other.map(({ thread, seq }) => [thread, seq]), await lead.messages(), (await lead.files.readFile('/large.bin')).length, await lead.files.readFile('/both.txt', 'utf8')] }
+    return {
+      doomed: doomed.length,
+      other: [
+        other.map(({ thread, seq }) => [thread, seq]),
+        await lead.messages(),
+        (await lead.files.readFile('/large.bin')).length,
+        await lead.files.readFile('/both.txt', 'utf8'),
+      ],
+    }
   } finally {
     await client.close()
   }
@@ -40,32 +49,46 @@ async function look(store: string): Promise<{ readonly doomed: number; readonly 
 async function leftovers(store: string): Promise<unknown> {
   const database = await openDatabase(join(store, 'skein.db'))
   try {
-    return database.query('SELECT (SELECT count(*) FROM removed), (SELECT count(*) FROM journal WHERE tid NOT IN (SELECT tid FROM threads)), (SELECT count(*) FROM blob_refs WHERE root NOT IN (SELECT tid FROM threads)), (SELECT count(*) FROM mail)').one()
+    return database
+      .query(
+        'SELECT (SELECT count(*) FROM removed), (SELECT count(*) FROM journal WHERE tid NOT IN (SELECT tid FROM ' +
+          'threads)), (SELECT count(*) FROM blob_refs WHERE root NOT IN (SELECT tid FROM threads)), (SELECT ' +
+          'count(*) FROM mail)',
+      )
+      .one()
   } finally {
     database.close()
   }
 }
 
-test(`F8, P1, J9: a delete that is killed at any write leaves a whole tree or none (seed ${seed})`, { timeout: 600_000 }, async () => {
-  const made = join(folder, 'made')
-  expect(await live(script, ['make', made], Infinity)).toBe('ended')
-  // Looking opens the store; what is copied below stays as its process has left it.
-  const looked = join(folder, 'looked')
-  await cp(made, looked, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-  const before = await look(looked)
-  expect(before.doomed).toBe(4)
-  const chance = createChance(seed)
-  let ended = false
-  for (let beats = 1, done = 0; !ended && done < kills; beats += kills === Infinity ? 1 : 1 + Math.floor(chance() * 3), done++) {
-    const store = join(folder, `store-${beats}`)
-    await cp(made, store, { recursive: true, filter: (path) => !path.endsWith('.sock') })
-    ended = (await live(script, ['delete', store], beats)) === 'ended'
-    const seen = await look(store)
-    expect([0, 4], `after ${beats} beats`).toContain(seen.doomed)
-    expect(seen.other).toEqual(before.other)
-    expect(await live(script, ['delete', store], Infinity)).toBe('ended')
-    expect(await look(store)).toEqual({ doomed: 0, other: before.other })
-    expect(await leftovers(store), `after ${beats} beats`).toEqual([0, 0, 0, 0])
-    await rm(store, { recursive: true, force: true })
-  }
-})
+test(
+  `F8, P1, J9: a delete that is killed at any write leaves a whole tree or none (seed ${seed})`,
+  { timeout: 600_000 },
+  async () => {
+    const made = join(folder, 'made')
+    expect(await live(script, ['make', made], Infinity)).toBe('ended')
+    // Looking opens the store; what is copied below stays as its process has left it.
+    const looked = join(folder, 'looked')
+    await cp(made, looked, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+    const before = await look(looked)
+    expect(before.doomed).toBe(4)
+    const chance = createChance(seed)
+    let ended = false
+    for (
+      let beats = 1, done = 0;
+      !ended && done < kills;
+      beats += kills === Infinity ? 1 : 1 + Math.floor(chance() * 3), done++
+    ) {
+      const store = join(folder, `store-${beats}`)
+      await cp(made, store, { recursive: true, filter: (path) => !path.endsWith('.sock') })
+      ended = (await live(script, ['delete', store], beats)) === 'ended'
+      const seen = await look(store)
+      expect([0, 4], `after ${beats} beats`).toContain(seen.doomed)
+      expect(seen.other).toEqual(before.other)
+      expect(await live(script, ['delete', store], Infinity)).toBe('ended')
+      expect(await look(store)).toEqual({ doomed: 0, other: before.other })
+      expect(await leftovers(store), `after ${beats} beats`).toEqual([0, 0, 0, 0])
+      await rm(store, { recursive: true, force: true })
+    }
+  },
+)

@@ -34,7 +34,10 @@ async function notified(store: string): Promise<{ readonly done: number; readonl
     results.push(...messages.flatMap(({ tool, text }) => (tool === 'notify' ? [text] : [])))
   }
   await client.close()
-  return { done: results.filter((text) => text === 'notify: done').length, unknown: results.filter((text) => text.startsWith('Error EFFECT_UNKNOWN')).length }
+  return {
+    done: results.filter((text) => text === 'notify: done').length,
+    unknown: results.filter((text) => text.startsWith('Error EFFECT_UNKNOWN')).length,
+  }
 }
 
 test(`T10, B2: effects happen once over ${wantedKills} kills (seed ${seed})`, { timeout: 600_000 }, async () => {
@@ -43,7 +46,7 @@ test(`T10, B2: effects happen once over ${wantedKills} kills (seed ${seed})`, { 
   for (let round = 0; kills < wantedKills; round++) {
     const store = join(folder, `store-${round}`)
     const world = join(folder, `world-${round}`)
-    for (let ended = false; !ended; ) {
+    for (let ended = false; !ended;) {
       if ((await live(payments, [store, world, String(threads)], 1 + Math.floor(chance() * 12))) === 'killed') kills++
       else ended = true
     }

@@ -62,7 +62,7 @@ test(`P1: work survives ${wantedKills} kills (seed ${seed})`, { timeout: 600_000
   for (let round = 0; kills < wantedKills; round++) {
     const store = join(folder, `store-${round}`)
     const log = join(folder, `log-${round}`)
-    for (let ended = false; !ended; ) {
+    for (let ended = false; !ended;) {
       if ((await live(swarm, [store, log, String(threads)], 1 + Math.floor(chance() * 40))) === 'killed') kills++
       else ended = true
     }

@@ -1,6 +1,6 @@
 /**
- * The server is away, or the cable to it is, while clients speak to hosts: whoever sends something gets a receipt or an error in time,
- * and everything goes on afterwards (N3).
+ * The server is away, or the cable to it is, while clients speak to hosts: whoever sends something gets a receipt or
+ * an error in time, and everything goes on afterwards (N3).
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { connect } from '@nats-io/transport-node'
@@ -38,7 +38,8 @@ async function cable(): Promise<TcpProxy> {
   return made
 }
 
-const source = (port: number) => nats({ servers: `127.0.0.1:${port}`, namespace: 'away', partitions: 2, leaseMs: 1_500, sync: 'relaxed' })
+const source = (port: number) =>
+  nats({ servers: `127.0.0.1:${port}`, namespace: 'away', partitions: 2, leaseMs: 1_500, sync: 'relaxed' })
 const { app } = tinyApp({ script: ({ messages }) => `heard ${messages.at(-1)?.text}` })
 
 /** A moment for each word, so that there is something to cut off. */
@@ -94,42 +95,60 @@ test('N3, PO3: a sender whose answer was lost with its connection is answered wh
   await mail.close()
 })
 
-test(`N1, N3: a host that is cut off for ${cutMs} ms: whoever speaks to its threads is answered, here or elsewhere, and nothing is lost or doubled`, { timeout: 60_000 + cutMs }, async () => {
-  await host(proxy.port)
-  await host(server.port)
-  const speaker = await client(server.port)
-  const ids = Array.from({ length: 8 }, (_, n) => `t${n}`)
-  const threads = await Promise.all(ids.map((id) => speaker.threads.create({ agent: 'helper', id })))
-  const say = (text: string): Promise<string[]> => Promise.all(threads.map((thread) => thread.send(text, { id: `${thread.id}-${text}`, delivery: 'new_turn' }).text()))
-  await say('before')
-  proxy.cut()
-  const meanwhile = say('meanwhile')
-  await pauseFor(cutMs)
-  proxy.mend()
-  expect(new Set(await meanwhile)).toEqual(new Set(['heard meanwhile']))
-  await say('after')
-  const said = ['before', 'meanwhile', 'after'].flatMap((text) => [text, `heard ${text}`])
-  for (const thread of threads) expect((await thread.messages()).map(({ text }) => text)).toEqual(said)
-})
+test(
+  `N1, N3: a host that is cut off for ${cutMs} ms: whoever speaks to its threads is answered, here or elsewhere, ` +
+    `and nothing is lost or doubled`,
+  { timeout: 60_000 + cutMs },
+  async () => {
+    await host(proxy.port)
+    await host(server.port)
+    const speaker = await client(server.port)
+    const ids = Array.from({ length: 8 }, (_, n) => `t${n}`)
+    const threads = await Promise.all(ids.map((id) => speaker.threads.create({ agent: 'helper', id })))
+    const say = (text: string): Promise<string[]> =>
+      Promise.all(
+        threads.map((thread) => thread.send(text, { id: `${thread.id}-${text}`, delivery: 'new_turn' }).text()),
+      )
+    await say('before')
+    proxy.cut()
+    const meanwhile = say('meanwhile')
+    await pauseFor(cutMs)
+    proxy.mend()
+    expect(new Set(await meanwhile)).toEqual(new Set(['heard meanwhile']))
+    await say('after')
+    const said = ['before', 'meanwhile', 'after'].flatMap((text) => [text, `heard ${text}`])
+    for (const thread of threads) expect((await thread.messages()).map(({ text }) => text)).toEqual(said)
+  },
+)
 
-const deadDirections = (['mute', 'swallow'] as const).flatMap((how) => (['host', 'client'] as const).map((whose) => ({ how, whose })))
+const deadDirections = (['mute', 'swallow'] as const).flatMap((how) =>
+  (['host', 'client'] as const).map((whose) => ({ how, whose })),
+)
 
-test.each(deadDirections.filter((_, n) => n % 3 === 0 || times(0, 1) > 0))('N3: half of the cable of a $whose is dead ($how): who waits for results and for trees at rest has them when it is mended', { timeout: 120_000 }, async ({ how, whose }) => {
-  const toHost = await cable()
-  for (const port of [toHost.port, server.port]) await host(port, swarm)
-  const speaker = await client(proxy.port)
-  const half = whose === 'host' ? toHost : proxy
-  for (let round = 0; round < times(1, 5); round++) {
-    const threads = await Promise.all(Array.from({ length: 6 }, (_, n) => speaker.threads.create({ agent: 'lead', id: `t${round}-${n}` })))
-    const runs = threads.map((thread) => thread.send('go', { id: `m-${thread.id}` }))
-    await Promise.all(runs.map((run) => run.accepted()))
-    const waits = threads.map((thread, n) => Promise.all([runs[n]?.text(), thread.settled({ tree: true })]))
-    half[how]()
-    await pauseFor(2_500) // longer than the lease, shorter than the patience
-    half.mend()
-    for (const [text, { status, rest }] of await Promise.all(waits)) expect([text, status, rest]).toEqual(['all written', 'idle', true])
-  }
-})
+test.each(deadDirections.filter((_, n) => n % 3 === 0 || times(0, 1) > 0))(
+  'N3: half of the cable of a $whose is dead ($how): who waits for results and for trees at rest has them when it ' +
+    'is mended',
+  { timeout: 120_000 },
+  async ({ how, whose }) => {
+    const toHost = await cable()
+    for (const port of [toHost.port, server.port]) await host(port, swarm)
+    const speaker = await client(proxy.port)
+    const half = whose === 'host' ? toHost : proxy
+    for (let round = 0; round < times(1, 5); round++) {
+      const threads = await Promise.all(
+        Array.from({ length: 6 }, (_, n) => speaker.threads.create({ agent: 'lead', id: `t${round}-${n}` })),
+      )
+      const runs = threads.map((thread) => thread.send('go', { id: `m-${thread.id}` }))
+      await Promise.all(runs.map((run) => run.accepted()))
+      const waits = threads.map((thread, n) => Promise.all([runs[n]?.text(), thread.settled({ tree: true })]))
+      half[how]()
+      await pauseFor(2_500) // longer than the lease, shorter than the patience
+      half.mend()
+      for (const [text, { status, rest }] of await Promise.all(waits))
+        expect([text, status, rest]).toEqual(['all written', 'idle', true])
+    }
+  },
+)
 
 test('NS2, N3: a server that is full says so to whoever sends; when there is room again everything goes on', async () => {
   await host(server.port)
@@ -140,9 +159,13 @@ test('NS2, N3: a server that is full says so to whoever sends; when there is roo
   const jsm = await jetstreamManager(nc)
   await jsm.streams.add({ name: 'filler', subjects: ['filler'] })
   const fill = (bytes: number): Promise<unknown> => jetstream(nc).publish('filler', new Uint8Array(bytes))
-  for (let bytes = 60_000; bytes > 10; ) await fill(bytes).catch(() => (bytes = Math.floor(bytes / 2)))
+  for (let bytes = 60_000; bytes > 10;) await fill(bytes).catch(() => (bytes = Math.floor(bytes / 2)))
   const refused = thread.send('x'.repeat(10_000), { id: 'full' })
-  await expect(refused.accepted()).rejects.toMatchObject({ code: 'STORE_FAILED', retry: true, message: expect.stringMatching(/writing to away\.mail.*(storage|resource)/) })
+  await expect(refused.accepted()).rejects.toMatchObject({
+    code: 'STORE_FAILED',
+    retry: true,
+    message: expect.stringMatching(/writing to away\.mail.*(storage|resource)/),
+  })
   await jsm.streams.delete('filler')
   await nc.close()
   const texts = async (): Promise<string> => thread.send('after', { id: 'after' }).text()

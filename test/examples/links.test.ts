@@ -11,7 +11,12 @@ const pages = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', ...docs].filter((
 /** As GitHub makes them. */
 function anchors(page: string): readonly string[] {
   const headings = [...page.replace(/```[\s\S]*?```/g, '').matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading)
-  return headings.map((heading) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'))
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
 }
 
 function broken(page: string): readonly string[] {
@@ -32,5 +37,6 @@ it.each(pages)('the links of %s lead somewhere', (page) => {
 
 it('every decision is in the index', () => {
   const index = readFileSync(join(root, 'docs/decisions/README.md'), 'utf8')
-  for (const page of docs.filter((name) => /decisions\/\d{4}-/.test(name))) expect(index).toContain(`(${relative('docs/decisions', page)})`)
+  for (const page of docs.filter((name) => /decisions\/\d{4}-/.test(name)))
+    expect(index).toContain(`(${relative('docs/decisions', page)})`)
 })

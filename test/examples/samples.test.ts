@@ -20,8 +20,13 @@ test('the code in docs/tools.md compiles, read as one file', { timeout: 60_000 }
   const folder = mkdtempSync(join(root, '.cache/samples-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   writeFileSync(join(folder, 'sample.ts'), code)
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ extends: '../../tsconfig.json', compilerOptions: { rootDir: '.' }, include: ['sample.ts'] }))
-  const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch((failed: { stdout: string }) => failed)
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({ extends: '../../tsconfig.json', compilerOptions: { rootDir: '.' }, include: ['sample.ts'] }),
+  )
+  const { stdout } = await promisify(execFile)(join(root, 'node_modules/.bin/tsc'), ['-p', folder]).catch(
+    (failed: { stdout: string }) => failed,
+  )
   expect(stdout).toBe('')
 })
 
@@ -31,16 +36,39 @@ test('the picture in docs/tools.md: call 0 lands last, all are settled in order,
   const args = z.object({ text: z.string().default('') })
   const tools = [
     defineTool({
-      name: 'append', description: 'Appends to /log', args, sideEffect: false,
+      name: 'append',
+      description: 'Appends to /log',
+      args,
+      sideEffect: false,
       async execute({ files }, { text }) {
         await files.appendFile('/log', text)
         if (text === 'a') await othersLanded
       },
     }),
-    defineTool({ name: 'look', description: 'Reads /menu', args, sideEffect: false, execute: ({ files }) => files.readFile('/menu', 'utf8') }),
+    defineTool({
+      name: 'look',
+      description: 'Reads /menu',
+      args,
+      sideEffect: false,
+      execute: ({ files }) => files.readFile('/menu', 'utf8'),
+    }),
   ]
-  const model = scriptedModel([{ calls: [{ tool: 'append', args: { text: 'a' } }, { tool: 'append', args: { text: 'b' } }, { tool: 'look', args: {} }] }, 'done'])
-  const app = [...tools, defineModel({ name: 'm', model }), definePrompt({ name: 'p', prompt: '', model: 'm', tools: ['append', 'look'] }), defineAgent({ name: 'a', type: 'ai_human', sideA: { prompt: 'p' } })]
+  const model = scriptedModel([
+    {
+      calls: [
+        { tool: 'append', args: { text: 'a' } },
+        { tool: 'append', args: { text: 'b' } },
+        { tool: 'look', args: {} },
+      ],
+    },
+    'done',
+  ])
+  const app = [
+    ...tools,
+    defineModel({ name: 'm', model }),
+    definePrompt({ name: 'p', prompt: '', model: 'm', tools: ['append', 'look'] }),
+    defineAgent({ name: 'a', type: 'ai_human', sideA: { prompt: 'p' } }),
+  ]
   const skein = await createSkein({ app, backend: memory() })
   onTestFinished(() => skein.close())
   const thread = await skein.threads.create({ agent: 'a', files: { '/menu': 'soup' } })

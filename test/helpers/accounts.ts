@@ -1,6 +1,6 @@
 /**
- * The books of a tree, made from its journals alone: what each thread has spent is counted from its own replies and calls, and
- * compared with what the purses say. Owns no assertion.
+ * The books of a tree, made from its journals alone: what each thread has spent is counted from its own replies and
+ * calls, and compared with what the purses say. Owns no assertion.
  */
 import type { Backend } from '../../src/backend/port.js'
 import { change, kinds, nanoUsdOf } from '../../src/core/budget.js'
@@ -11,7 +11,10 @@ import { wakeWhole } from '../../src/runtime/journal/wake.js'
 
 const nothing: Required<Amounts> = { tokens: 0, nanoUsd: 0, toolCalls: 0, steps: 0 }
 type Sums = Required<Amounts>
-const add = (sums: Sums, by: Amounts | undefined, sign: 1 | -1 = 1): Sums => ({ ...nothing, ...change(sums, by ?? {}, sign) })
+const add = (sums: Sums, by: Amounts | undefined, sign: 1 | -1 = 1): Sums => ({
+  ...nothing,
+  ...change(sums, by ?? {}, sign),
+})
 
 export interface Books {
   /** Spent, left and under way, over all threads: always what the root was given. */
@@ -35,7 +38,9 @@ export async function booksOf(backend: Backend, root: string): Promise<Books> {
     spent = add(spent, own)
     held = add(held, state.purse?.left)
     for (const { amounts, sign } of records.flatMap(underWay)) held = add(held, amounts, sign)
-    for (const record of records) if (thread === root && record.type === 'budget.granted' && record.child === undefined) granted = add(granted, record.amounts)
+    for (const record of records)
+      if (thread === root && record.type === 'budget.granted' && record.child === undefined)
+        granted = add(granted, record.amounts)
     if (thread === root) top = add(add(add(own, below(records)), state.purse?.left), state.purse?.reserved)
   }
   return { total: add(spent, held), ofRoot: top, spent, granted, threads: heads.length }
@@ -57,7 +62,11 @@ function underWay(record: ThreadRecord): { readonly amounts: Amounts | undefined
     case 'child.booted':
       return [{ amounts: record.grant, sign: 1 }]
     case 'budget.granted':
-      return record.child !== undefined ? [{ amounts: record.amounts, sign: 1 }] : record.inherited ? [{ amounts: record.amounts, sign: -1 }] : []
+      return record.child !== undefined
+        ? [{ amounts: record.amounts, sign: 1 }]
+        : record.inherited
+          ? [{ amounts: record.amounts, sign: -1 }]
+          : []
     case 'message.received':
       return [{ amounts: record.grant, sign: -1 }]
     case 'report.sent':
@@ -70,11 +79,13 @@ function underWay(record: ThreadRecord): { readonly amounts: Amounts | undefined
 }
 
 function below(records: readonly ThreadRecord[]): Amounts {
-  return records.reduce((sums, record) => add(sums, record.type === 'child.reported' ? record.spent?.amounts : undefined), nothing)
+  return records.reduce(
+    (sums, record) => add(sums, record.type === 'child.reported' ? record.spent?.amounts : undefined),
+    nothing,
+  )
 }
 
 /** Of the kinds that a budget names. */
 export function only(budget: Amounts, amounts: Amounts): Amounts {
   return Object.fromEntries(kinds.filter((kind) => budget[kind] !== undefined).map((kind) => [kind, amounts[kind]]))
 }
-

@@ -1,6 +1,6 @@
 /**
- * What the stores of a test are doing: requests under way, and how to let a moment pass for a store that is another process. By
- * this tests wait until nothing more happens, by events and not by time, on every store alike.
+ * What the stores of a test are doing: requests under way, and how to let a moment pass for a store that is another
+ * process. By this tests wait until nothing more happens, by events and not by time, on every store alike.
  */
 import type { Backend, BackendSource } from '../../src/backend/port.js'
 
@@ -26,7 +26,9 @@ export async function turn(): Promise<void> {
   })
 }
 
-function counted<Args extends unknown[], Result>(request: (...args: Args) => Promise<Result>): (...args: Args) => Promise<Result> {
+function counted<Args extends unknown[], Result>(
+  request: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
   return async (...args) => {
     underWay++
     begun++
@@ -60,16 +62,30 @@ function observe(backend: Backend, closed: () => void): Backend {
     ...backend,
     hosted: counted(() => backend.hosted()),
     commit: counted((commit) => backend.commit(commit)),
-    journal: { read: counted((thread, range) => journal.read(thread, range)), readTree: counted((root, range) => journal.readTree(root, range)) },
-    heads: { get: counted((thread) => heads.get(thread)), list: counted((filter) => heads.list(filter)), restless: counted((partition) => heads.restless(partition)) },
+    journal: {
+      read: counted((thread, range) => journal.read(thread, range)),
+      readTree: counted((root, range) => journal.readTree(root, range)),
+    },
+    heads: {
+      get: counted((thread) => heads.get(thread)),
+      list: counted((filter) => heads.list(filter)),
+      restless: counted((partition) => heads.restless(partition)),
+    },
     mailbox: {
       put: counted((send) => mailbox.put(send)),
       read: counted((thread, after) => mailbox.read(thread, after)),
       waiting: counted((partition, root) => mailbox.waiting(partition, root)),
       watch: (arrived) => mailbox.watch(arrived),
     },
-    snapshots: { get: counted((thread) => snapshots.get(thread)), put: counted((thread, snapshot) => snapshots.put(thread, snapshot)) },
-    blobs: { put: counted((bytes) => blobs.put(bytes)), get: (hash) => blobs.get(hash), has: counted((hash) => blobs.has(hash)) },
+    snapshots: {
+      get: counted((thread) => snapshots.get(thread)),
+      put: counted((thread, snapshot) => snapshots.put(thread, snapshot)),
+    },
+    blobs: {
+      put: counted((bytes) => blobs.put(bytes)),
+      get: (hash) => blobs.get(hash),
+      has: counted((hash) => blobs.has(hash)),
+    },
     trees: { remove: counted((removal) => trees.remove(removal)), sweep: counted((options) => trees.sweep(options)) },
     leases: {
       ...leases,

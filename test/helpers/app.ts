@@ -14,17 +14,28 @@ export interface TinyApp {
 }
 
 /** Definitions, and the model that hears them. */
-export function tinyApp({ script, ...rest }: TinyApp): { readonly app: readonly Definition[]; readonly model: ScriptedModel } {
+export function tinyApp({ script, ...rest }: TinyApp): {
+  readonly app: readonly Definition[]
+  readonly model: ScriptedModel
+} {
   const model = scriptedModel(script)
   return { model, app: appOn(model, rest) }
 }
 
-export function appOn(model: ModelSource, { tools = [], maxSteps, agent = 'helper' }: Omit<TinyApp, 'script'> = {}): readonly Definition[] {
+export function appOn(
+  model: ModelSource,
+  { tools = [], maxSteps, agent = 'helper' }: Omit<TinyApp, 'script'> = {},
+): readonly Definition[] {
   const sideA: Side = { prompt: `${agent}_prompt`, ...(maxSteps !== undefined && { maxSteps }) }
   return [
     ...tools,
     defineModel({ name: 'scripted', model }),
-    definePrompt({ name: `${agent}_prompt`, prompt: 'You help.', model: 'scripted', tools: tools.map(({ name }) => name) }),
+    definePrompt({
+      name: `${agent}_prompt`,
+      prompt: 'You help.',
+      model: 'scripted',
+      tools: tools.map(({ name }) => name),
+    }),
     defineAgent({ name: agent, type: 'ai_human', sideA }),
   ]
 }
@@ -32,7 +43,11 @@ export function appOn(model: ModelSource, { tools = [], maxSteps, agent = 'helpe
 const anyArgs = z.looseObject({})
 
 /** A tool that takes any object. */
-export function looseTool(name: string, execute: (state: ToolState, args: Record<string, unknown>) => unknown, more: Partial<ToolDefinition> = {}): ToolDefinition {
+export function looseTool(
+  name: string,
+  execute: (state: ToolState, args: Record<string, unknown>) => unknown,
+  more: Partial<ToolDefinition> = {},
+): ToolDefinition {
   return { ...defineTool({ name, description: `The tool ${name}`, args: anyArgs, execute }), ...more }
 }
 

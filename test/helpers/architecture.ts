@@ -13,12 +13,15 @@ export type Rule = (sources: readonly Source[]) => readonly string[]
 
 type Where = (path: string) => boolean
 
-const within = (...folders: readonly string[]): Where => (path) => folders.some((folder) => path.startsWith(`${folder}/`))
+const within =
+  (...folders: readonly string[]): Where =>
+  (path) =>
+    folders.some((folder) => path.startsWith(`${folder}/`))
 const product = within('src', 'actors', 'workers')
 const tests = within('test')
 const modules = within('src', 'actors', 'workers', 'scripts', 'test/helpers', 'test/contract')
 
-// ── directions ────────────────────────────────────────────────────────────────────────────────────────
+// ── directions ──
 
 interface Zone {
   /** Zones or single files that it may import, besides itself. */
@@ -67,14 +70,19 @@ export const directions: Rule = (sources) =>
         const allowed =
           used.target === undefined
             ? (zone.packages?.test(used.specifier) ?? true)
-            : to === name || zone.ours.includes(to ?? '') || zone.ours.includes(used.target) || (used.typeOnly && zone.typesOf?.includes(used.target) === true)
+            : to === name ||
+              zone.ours.includes(to ?? '') ||
+              zone.ours.includes(used.target) ||
+              (used.typeOnly && zone.typesOf?.includes(used.target) === true)
         return allowed ? [] : [`${source.path}:${used.line} ${name} may not import ${used.target ?? used.specifier}`]
       })
     })
 
 export const cycles: Rule = (sources) => {
   const edges = new Map(
-    sources.filter(({ path }) => product(path)).map((source) => [source.path, importsOf(source).filter((used) => !used.typeOnly)]),
+    sources
+      .filter(({ path }) => product(path))
+      .map((source) => [source.path, importsOf(source).filter((used) => !used.typeOnly)]),
   )
   const found: string[] = []
   const closed = new Set<string>()
@@ -91,7 +99,7 @@ export const cycles: Rule = (sources) => {
   return found
 }
 
-// ── sizes and headers ─────────────────────────────────────────────────────────────────────────────────
+// ── sizes and headers ──
 
 const longest = { module: 400, test: 600, median: 150, header: 14 }
 
@@ -150,7 +158,7 @@ export const labels: Rule = (sources) => {
     })
 }
 
-// ── words and habits ──────────────────────────────────────────────────────────────────────────────────
+// ── words and habits ──
 
 interface Ban {
   readonly says: string
@@ -168,7 +176,10 @@ function ban({ says, pattern, where, look }: Ban): Rule {
         spansOf(source, look).flatMap(({ start, text }) =>
           [...text.matchAll(every)].map((match) => {
             const offset = start + match.index + match[0].length - match[0].trimStart().length
-            return `${source.path}:${lineAt(source.text, offset)} ${says} (found: ${match[0].trim().replace(/\s+/g, ' ')})`
+            return (
+              `${source.path}:${lineAt(source.text, offset)} ${says} (found: ` +
+              `${match[0].trim().replace(/\s+/g, ' ')})`
+            )
           }),
         ),
       )
@@ -179,7 +190,8 @@ function spansOf(source: Source, look: Ban['look']): readonly { readonly start: 
   return [{ start: 0, text: look === 'code' ? scan(source).code : source.text }]
 }
 
-const inCode = (says: string, pattern: RegExp, where: Where = product): Rule => ban({ says, pattern, where, look: 'code' })
+const inCode = (says: string, pattern: RegExp, where: Where = product): Rule =>
+  ban({ says, pattern, where, look: 'code' })
 
 const inComments = (says: string, pattern: RegExp): Rule => ban({ says, pattern, where: product, look: 'comments' })
 
@@ -187,12 +199,16 @@ export const fileNames: Rule = (sources) =>
   sources
     .filter(({ path }) => product(path))
     .flatMap(({ path }) => {
-      if (/\/(?:utils?|types?|helpers?|common|misc)\.ts$/.test(path)) return [`${path}:1 name the file after the one thing it holds`]
+      if (/\/(?:utils?|types?|helpers?|common|misc)\.ts$/.test(path))
+        return [`${path}:1 name the file after the one thing it holds`]
       return /\/[a-z0-9]+(?:-[a-z0-9]+)*\.ts$/.test(path) ? [] : [`${path}:1 files are kebab-case`]
     })
 
 const anything: Where = (path) => modules(path) || tests(path)
-const outside = (exempt: RegExp): Where => (path) => product(path) && !exempt.test(path)
+const outside =
+  (exempt: RegExp): Where =>
+  (path) =>
+    product(path) && !exempt.test(path)
 const clockOnly = outside(/^src\/core\/clock\.ts$/)
 
 /** A thread has a todo list, so that word alone says nothing. */
@@ -203,14 +219,22 @@ export const habits: Readonly<Record<string, Rule>> = {
   'actors/ is silent': inCode('actors/ has no console', /\bconsole\b/, within('actors')),
   'no legacy': ban({ says: 'say which version is meant', pattern: /legacy/i, where: product, look: 'text' }),
   'no export *': inCode('export names one by one', /\bexport\s*\*/),
-  'no any': inCode('use unknown and narrow it', /(?::|<|\bas\s)\s*any\b(?!\s*[:(?.])|(?:[|&,=(]|=>)\s*any\b(?!\s*[:(?.=,])/, anything),
+  'no any': inCode(
+    'use unknown and narrow it',
+    /(?::|<|\bas\s)\s*any\b(?!\s*[:(?.])|(?:[|&,=(]|=>)\s*any\b(?!\s*[:(?.=,])/,
+    anything,
+  ),
   'no silenced compiler': ban({
     says: 'fix the type instead of silencing the compiler',
     pattern: /@ts-(?:ignore|nocheck|expect-error)/,
     where: product,
     look: 'comments',
   }),
-  'no enum': inCode('use a union of literals', /^\s*(?:export\s+)?(?:declare\s+)?(?:const\s+)?enum\s+[\w$]+/m, anything),
+  'no enum': inCode(
+    'use a union of literals',
+    /^\s*(?:export\s+)?(?:declare\s+)?(?:const\s+)?enum\s+[\w$]+/m,
+    anything,
+  ),
   'no namespace': inCode('use a module', /^\s*(?:export\s+)?(?:declare\s+)?namespace\s+[\w$.]+\s*\{/m, anything),
   'no default export': inCode('export by name', /\bexport\s+default\b|\bas\s+default\b/),
   'no empty catch': inCode(
@@ -234,7 +258,11 @@ export const habits: Readonly<Record<string, Rule>> = {
     /\bsetTimeout\(\s*(?:r|res|resolve|done|next|ok)\b|\bsetTimeout\(\s*\(\s*\)\s*=>\s*(?:r|res|resolve|done)\b|\bsleep\(|\bdelay\(\s*\d/,
     tests,
   ),
-  'tests do not mock': inCode('use the memory adapter or another real one', /\bvi\.(?:mock|doMock|useFakeTimers)\b/, tests),
+  'tests do not mock': inCode(
+    'use the memory adapter or another real one',
+    /\bvi\.(?:mock|doMock|useFakeTimers)\b/,
+    tests,
+  ),
   'no focused test': inCode('run all tests', /\b(?:it|test|describe|suite)(?:\.\w+)*\.only\b/, tests),
 }
 

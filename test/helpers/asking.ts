@@ -12,8 +12,13 @@ export function results(messages: readonly Message[]): string[] {
   return messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
 }
 
-/** An agent that answers whatever it is told with these calls (default: each tool once), and their results with "done". */
-export function asking(tools: readonly ToolDefinition[], asked: readonly (string | RequestedCall)[] = tools.map(({ name }) => name)): readonly Definition[] {
+/**
+ * An agent that answers whatever it is told with these calls (default: each tool once), and their results with "done".
+ */
+export function asking(
+  tools: readonly ToolDefinition[],
+  asked: readonly (string | RequestedCall)[] = tools.map(({ name }) => name),
+): readonly Definition[] {
   return tinyApp({ tools, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...asked) : 'done') }).app
 }
 

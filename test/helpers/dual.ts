@@ -1,4 +1,7 @@
-/** An app whose agent `pair` has two sides on scripted models, with the tools that a test gives them; `lead` may call it. */
+/**
+ * An app whose agent `pair` has two sides on scripted models, with the tools that a test gives them; `lead` may call
+ * it.
+ */
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition, PromptDefinition, Side, SubagentTool, ToolDefinition } from '../../src/agent/define.js'
 import { scriptedModel } from '../../src/models/scripted.js'
@@ -25,7 +28,19 @@ export interface PairApp {
   readonly models: { readonly a: ScriptedModel; readonly b: ScriptedModel }
 }
 
-export function pairApp({ name = 'pair', a, b, sideA, sideB, promptA, promptB, maxSessionTurns, tools = [], lead, relation }: Pair): PairApp {
+export function pairApp({
+  name = 'pair',
+  a,
+  b,
+  sideA,
+  sideB,
+  promptA,
+  promptB,
+  maxSessionTurns,
+  tools = [],
+  lead,
+  relation,
+}: Pair): PairApp {
   const models = { a: scriptedModel(a), b: scriptedModel(b) }
   const names = tools.map((tool) => tool.name)
   const app: Definition[] = [
@@ -34,7 +49,14 @@ export function pairApp({ name = 'pair', a, b, sideA, sideB, promptA, promptB, m
     defineModel({ name: 'model_b', model: models.b }),
     definePrompt({ name: 'prompt_a', prompt: 'You write.', model: 'model_a', tools: names, ...promptA }),
     definePrompt({ name: 'prompt_b', prompt: 'You judge.', model: 'model_b', tools: names, ...promptB }),
-    defineAgent({ name, type: 'dual_ai', sideA: { prompt: 'prompt_a', ...sideA }, sideB: { prompt: 'prompt_b', ...sideB }, exposeAsTool: true, ...(maxSessionTurns !== undefined && { maxSessionTurns }) }),
+    defineAgent({
+      name,
+      type: 'dual_ai',
+      sideA: { prompt: 'prompt_a', ...sideA },
+      sideB: { prompt: 'prompt_b', ...sideB },
+      exposeAsTool: true,
+      ...(maxSessionTurns !== undefined && { maxSessionTurns }),
+    }),
   ]
   if (lead) {
     app.push(

@@ -1,6 +1,6 @@
 /**
- * A tree of threads, cut off after each of its commits in turn: whatever the store took is there, nothing else is. Whoever opens it
- * then must end with the same transcripts.
+ * A tree of threads, cut off after each of its commits in turn: whatever the store took is there, nothing else is.
+ * Whoever opens it then must end with the same transcripts.
  */
 import { expect } from 'vitest'
 import type { Definition } from '../../src/agent/define.js'
@@ -21,7 +21,11 @@ type MakeApp = (ran: string[]) => readonly Definition[]
 
 interface Ended {
   readonly text: string
-  readonly threads: readonly { readonly agent: string; readonly status: string; readonly messages: readonly Omit<Message, 'id' | 'at'>[] }[]
+  readonly threads: readonly {
+    readonly agent: string
+    readonly status: string
+    readonly messages: readonly Omit<Message, 'id' | 'at'>[]
+  }[]
 }
 
 /** Thread `lead` of agent `lead`, told to go. */
@@ -29,12 +33,15 @@ export async function finish(skein: Skein): Promise<Ended> {
   const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
   const text = await lead.send('go', { id: 'm' }).text()
   // The last words of children may still be on their way.
-  for (let resting = false; !resting; await turn()) resting = (await skein.threads.list({ root: 'lead' })).threads.every(({ rest }) => rest)
+  for (let resting = false; !resting; await turn())
+    resting = (await skein.threads.list({ root: 'lead' })).threads.every(({ rest }) => rest)
   const threads = await Promise.all(
     (await skein.threads.list({ root: 'lead' })).threads.map(async ({ thread, agent, status, reference, says }) => {
       const handle = await skein.threads.get(thread)
       // The id of what a child says by itself holds the place in the journal.
-      const messages = (await handle.messages({ silent: 'show' })).map(({ at: _, id, ...rest }) => (rest.silent ? rest : { id, ...rest }))
+      const messages = (await handle.messages({ silent: 'show' })).map(({ at: _, id, ...rest }) =>
+        rest.silent ? rest : { id, ...rest },
+      )
       return { thread, agent, status, reference, says, messages, files: await handle.files.find('/**') }
     }),
   )
@@ -44,10 +51,14 @@ export async function finish(skein: Skein): Promise<Ended> {
 /** Runs until the store has taken that many commits, and no further. */
 async function runUntil(source: BackendSource, commits: number, app: readonly Definition[]): Promise<number> {
   let taken = 0
-  const tap: Tap = { commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))) }
+  const tap: Tap = {
+    commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),
+  }
   const clock = manualClock(1_700_000_000_000)
   const skein = await createSkein({ app, backend: tapped(source, tap), clock, warn: () => undefined })
-  const ended = skein.threads.create({ agent: 'lead', id: 'lead' }).then((lead) => lead.send('go', { id: 'm' }).result())
+  const ended = skein.threads
+    .create({ agent: 'lead', id: 'lead' })
+    .then((lead) => lead.send('go', { id: 'm' }).result())
   let over = false
   ended.then(
     () => (over = true),
@@ -64,8 +75,15 @@ async function runUntil(source: BackendSource, commits: number, app: readonly De
   return taken
 }
 
-/** How it ends when nothing happens to it, and how often it was cut off and ended so all the same; `view` leaves out what may come in any order. */
-export async function cutAfterEveryCommit(createApp: MakeApp, fresh: () => Promise<BackendSource> = async () => memory(), view: (ended: Ended) => unknown = (ended) => ended): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
+/**
+ * How it ends when nothing happens to it, and how often it was cut off and ended so all the same; `view` leaves out
+ * what may come in any order.
+ */
+export async function cutAfterEveryCommit(
+  createApp: MakeApp,
+  fresh: () => Promise<BackendSource> = async () => memory(),
+  view: (ended: Ended) => unknown = (ended) => ended,
+): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
   const skein = await createSkein({ app: createApp([]), backend: memory() })
   const expected = await finish(skein)
   await skein.close()

@@ -28,8 +28,14 @@ export function exportsOf(source: Source): Exports {
       })),
   )
   return {
-    values: named.filter(({ type }) => !type).map(({ name }) => name).sort(),
-    types: named.filter(({ type }) => type).map(({ name }) => name).sort(),
+    values: named
+      .filter(({ type }) => !type)
+      .map(({ name }) => name)
+      .sort(),
+    types: named
+      .filter(({ type }) => type)
+      .map(({ name }) => name)
+      .sort(),
     other: otherLines(source, code),
   }
 }

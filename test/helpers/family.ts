@@ -19,16 +19,35 @@ export interface Family {
   readonly ofWriter?: Bounds
 }
 
-export function family({ lead, writer, relation = {}, tools = [], ofLead = {}, ofWriter = {} }: Family): readonly Definition[] {
+export function family({
+  lead,
+  writer,
+  relation = {},
+  tools = [],
+  ofLead = {},
+  ofWriter = {},
+}: Family): readonly Definition[] {
   const names = tools.map(({ name }) => name)
   return [
     ...tools,
     defineModel({ name: 'lead_model', model: scriptedModel(lead), maxRetries: 0 }),
     defineModel({ name: 'writer_model', model: scriptedModel(writer), maxRetries: 0 }),
-    definePrompt({ name: 'lead_prompt', prompt: 'You lead.', model: 'lead_model', tools: [...names, { name: 'writer', ...relation }] }),
+    definePrompt({
+      name: 'lead_prompt',
+      prompt: 'You lead.',
+      model: 'lead_model',
+      tools: [...names, { name: 'writer', ...relation }],
+    }),
     definePrompt({ name: 'writer_prompt', prompt: 'You write.', model: 'writer_model', tools: names }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' }, ...ofLead }),
-    defineAgent({ name: 'writer', type: 'ai_human', sideA: { prompt: 'writer_prompt' }, exposeAsTool: true, toolDescription: 'Writes a section', ...ofWriter }),
+    defineAgent({
+      name: 'writer',
+      type: 'ai_human',
+      sideA: { prompt: 'writer_prompt' },
+      exposeAsTool: true,
+      toolDescription: 'Writes a section',
+      ...ofWriter,
+    }),
   ]
 }
 

@@ -13,7 +13,11 @@ export interface HostProcess {
 }
 
 export async function startHost(fixture: string, args: readonly string[]): Promise<HostProcess> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(`../crash/fixtures/${fixture}`, import.meta.url)), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL(`../crash/fixtures/${fixture}`, import.meta.url)), ...args],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   const lines: string[] = []
   const waiting = new Set<(line: string) => void>()
   createInterface({ input: child.stdout }).on('line', (line) => {

@@ -21,7 +21,12 @@ import { noUsage } from '../../src/core/usage.js'
 export type Happening =
   | { readonly kind: 'command'; readonly command: Order }
   /** Someone decides about, or answers, the `pick`-th call that waits. */
-  | { readonly kind: 'decided'; readonly pick: number; readonly decision: 'approve' | 'reject'; readonly edited: boolean }
+  | {
+      readonly kind: 'decided'
+      readonly pick: number
+      readonly decision: 'approve' | 'reject'
+      readonly edited: boolean
+    }
   | { readonly kind: 'reply'; readonly text: string; readonly calls: readonly RecordedCall[]; readonly stop: boolean }
   | { readonly kind: 'model_failed' }
   /** The `pick`-th of the open calls returns. */
@@ -53,12 +58,75 @@ const call: fc.Arbitrary<RecordedCall> = fc.constantFrom<RecordedCall>(
   { tool: 'mine', args: {}, inTurn: true },
   { tool: 'ask', args: {}, hold: { why: 'person' } },
   { tool: 'subagent_list', args: {}, asks: 'children' },
-  { tool: 'writer', args: {}, child: { thread: 'kid-a', create: true, agent: 'writer', reference: 'writer-1', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2 } },
-  { tool: 'writer', args: {}, child: { thread: 'kid-b', create: true, agent: 'writer', reference: 'writer-2', text: 'write', blocking: false, lasting: true, reports: 'implicit', maxParallel: 1 } },
-  { tool: 'writer', args: {}, child: { thread: 'kid-c', create: true, agent: 'writer', reference: 'writer-3', text: 'write', blocking: true, lasting: false, reports: 'implicit', maxParallel: 2, supervision: { maxRestarts: 1, withinMs: 4_000 } } },
-  { tool: 'writer', args: {}, child: { thread: 'kid-d', create: true, agent: 'writer', reference: 'writer-4', text: 'write', blocking: false, lasting: false, reports: 'implicit', maxParallel: 2, supervision: { maxRestarts: 2 } } },
+  {
+    tool: 'writer',
+    args: {},
+    child: {
+      thread: 'kid-a',
+      create: true,
+      agent: 'writer',
+      reference: 'writer-1',
+      text: 'write',
+      blocking: true,
+      lasting: false,
+      reports: 'implicit',
+      maxParallel: 2,
+    },
+  },
+  {
+    tool: 'writer',
+    args: {},
+    child: {
+      thread: 'kid-b',
+      create: true,
+      agent: 'writer',
+      reference: 'writer-2',
+      text: 'write',
+      blocking: false,
+      lasting: true,
+      reports: 'implicit',
+      maxParallel: 1,
+    },
+  },
+  {
+    tool: 'writer',
+    args: {},
+    child: {
+      thread: 'kid-c',
+      create: true,
+      agent: 'writer',
+      reference: 'writer-3',
+      text: 'write',
+      blocking: true,
+      lasting: false,
+      reports: 'implicit',
+      maxParallel: 2,
+      supervision: { maxRestarts: 1, withinMs: 4_000 },
+    },
+  },
+  {
+    tool: 'writer',
+    args: {},
+    child: {
+      thread: 'kid-d',
+      create: true,
+      agent: 'writer',
+      reference: 'writer-4',
+      text: 'write',
+      blocking: false,
+      lasting: false,
+      reports: 'implicit',
+      maxParallel: 2,
+      supervision: { maxRestarts: 2 },
+    },
+  },
   { tool: 'expert', args: {}, answered: 'Handoff complete', handoff: 'expert' },
-  { tool: 'pay', args: {}, sideEffect: true, hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' } },
+  {
+    tool: 'pay',
+    args: {},
+    sideEffect: true,
+    hold: { why: 'approval', prompt: 'Pay?', deadlineMs: 3_000, atDeadline: 'approve' },
+  },
   { tool: 'done', args: { say: 'yes' }, session: { does: 'pass', message: 'say' } },
   { tool: 'stop', args: {}, session: { does: 'stop' } },
   { tool: 'fail', args: {}, sideEffect: true, session: { does: 'fail' } },
@@ -70,16 +138,29 @@ const landed: fc.Arbitrary<Landed> = fc.oneof(
   { weight: 3, arbitrary: outcome.map((given): Landed => ({ outcome: given })) },
   {
     weight: 2,
-    arbitrary: fc.record({ outcome, path, size: fc.nat(3), version: fc.nat(2), look: fc.constantFrom('node' as const, 'kind' as const) }).map(
-      ({ outcome: given, path: at, size, version, look }): Landed => ({
+    arbitrary: fc
+      .record({
+        outcome,
+        path,
+        size: fc.nat(3),
+        version: fc.nat(2),
+        look: fc.constantFrom('node' as const, 'kind' as const),
+      })
+      .map(({ outcome: given, path: at, size, version, look }): Landed => ({
         outcome: given,
         reads: { files: [{ path: at, look, token: 'nothing' }], values: [{ key: 'shared', version }] },
         changes: { files: [{ op: 'file', path: at, hash: 'h', size }], values: [{ key: 'shared', value: size }] },
         quotaBytes: 4,
-      }),
-    ),
+      })),
   },
-  { weight: 1, arbitrary: fc.constant<Landed>({ outcome: { ok: true, value: 1 }, queued: [{ tool: 'look', args: {} }], messages: [{ text: 'by the way' }] }) },
+  {
+    weight: 1,
+    arbitrary: fc.constant<Landed>({
+      outcome: { ok: true, value: 1 },
+      queued: [{ tool: 'look', args: {} }],
+      messages: [{ text: 'by the way' }],
+    }),
+  },
 )
 
 const message: fc.Arbitrary<Order> = fc.record({
@@ -96,24 +177,58 @@ const ender: fc.Arbitrary<Order> = fc.oneof(
 )
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('planned' as const), op: fc.constantFrom('add' as const, 'remove' as const), delayMs: fc.nat(3_000) }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('planned' as const),
+      op: fc.constantFrom('add' as const, 'remove' as const),
+      delayMs: fc.nat(3_000),
+    }),
+  },
   { weight: 2, arbitrary: fc.constant<Happening>({ kind: 'scheduled' }) },
   { weight: 5, arbitrary: message.map((command): Happening => ({ kind: 'command', command })) },
   { weight: 2, arbitrary: ender.map((command): Happening => ({ kind: 'command', command })) },
   {
     weight: 6,
-    arbitrary: fc.record({ kind: fc.constant('reply' as const), text, calls: fc.array(call, { maxLength: 4 }), stop: fc.boolean() }),
+    arbitrary: fc.record({
+      kind: fc.constant('reply' as const),
+      text,
+      calls: fc.array(call, { maxLength: 4 }),
+      stop: fc.boolean(),
+    }),
   },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'model_failed' }) },
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('returned' as const), pick: fc.nat(5), landed }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant('decided' as const), pick: fc.nat(3), decision: fc.constantFrom('approve' as const, 'reject' as const), edited: fc.boolean() }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant('held' as const), pick: fc.nat(5), why: fc.constantFrom('approval' as const, 'person' as const, 'variables' as const, 'children' as const) }) },
-  { weight: 4, arbitrary: fc.record({ kind: fc.constant('reported' as const), pick: fc.nat(3), outcome, over: fc.boolean() }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constant('decided' as const),
+      pick: fc.nat(3),
+      decision: fc.constantFrom('approve' as const, 'reject' as const),
+      edited: fc.boolean(),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('held' as const),
+      pick: fc.nat(5),
+      why: fc.constantFrom('approval' as const, 'person' as const, 'variables' as const, 'children' as const),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('reported' as const), pick: fc.nat(3), outcome, over: fc.boolean() }),
+  },
   { weight: 1, arbitrary: fc.constant<Happening>({ kind: 'deadline' }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('again' as const), pick: fc.nat(20) }) },
 )
 
-export const happenings: fc.Arbitrary<readonly Happening[]> = fc.array(happening, { minLength: 1, maxLength: 40, size: 'max' })
+export const happenings: fc.Arbitrary<readonly Happening[]> = fc.array(happening, {
+  minLength: 1,
+  maxLength: 40,
+  size: 'max',
+})
 
 export interface Life {
   readonly state: ThreadState
@@ -140,7 +255,10 @@ export function momentOf(all: readonly Happening[], now: number): Moment {
 const createCommand: Order = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
 
 /** Lives through what happens, from the creation on; a second passes between two happenings. */
-export function live(all: readonly Happening[], { move, watch = {} }: { readonly move?: Move; readonly watch?: Watcher } = {}): Life {
+export function live(
+  all: readonly Happening[],
+  { move, watch = {} }: { readonly move?: Move; readonly watch?: Watcher } = {},
+): Life {
   const state = createState('t')
   const records: ThreadRecord[] = []
   const before: Landing[] = []
@@ -172,15 +290,15 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
     const id = `c${index + 1}`
     if (happens.kind === 'command') decide(obey(state, { id, command: happens.command }, moment()), id)
     else if (happens.kind === 'held') apply(holding(state, happens))
-    else if (happens.kind === 'planned') decide(obey(state, { id, command: planning(state, happens, { id, now }) }, moment()), id)
+    else if (happens.kind === 'planned')
+      decide(obey(state, { id, command: planning(state, happens, { id, now }) }, moment()), id)
     else if (happens.kind === 'reported') {
       const order = reporting(state, happens)
       if (order) decide(obey(state, { id, command: order }, moment()), id)
     } else if (happens.kind === 'decided') {
       const order = deciding(state, happens)
       if (order) decide(obey(state, { id, command: order }, moment()), id)
-    }
-    else if (happens.kind === 'again') {
+    } else if (happens.kind === 'again') {
       const given = before[happens.pick % Math.max(1, before.length)]
       if (!given) continue
       const decision = land(state, given, moment())
@@ -198,9 +316,16 @@ export function live(all: readonly Happening[], { move, watch = {} }: { readonly
   return { state, records }
 }
 
-function planning(state: ThreadState, { op, delayMs }: Extract<Happening, { kind: 'planned' }>, { id, now }: { readonly id: string; readonly now: number }): Order {
+function planning(
+  state: ThreadState,
+  { op, delayMs }: Extract<Happening, { kind: 'planned' }>,
+  { id, now }: { readonly id: string; readonly now: number },
+): Order {
   const first = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled.id ?? 'none'
-  return { kind: 'change', changes: { schedules: [op === 'add' ? { op, id, tool: 'look', args: {}, at: now + delayMs } : { op, id: first }] } }
+  return {
+    kind: 'change',
+    changes: { schedules: [op === 'add' ? { op, id, tool: 'look', args: {}, at: now + delayMs } : { op, id: first }] },
+  }
 }
 
 function openCalls(state: ThreadState): readonly number[] {
@@ -213,23 +338,50 @@ function runningCalls(state: ThreadState): readonly number[] {
 }
 
 /** What comes with every other answer of a child. */
-const brought = freezeTree({ ...emptyTree, entries: new Map([['chart.png', { kind: 'file', hash: 'c'.repeat(64), size: 1, mode: 0o644, at: 1 }]]) })
+const brought = freezeTree({
+  ...emptyTree,
+  entries: new Map([['chart.png', { kind: 'file', hash: 'c'.repeat(64), size: 1, mode: 0o644, at: 1 }]]),
+})
 
-function reporting(state: ThreadState, { pick, outcome: how, over }: Extract<Happening, { kind: 'reported' }>): Order | undefined {
+function reporting(
+  state: ThreadState,
+  { pick, outcome: how, over }: Extract<Happening, { kind: 'reported' }>,
+): Order | undefined {
   const working = [...state.children].filter(([, { busy }]) => busy > 0)
   const [reference, child] = working[pick % Math.max(1, working.length)] ?? []
   if (reference === undefined || !child) return undefined
-  const index = state.slots.items.findIndex((slot) => slot.hold?.why === 'children' && slot.call.child?.reference === reference)
+  const index = state.slots.items.findIndex(
+    (slot) => slot.hold?.why === 'children' && slot.call.child?.reference === reference,
+  )
   const brings = how.ok && pick % 2 === 1 ? { attachments: { files: brought, paths: ['/out/chart.png'] } } : {}
-  return { kind: 'report', child: child.id, reference, outcome: JSON.parse(JSON.stringify(how)), ...brings, ...(index >= 0 && { call: callId(state.step, index) }), ...(over && { over: true }), ...(!how.ok && { failed: true }) }
+  return {
+    kind: 'report',
+    child: child.id,
+    reference,
+    outcome: JSON.parse(JSON.stringify(how)),
+    ...brings,
+    ...(index >= 0 && { call: callId(state.step, index) }),
+    ...(over && { over: true }),
+    ...(!how.ok && { failed: true }),
+  }
 }
 
-function deciding(state: ThreadState, { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>): Order | undefined {
-  const held = state.slots.items.flatMap(({ hold }, index) => (hold && hold.why !== 'children' ? [{ call: callId(state.step, index), why: hold.why }] : []))
+function deciding(
+  state: ThreadState,
+  { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>,
+): Order | undefined {
+  const held = state.slots.items.flatMap(({ hold }, index) =>
+    hold && hold.why !== 'children' ? [{ call: callId(state.step, index), why: hold.why }] : [],
+  )
   const chosen = held[pick % Math.max(1, held.length)]
   if (!chosen) return undefined
   if (chosen.why === 'person') return { kind: 'answer', call: chosen.call, output: 'so be it' }
-  return { kind: 'decide', call: chosen.call, decision, ...(edited && decision === 'approve' && { edited: { tool: 'look', args: { other: 1 } } }) }
+  return {
+    kind: 'decide',
+    call: chosen.call,
+    decision,
+    ...(edited && decision === 'approve' && { edited: { tool: 'look', args: { other: 1 } } }),
+  }
 }
 
 function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: 'held' }>): readonly Fact[] {
@@ -238,19 +390,40 @@ function holding(state: ThreadState, { pick, why }: Extract<Happening, { kind: '
   return state.turn && index !== undefined ? [{ type: 'call.held', step: state.step, index, why }] : []
 }
 
-function toLanding(state: ThreadState, happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>): Landing | undefined {
+function toLanding(
+  state: ThreadState,
+  happens: Exclude<Happening, { kind: 'command' | 'held' | 'decided' | 'reported' | 'again' | 'planned' }>,
+): Landing | undefined {
   switch (happens.kind) {
     case 'reply': {
       const stop = happens.stop && happens.calls.length > 0
-      const reply = { step: state.step + 1, model: 'm', text: happens.text, calls: happens.calls, usage: { ...noUsage, inputTokens: 1 }, finish: 'stop' as const, ...(stop && { stop: 'max_steps' as const }), ...(state.turn?.session && { side: state.turn.session.side }) }
+      const reply = {
+        step: state.step + 1,
+        model: 'm',
+        text: happens.text,
+        calls: happens.calls,
+        usage: { ...noUsage, inputTokens: 1 },
+        finish: 'stop' as const,
+        ...(stop && { stop: 'max_steps' as const }),
+        ...(state.turn?.session && { side: state.turn.session.side }),
+      }
       return state.place.work === 'thinking' ? { kind: 'reply', reply } : undefined
     }
     case 'model_failed':
-      return state.place.work === 'thinking' ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') } : undefined
+      return state.place.work === 'thinking'
+        ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') }
+        : undefined
     case 'returned': {
       const running = runningCalls(state)
       const index = running[happens.pick % Math.max(1, running.length)]
-      return index === undefined ? undefined : { kind: 'returned', step: state.step, index, landed: { ...happens.landed, ...(state.slots.items[index]?.again && { again: true }) } }
+      return index === undefined
+        ? undefined
+        : {
+            kind: 'returned',
+            step: state.step,
+            index,
+            landed: { ...happens.landed, ...(state.slots.items[index]?.again && { again: true }) },
+          }
     }
     case 'scheduled': {
       const next = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled

@@ -22,7 +22,9 @@ export async function live(script: string, args: readonly string[], beats: numbe
   createInterface({ input: child.stdout }).on('line', () => {
     if (++heard === beats) child.kill('SIGKILL')
   })
-  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) => child.on('close', (status, killer) => resolve({ code: status, signal: killer })))
+  const { code, signal } = await new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+    child.on('close', (status, killer) => resolve({ code: status, signal: killer })),
+  )
   if (signal === 'SIGKILL') return 'killed'
   if (code !== 0) throw new Error(`the process ended with ${code}: ${errors}`)
   return 'ended'

@@ -1,4 +1,7 @@
-/** What moves a thread, to be compared with the table: the machine as XState itself interprets it, and the live actor of a host. */
+/**
+ * What moves a thread, to be compared with the table: the machine as XState itself interprets it, and the live actor
+ * of a host.
+ */
 import { createActor } from 'xstate'
 import { threadMachine } from '../../actors/thread/machine.js'
 import { ThreadActors, moveActor, placeAt } from '../../actors/thread/position.js'
@@ -18,7 +21,9 @@ function fromValue(value: Value): Place {
 }
 
 export function createMachineActor(place: Place) {
-  const actor = createActor(threadMachine, { snapshot: threadMachine.resolveState({ value: toValue(place), context: {} }) })
+  const actor = createActor(threadMachine, {
+    snapshot: threadMachine.resolveState({ value: toValue(place), context: {} }),
+  })
   actor.start()
   const move: Move = (_, signal) => {
     actor.send(signal)

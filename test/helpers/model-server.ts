@@ -44,7 +44,8 @@ export async function startModelServer(answers: readonly AnswerRequest[]): Promi
       const answer = answers[bodies.length]
       bodies.push(exchange.body)
       headers.push(request.headers)
-      if (!answer) return exchange.fail(418, { error: { message: `no answer for request ${bodies.length}`, type: 'none' } })
+      if (!answer)
+        return exchange.fail(418, { error: { message: `no answer for request ${bodies.length}`, type: 'none' } })
       void answer(exchange)
     })
   })
@@ -93,7 +94,13 @@ export interface ChatDelta {
 }
 
 export function chatChunk(delta: ChatDelta, finish: string | null = null): object {
-  return { id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] }
+  return {
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  }
 }
 
 /** A whole answer: the deltas, the finish reason, the usage, [DONE]. */
@@ -101,7 +108,14 @@ export function chatAnswer(deltas: readonly ChatDelta[], finish = 'stop'): Answe
   return (exchange) => {
     for (const delta of deltas) exchange.event(chatChunk(delta))
     exchange.event(chatChunk({}, finish))
-    exchange.event({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } })
+    exchange.event({
+      id: 'c1',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm',
+      choices: [],
+      usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+    })
     exchange.raw('data: [DONE]\n\n')
     exchange.end()
   }
@@ -119,13 +133,23 @@ export type Block =
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly pieces: readonly string[] }
 
 export function messageStart(exchange: Exchange): void {
-  const message = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 11, output_tokens: 1 } }
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage: { input_tokens: 11, output_tokens: 1 },
+  }
   exchange.event({ type: 'message_start', message }, 'message_start')
 }
 
 export function blockEvents(exchange: Exchange, block: Block, index: number): void {
   exchange.event({ type: 'content_block_start', index, content_block: opening(block) }, 'content_block_start')
-  for (const piece of block.pieces) exchange.event({ type: 'content_block_delta', index, delta: deltaOf(block, piece) }, 'content_block_delta')
+  for (const piece of block.pieces)
+    exchange.event({ type: 'content_block_delta', index, delta: deltaOf(block, piece) }, 'content_block_delta')
   exchange.event({ type: 'content_block_stop', index }, 'content_block_stop')
 }
 
@@ -134,7 +158,10 @@ export function anthropicAnswer(blocks: readonly Block[], stop = 'end_turn'): An
     messageStart(exchange)
     exchange.event({ type: 'ping' }, 'ping')
     blocks.forEach((block, index) => blockEvents(exchange, block, index))
-    exchange.event({ type: 'message_delta', delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 7 } }, 'message_delta')
+    exchange.event(
+      { type: 'message_delta', delta: { stop_reason: stop, stop_sequence: null }, usage: { output_tokens: 7 } },
+      'message_delta',
+    )
     exchange.event({ type: 'message_stop' }, 'message_stop')
     exchange.end()
   }

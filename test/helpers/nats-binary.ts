@@ -22,7 +22,9 @@ export const natsVersions = Object.keys(suites) as readonly NatsVersion[]
 /** What `STORES` names with `nats` (the newest, or what `NATS` says) and `nats-2.10`. */
 export function natsAskedFor(stores: readonly string[]): readonly NatsVersion[] {
   const usual = process.env['NATS'] ?? natsVersions.at(-1)
-  return natsVersions.filter((version) => stores.includes(`nats-${version}`) || (stores.includes('nats') && version === usual)).reverse()
+  return natsVersions
+    .filter((version) => stores.includes(`nats-${version}`) || (stores.includes('nats') && version === usual))
+    .reverse()
 }
 
 const cache = fileURLToPath(new URL('../../.cache/nats/', import.meta.url))
@@ -43,12 +45,19 @@ async function find(version: NatsVersion): Promise<string> {
   try {
     return await fetchFrom(suites[version], kept)
   } catch (cause) {
-    throw new Error(`the NATS tests need nats-server ${version}: put one on the PATH or at ${kept} (https://github.com/nats-io/nats-server/releases). It could not be fetched from Debian ${suites[version]}.`, { cause })
+    throw new Error(
+      `the NATS tests need nats-server ${version}: put one on the PATH or at ${kept} ` +
+        `(https://github.com/nats-io/nats-server/releases). It could not be fetched from Debian ${suites[version]}.`,
+      { cause },
+    )
   }
 }
 
 async function exists(path: string): Promise<boolean> {
-  return access(path).then(() => true, () => false)
+  return access(path).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function versionOf(binary: string): Promise<string | undefined> {
@@ -63,9 +72,19 @@ async function fetchFrom(suite: string, to: string): Promise<string> {
   const work = await mkdtemp(join(tmpdir(), 'skein-nats-fetch-'))
   try {
     const at = (name: string): string => join(work, name)
-    for (const folder of ['lists/partial', 'cache/archives/partial', 'parts', 'unpacked']) await mkdir(at(folder), { recursive: true })
-    await writeFile(at('parts/debian.sources'), `Types: deb\nURIs: ${await mirror()}\nSuites: ${suite}\nComponents: main\nSigned-By: /usr/share/keyrings/debian-archive-keyring.gpg\n`)
-    const own = [`Dir::Etc::SourceList=/dev/null`, `Dir::Etc::SourceParts=${at('parts')}`, `Dir::State::Lists=${at('lists')}`, `Dir::Cache=${at('cache')}`].flatMap((option) => ['-o', option])
+    for (const folder of ['lists/partial', 'cache/archives/partial', 'parts', 'unpacked'])
+      await mkdir(at(folder), { recursive: true })
+    await writeFile(
+      at('parts/debian.sources'),
+      `Types: deb\nURIs: ${await mirror()}\nSuites: ${suite}\nComponents: main\nSigned-By: ` +
+        `/usr/share/keyrings/debian-archive-keyring.gpg\n`,
+    )
+    const own = [
+      `Dir::Etc::SourceList=/dev/null`,
+      `Dir::Etc::SourceParts=${at('parts')}`,
+      `Dir::State::Lists=${at('lists')}`,
+      `Dir::Cache=${at('cache')}`,
+    ].flatMap((option) => ['-o', option])
     await run('apt-get', [...own, '-q', 'update'], { cwd: work })
     await run('apt-get', [...own, '-q', 'download', 'nats-server'], { cwd: work })
     const [deb] = (await readdir(work)).filter((name) => name.endsWith('.deb'))

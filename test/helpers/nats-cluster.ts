@@ -1,6 +1,6 @@
 /**
- * Three NATS servers that form one cluster, each with its own folder and ports: one is killed, stopped, continued and started again while
- * the other two go on. Owns the processes.
+ * Three NATS servers that form one cluster, each with its own folder and ports: one is killed, stopped, continued and
+ * started again while the other two go on. Owns the processes.
  *
  * NK1 It is there when all three know who leads them; the same is waited for after one was started again.
  */
@@ -31,7 +31,15 @@ export interface NatsCluster {
 
 const jszSchema = z.object({
   meta_cluster: z.object({ leader: z.string().optional(), cluster_size: z.number() }).optional(),
-  account_details: z.array(z.object({ stream_detail: z.array(z.object({ name: z.string(), cluster: z.object({ leader: z.string().optional() }).optional() })).optional() })).optional(),
+  account_details: z
+    .array(
+      z.object({
+        stream_detail: z
+          .array(z.object({ name: z.string(), cluster: z.object({ leader: z.string().optional() }).optional() }))
+          .optional(),
+      }),
+    )
+    .optional(),
 })
 
 interface Ports {
@@ -40,7 +48,9 @@ interface Ports {
   readonly route: number
 }
 
-export async function startCluster({ version = askedVersion }: { readonly version?: NatsVersion } = {}): Promise<NatsCluster> {
+export async function startCluster({
+  version = askedVersion,
+}: { readonly version?: NatsVersion } = {}): Promise<NatsCluster> {
   const binary = await natsBinary(version)
   const dir = await mkdtemp(join(tmpdir(), 'skein-nats-cluster-'))
   const ports: Ports[] = []
@@ -49,10 +59,20 @@ export async function startCluster({ version = askedVersion }: { readonly versio
   const made = await Promise.all(
     ports.map(async ({ port, http, route }, n) => {
       const [conf, data] = [join(dir, `n${n}.conf`), join(dir, `n${n}`)]
-      await writeFile(conf, `server_name: n${n}\nhost: 127.0.0.1\nport: ${port}\nhttp: 127.0.0.1:${http}\njetstream { store_dir: ${JSON.stringify(data)} }\ncluster { name: test, listen: 127.0.0.1:${route}, routes: [${routes}] }\n`)
+      await writeFile(
+        conf,
+        `server_name: n${n}\nhost: 127.0.0.1\nport: ${port}\nhttp: 127.0.0.1:${http}\njetstream { store_dir: ` +
+          `${JSON.stringify(data)} }\ncluster { name: test, listen: 127.0.0.1:${route}, routes: [${routes}] }\n`,
+      )
       const running = serverProcess(binary, ['-c', conf], { port, log: join(dir, `n${n}.log`), cwd: dir })
       const ready = (): Promise<void> => until(async () => (await askJsz(http))?.meta_cluster?.leader !== undefined)
-      const node: ClusterNode = { name: `n${n}`, url: `nats://127.0.0.1:${port}`, port, ...running, start: () => running.start().then(ready) }
+      const node: ClusterNode = {
+        name: `n${n}`,
+        url: `nats://127.0.0.1:${port}`,
+        port,
+        ...running,
+        start: () => running.start().then(ready),
+      }
       return { node, http }
     }),
   )
@@ -65,7 +85,9 @@ export async function startCluster({ version = askedVersion }: { readonly versio
       for (;;) {
         for (const { http } of made) {
           const told = await askJsz(http)
-          const leader = told?.account_details?.flatMap(({ stream_detail = [] }) => stream_detail).find(({ name }) => name === stream)?.cluster?.leader
+          const leader = told?.account_details
+            ?.flatMap(({ stream_detail = [] }) => stream_detail)
+            .find(({ name }) => name === stream)?.cluster?.leader
           const found = nodes.find(({ name }) => name === leader)
           if (found) return found
         }

@@ -16,4 +16,8 @@ export async function lease({ leases }: Backend): Promise<Lease> {
 }
 
 /** A commit to `[thread, expected]` by the holder of a lease. */
-export const by = ({ epoch }: Lease, [thread, expected]: readonly [string, number], more: Partial<Commit> = {}): Commit => commit(thread, expected, { epoch, ...more })
+export const by = (
+  { epoch }: Lease,
+  [thread, expected]: readonly [string, number],
+  more: Partial<Commit> = {},
+): Commit => commit(thread, expected, { epoch, ...more })

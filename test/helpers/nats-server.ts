@@ -69,9 +69,23 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
   const [port, http] = [options.port ?? (await freePort()), await freePort()]
   const data = join(dir, '.nats') // as in nats.conf, which says it relative to where the server is started
   const conf = join(dir, 'nats.conf')
-  const lines = ['server_name: test', 'host: 127.0.0.1', `port: ${port}`, `http: 127.0.0.1:${http}`, `max_payload: ${options.maxPayload ?? 1024 * 1024}`, ...(options.more ?? [])]
-  await writeFile(conf, `${lines.join('\n')}\njetstream { store_dir: ${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''}${options.maxFile === undefined ? '' : `, max_file: ${options.maxFile}`} }\n`)
-  const args = options.conf === undefined ? ['-c', conf] : ['-c', options.conf, '-a', '127.0.0.1', '-p', String(port), '-m', String(http)]
+  const lines = [
+    'server_name: test',
+    'host: 127.0.0.1',
+    `port: ${port}`,
+    `http: 127.0.0.1:${http}`,
+    `max_payload: ${options.maxPayload ?? 1024 * 1024}`,
+    ...(options.more ?? []),
+  ]
+  await writeFile(
+    conf,
+    `${lines.join('\n')}\njetstream { store_dir: ` +
+      `${JSON.stringify(data)}${options.sync ? ', sync_interval: always' : ''}${options.maxFile === undefined ? '' : `, max_file: ${options.maxFile}`} }\n`,
+  )
+  const args =
+    options.conf === undefined
+      ? ['-c', conf]
+      : ['-c', options.conf, '-a', '127.0.0.1', '-p', String(port), '-m', String(http)]
   const running = serverProcess(binary, args, { port, log: join(dir, 'log'), cwd: dir })
   if (options.start !== false) await running.start()
   return {
@@ -89,7 +103,11 @@ export async function startNats(options: NatsServerOptions = {}): Promise<NatsSe
 }
 
 /** A server with whatever configuration; it is there when its port answers. */
-export function serverProcess(binary: string, args: readonly string[], { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd: string }): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
+export function serverProcess(
+  binary: string,
+  args: readonly string[],
+  { port, log, cwd }: { readonly port: number; readonly log: string; readonly cwd: string },
+): Pick<NatsServer, 'kill' | 'start' | 'pause' | 'resume'> {
   let child: ChildProcess | undefined
   let ended: Promise<void> = Promise.resolve()
   return {

@@ -1,4 +1,7 @@
-/** One NATS server of each version for a whole run of the tests, where they are asked for on NATS; vitest calls this before the first file. */
+/**
+ * One NATS server of each version for a whole run of the tests, where they are asked for on NATS; vitest calls this
+ * before the first file.
+ */
 import type { TestProject } from 'vitest/node'
 import { natsAskedFor } from './nats-binary.js'
 import type { NatsVersion } from './nats-binary.js'

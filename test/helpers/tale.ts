@@ -35,7 +35,11 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
   const state = createState('t')
   const records: ThreadRecord[] = []
   let ids = 0
-  const moment = (): Moment => ({ now: tale.now, mayBegin: true, ...(maxWallClockMs !== undefined && { maxWallClockMs }) })
+  const moment = (): Moment => ({
+    now: tale.now,
+    mayBegin: true,
+    ...(maxWallClockMs !== undefined && { maxWallClockMs }),
+  })
   const decided = (decision: Decision, by?: string): Decision => {
     if ('refused' in decision) return decision
     for (const fact of decision.facts) tale.record(fact, by)
@@ -47,14 +51,24 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
     records,
     now: 1_000,
     obey: (command, id = `c${++ids}`) => decided(obey(state, { id, command }, moment()), id),
-    say: (text, delivery = 'steer', id = `m${++ids}`) => tale.obey({ kind: 'message', role: 'user', text, delivery }, id),
+    say: (text, delivery = 'steer', id = `m${++ids}`) =>
+      tale.obey({ kind: 'message', role: 'user', text, delivery }, id),
     land: (landing) => decided(land(state, landing, moment())),
     reply: (text, calls = [], stop) =>
       tale.land({
         kind: 'reply',
-        reply: { step: state.step + 1, model: 'm', text, calls: calls.map((call) => (typeof call === 'string' ? { tool: call, args: {} } : call)), usage: noUsage, finish: 'stop', ...(stop && { stop }) },
+        reply: {
+          step: state.step + 1,
+          model: 'm',
+          text,
+          calls: calls.map((call) => (typeof call === 'string' ? { tool: call, args: {} } : call)),
+          usage: noUsage,
+          finish: 'stop',
+          ...(stop && { stop }),
+        },
       }),
-    returned: (index, value = 'ok') => tale.land({ kind: 'returned', step: state.step, index, landed: { outcome: { ok: true, value } } }),
+    returned: (index, value = 'ok') =>
+      tale.land({ kind: 'returned', step: state.step, index, landed: { outcome: { ok: true, value } } }),
     record(fact, by) {
       const record: ThreadRecord = { seq: state.seq + 1, at: tale.now, ...(by !== undefined && { by }), ...fact }
       fold(state, record)

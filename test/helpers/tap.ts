@@ -20,11 +20,16 @@ export function tapped(source: BackendSource, tap: Tap): BackendSource {
 }
 
 function tapInto(backend: Backend, tap: Tap): Backend {
-  const changed = (entries: readonly StoredEntry[]): readonly StoredEntry[] => entries.map((entry) => tap.entry?.(entry) ?? entry)
+  const changed = (entries: readonly StoredEntry[]): readonly StoredEntry[] =>
+    entries.map((entry) => tap.entry?.(entry) ?? entry)
   return {
     ...backend,
     commit: (commit) => (tap.commit ? tap.commit(commit, () => backend.commit(commit)) : backend.commit(commit)),
-    trees: { ...backend.trees, remove: (removal) => (tap.remove ? tap.remove(() => backend.trees.remove(removal)) : backend.trees.remove(removal)) },
+    trees: {
+      ...backend.trees,
+      remove: (removal) =>
+        tap.remove ? tap.remove(() => backend.trees.remove(removal)) : backend.trees.remove(removal),
+    },
     snapshots: {
       get: (thread) => backend.snapshots.get(thread),
       put: (thread, body) => (tap.snapshot?.(thread, body), backend.snapshots.put(thread, body)),

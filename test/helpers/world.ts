@@ -52,9 +52,15 @@ function onNats(version: NatsVersion): StoreKind {
     async make() {
       const url = inject('nats')[version] ?? ''
       const connection = await (probe ??= connect({ servers: url }))
-      // Few partitions are taken over quickly, and are enough to see that there are several. No test here waits for a lease to end, and
-      // none should lose one because the machine is busy.
-      const source = nats({ servers: url, namespace: `world${process.pid}-${++made}`, partitions: 3, leaseMs: 10_000, sync: 'relaxed' })
+      // Few partitions are taken over quickly, and are enough to see that there are several. No test here waits for a
+      // lease to end, and none should lose one because the machine is busy.
+      const source = nats({
+        servers: url,
+        namespace: `world${process.pid}-${++made}`,
+        partitions: 3,
+        leaseMs: 10_000,
+        sync: 'relaxed',
+      })
       return { source, shared: true, beat: () => connection.flush(), remove: async () => undefined }
     },
   }
@@ -119,7 +125,14 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
       return observed(another.source)
     },
     async open(app, options = {}) {
-      const skein = await createSkein({ app, backend: tapped(store.source, tap), clock, chance, warn: (what) => void warnings.push(what), ...options })
+      const skein = await createSkein({
+        app,
+        backend: tapped(store.source, tap),
+        clock,
+        chance,
+        warn: (what) => void warnings.push(what),
+        ...options,
+      })
       opened.add(skein)
       return skein
     },
@@ -142,30 +155,36 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
 const asked = (process.env['STORES'] ?? 'memory,local').split(',')
 const stores = [...own.filter(({ name }) => asked.includes(name)), ...natsAskedFor(asked).map(onNats)]
 
-/** The world of the test that is running. `hosts` is for what is promised only where one host serves the store, or where several may. */
+/**
+ * The world of the test that is running. `hosts` is for what is promised only where one host serves the store, or
+ * where several may.
+ */
 export function onEveryStore(title: string, tests: (world: World) => void, hosts?: 'one' | 'several'): void {
-  describe.each(stores.filter(({ several = false }) => hosts === undefined || several === (hosts === 'several')))(`$name: ${title}`, ({ make }) => {
-    let now: Awaited<ReturnType<typeof createWorld>>
-    beforeEach(async () => {
-      now = await createWorld(make)
-    })
-    afterEach(() => now.end())
-    tests({
-      get clock() {
-        return now.clock
-      },
-      get store() {
-        return now.store
-      },
-      get tap() {
-        return now.tap
-      },
-      get warnings() {
-        return now.warnings
-      },
-      fresh: () => now.fresh(),
-      open: (app, options) => now.open(app, options),
-      close: (skein) => now.close(skein),
-    })
-  })
+  describe.each(stores.filter(({ several = false }) => hosts === undefined || several === (hosts === 'several')))(
+    `$name: ${title}`,
+    ({ make }) => {
+      let now: Awaited<ReturnType<typeof createWorld>>
+      beforeEach(async () => {
+        now = await createWorld(make)
+      })
+      afterEach(() => now.end())
+      tests({
+        get clock() {
+          return now.clock
+        },
+        get store() {
+          return now.store
+        },
+        get tap() {
+          return now.tap
+        },
+        get warnings() {
+          return now.warnings
+        },
+        fresh: () => now.fresh(),
+        open: (app, options) => now.open(app, options),
+        close: (skein) => now.close(skein),
+      })
+    },
+  )
 }

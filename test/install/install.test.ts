@@ -1,4 +1,7 @@
-/** The first hour of a user, in short: one npm project with the tarball. In full: `npm run test:install` (scripts/install.ts). */
+/**
+ * The first hour of a user, in short: one npm project with the tarball. In full: `npm run test:install`
+ * (scripts/install.ts).
+ */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
@@ -18,16 +21,31 @@ describe('an empty project', () => {
 
   const newest = join(root, 'node_modules/typescript/bin/tsc')
 
-  it('E7: installs without a warning, a compiler and install scripts, and nothing in it is under a copyleft licence', { timeout: patience }, async () => {
-    const { packages, megabytes } = await measure(folder, [await pack(folder), 'zod', '@types/node@20', 'zod-oldest@npm:zod@4.0.0', 'typescript@5.5.4'])
-    expect(packages).toBeLessThan(75)
-    expect(megabytes).toBeLessThan(130)
-  })
+  it(
+    'E7: installs without a warning, a compiler and install scripts, and nothing in it is under a copyleft licence',
+    { timeout: patience },
+    async () => {
+      const { packages, megabytes } = await measure(folder, [
+        await pack(folder),
+        'zod',
+        '@types/node@20',
+        'zod-oldest@npm:zod@4.0.0',
+        'typescript@5.5.4',
+      ])
+      expect(packages).toBeLessThan(75)
+      expect(megabytes).toBeLessThan(130)
+    },
+  )
 
-  it('E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies of zod, and the README runs', { timeout: patience }, async () => {
-    const said = await checkPrograms({ folder }, { tsc: newest, libraries: true })
-    expect(await checkPrograms({ folder })).toBe(said)
-  })
+  it(
+    'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies ' +
+      'of zod, and the README runs',
+    { timeout: patience },
+    async () => {
+      const said = await checkPrograms({ folder }, { tsc: newest, libraries: true })
+      expect(await checkPrograms({ folder })).toBe(said)
+    },
+  )
 
   it('E7: the docs are in the package', async () => {
     expect(await readdir(join(folder, 'node_modules/skein/docs'))).toContain('tools.md')

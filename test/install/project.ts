@@ -1,5 +1,6 @@
 /**
- * Projects of a user, made in empty folders outside this one: what is installed there is the packed tarball and nothing else.
+ * Projects of a user, made in empty folders outside this one: what is installed there is the packed tarball and
+ * nothing else.
  *
  * IP1 Nothing of this checkout is reached from such a project: neither its sources nor its node_modules.
  */
@@ -21,10 +22,18 @@ export interface Said {
 /** Runs a command to its end; its exit code is an answer. */
 export async function run(folder: string, command: string, args: readonly string[]): Promise<Said> {
   try {
-    const { stdout, stderr } = await promisify(execFile)(command, [...args], { cwd: folder, maxBuffer: 64 * 1024 * 1024, env: userEnv() })
+    const { stdout, stderr } = await promisify(execFile)(command, [...args], {
+      cwd: folder,
+      maxBuffer: 64 * 1024 * 1024,
+      env: userEnv(),
+    })
     return { code: 0, stdout, stderr }
   } catch (thrown) {
-    const { code, stdout, stderr } = thrown as { readonly code?: unknown; readonly stdout?: string; readonly stderr?: string }
+    const { code, stdout, stderr } = thrown as {
+      readonly code?: unknown
+      readonly stdout?: string
+      readonly stderr?: string
+    }
     if (typeof code !== 'number') throw thrown
     return { code, stdout: stdout ?? '', stderr: stderr ?? '' }
   }
@@ -32,7 +41,9 @@ export async function run(folder: string, command: string, args: readonly string
 
 /** As a user's shell has it: nothing that npm told the script which runs this. */
 function userEnv(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_ENV$|NODE_OPTIONS$)/.test(name)))
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(npm_|VITEST|NODE_ENV$|NODE_OPTIONS$)/.test(name)),
+  )
 }
 
 /** The same, where only success will do. */
@@ -70,7 +81,14 @@ export async function readmeExample(): Promise<string> {
 
 /** What the compiler says of these files, which it puts into `out`. */
 export async function typeErrors(folder: string, { files, tsc, libraries }: Compiled): Promise<string> {
-  const compilerOptions = { target: 'es2022', module: 'nodenext', strict: true, skipLibCheck: !libraries, types: ['node'], outDir: 'out' }
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    strict: true,
+    skipLibCheck: !libraries,
+    types: ['node'],
+    outDir: 'out',
+  }
   await writeFiles(folder, { 'tsconfig.check.json': JSON.stringify({ compilerOptions, files }) })
   return (await run(folder, process.execPath, [tsc, '-p', 'tsconfig.check.json'])).stdout
 }

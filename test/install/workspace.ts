@@ -1,12 +1,20 @@
 /**
- * An app as it stands in a workspace: names by tsconfig `paths`, a package of the workspace whose sources are TypeScript, a file beside
- * the app's own, a package that is imported only when it is needed and is not installed, and a tool that throws.
+ * An app as it stands in a workspace: names by tsconfig `paths`, a package of the workspace whose sources are
+ * TypeScript, a file beside the app's own, a package that is imported only when it is needed and is not installed,
+ * and a tool that throws.
  */
 
 /** Below the project's folder. `skein` and `zod` are found from there. */
 export const workspaceFiles: Readonly<Record<string, string>> = {
-  'tsconfig.json': JSON.stringify({ compilerOptions: { target: 'es2022', module: 'nodenext', strict: true, paths: { '@/*': ['./src/*'] } } }),
-  'packages/units/package.json': JSON.stringify({ name: '@acme/units', version: '1.0.0', type: 'module', exports: './src/index.ts' }),
+  'tsconfig.json': JSON.stringify({
+    compilerOptions: { target: 'es2022', module: 'nodenext', strict: true, paths: { '@/*': ['./src/*'] } },
+  }),
+  'packages/units/package.json': JSON.stringify({
+    name: '@acme/units',
+    version: '1.0.0',
+    type: 'module',
+    exports: './src/index.ts',
+  }),
   'packages/units/src/index.ts': `import { grams } from './grams.js'
 export const unit: string = grams`,
   'packages/units/src/grams.ts': `export const grams: string = 'grams'`,

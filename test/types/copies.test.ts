@@ -1,4 +1,7 @@
-/** Several copies of zod in one project. fixtures/user.ts is the part for the compiler; test/install gives it to the oldest, too. */
+/**
+ * Several copies of zod in one project. fixtures/user.ts is the part for the compiler; test/install gives it to the
+ * oldest, too.
+ */
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { z as old } from 'zod-oldest'
@@ -10,13 +13,29 @@ it('ZS2, E7: a schema of another copy is parsed, repaired and told with its desc
   const args = old.object({ a: old.number().describe('the first'), b: old.number().default(2) }).meta({ title: 'Sum' })
   expect(parse(args, { a: 1 })).toMatchObject({ success: true, data: { a: 1, b: 2 } })
   expect(checkArgs('add', args, '{"a":"1"}')).toEqual({ ok: true, args: { a: 1 } })
-  expect(checkArgs('add', args, {})).toMatchObject({ ok: false, failure: { message: expect.stringContaining('a: Invalid input: expected number, received undefined') } })
-  expect(jsonSchemaOf(args)).toMatchObject({ title: 'Sum', properties: { a: { type: 'number', description: 'the first' } }, required: ['a'] })
-  expect(jsonSchemaOf(z.object({ inner: z.string().describe('new') }))).toMatchObject({ properties: { inner: { description: 'new' } } })
-  expect([fieldsOf(args), fieldsOf(z.object({ c: args })), fieldsOf(old.string())]).toEqual([['a', 'b'], ['c'], undefined])
+  expect(checkArgs('add', args, {})).toMatchObject({
+    ok: false,
+    failure: { message: expect.stringContaining('a: Invalid input: expected number, received undefined') },
+  })
+  expect(jsonSchemaOf(args)).toMatchObject({
+    title: 'Sum',
+    properties: { a: { type: 'number', description: 'the first' } },
+    required: ['a'],
+  })
+  expect(jsonSchemaOf(z.object({ inner: z.string().describe('new') }))).toMatchObject({
+    properties: { inner: { description: 'new' } },
+  })
+  expect([fieldsOf(args), fieldsOf(z.object({ c: args })), fieldsOf(old.string())]).toEqual([
+    ['a', 'b'],
+    ['c'],
+    undefined,
+  ])
 })
 
 it('ZS1, D8: tools with schemas of two copies are tools alike', () => {
-  const both = [defineTool({ name: 'a', description: '', args: old.object({}), execute: () => 1 }), defineTool({ name: 'b', description: '', args: z.object({}), execute: () => 1 })]
+  const both = [
+    defineTool({ name: 'a', description: '', args: old.object({}), execute: () => 1 }),
+    defineTool({ name: 'b', description: '', args: z.object({}), execute: () => 1 }),
+  ]
   expect(both.map(({ name }) => name)).toEqual(['a', 'b'])
 })

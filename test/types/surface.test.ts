@@ -12,7 +12,10 @@ import { exportsOf } from '../helpers/exports.js'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
-/** True where `any` is found in fields, parameters, returns, items or promises. Schemas, volumes and what Node made are not ours. */
+/**
+ * True where `any` is found in fields, parameters, returns, items or promises. Schemas, volumes and what Node made
+ * are not ours.
+ */
 const walker = `
 import type { IFs } from 'memfs'
 import type { z } from 'zod'
@@ -44,9 +47,18 @@ async function compile(lines: readonly string[]): Promise<readonly string[]> {
   const dir = await mkdtemp(join(cache, 'skein-types-'))
   try {
     await writeFile(join(dir, 'surface.ts'), `${walker}${lines.join('\n')}\n`)
-    await writeFile(join(dir, 'tsconfig.json'), JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions: { rootDir: root }, include: ['surface.ts'] }))
+    await writeFile(
+      join(dir, 'tsconfig.json'),
+      JSON.stringify({
+        extends: join(root, 'tsconfig.json'),
+        compilerOptions: { rootDir: root },
+        include: ['surface.ts'],
+      }),
+    )
     const tsc = fileURLToPath(import.meta.resolve('typescript/package.json'))
-    const { stdout } = await promisify(execFile)(process.execPath, [join(tsc, '..', 'bin', 'tsc'), '-p', dir], { cwd: dir }).catch((thrown: { stdout: string }) => thrown)
+    const { stdout } = await promisify(execFile)(process.execPath, [join(tsc, '..', 'bin', 'tsc'), '-p', dir], {
+      cwd: dir,
+    }).catch((thrown: { stdout: string }) => thrown)
     const own = stdout.split('\n').filter((line) => line.startsWith('surface.ts'))
     const first = walker.split('\n').length
     return own.map((line) => /const (\w+): /.exec(lines[Number(/\((\d+),/.exec(line)?.[1]) - first] ?? '')?.[1] ?? line)
@@ -72,22 +84,33 @@ const given: Readonly<Record<string, (from: string) => string>> = {
 async function linesOf(path: string): Promise<readonly string[]> {
   const { values, types } = exportsOf({ path, text: await readFile(join(root, path), 'utf8') })
   const from = built(path)
-  return [...values.map((name) => clean(name, `typeof import(${from}).${name}`)), ...types.map((name) => clean(name, `import(${from}).${name}${given[name]?.(from) ?? ''}`))]
+  return [
+    ...values.map((name) => clean(name, `typeof import(${from}).${name}`)),
+    ...types.map((name) => clean(name, `import(${from}).${name}${given[name]?.(from) ?? ''}`)),
+  ]
 }
 
 it('D8: no any in the public types', async () => {
-  const lines = [...(await linesOf('src/index.ts')), ...(await linesOf('src/testing.ts')).map((line) => line.replaceAll(/(const|void) /g, '$1 testing_'))]
+  const lines = [
+    ...(await linesOf('src/index.ts')),
+    ...(await linesOf('src/testing.ts')).map((line) => line.replaceAll(/(const|void) /g, '$1 testing_')),
+  ]
   expect(lines.length).toBeGreaterThan(40)
   expect(await compile(lines)).toEqual([])
 })
 
 it('D8: no any in what a precise definition is and gives', async () => {
   const lines = [
-    `import { z as zod } from 'zod'; import { defineTool } from ${built('src/agent/define.ts')}; import type * as Infer from ${built('src/agent/infer.ts')}`,
-    `const made = defineTool({ name: 'made', description: '', args: zod.object({ a: zod.string() }), eventSchema: zod.number(), contextSchema: zod.object({ b: zod.number() }), async *execute(state, { a }) { yield 1; return [a, state.local] } })`,
+    `import { z as zod } from 'zod'; import { defineTool } from ${built('src/agent/define.ts')}; import type * as ` +
+      `Infer from ${built('src/agent/infer.ts')}`,
+    `const made = defineTool({ name: 'made', description: '', args: zod.object({ a: zod.string() }), eventSchema: ` +
+      `zod.number(), contextSchema: zod.object({ b: zod.number() }), async *execute(state, { a }) { yield 1; ` +
+      `return [a, state.local] } })`,
     clean('tool', 'typeof made'),
     clean('body', 'Exclude<typeof made.execute, false | undefined>'),
-    ...['Input', 'Output', 'Event', 'Context'].map((part) => clean(`part${part}`, `Infer.InferTool${part}<typeof made>`)),
+    ...['Input', 'Output', 'Event', 'Context'].map((part) =>
+      clean(`part${part}`, `Infer.InferTool${part}<typeof made>`),
+    ),
     clean('call', 'Infer.ToolCallOf<[typeof made]>'),
   ]
   expect(await compile(lines)).toEqual([])
@@ -104,7 +127,17 @@ it('D8: an any is found wherever it is', async () => {
     'new () => { a: any }',
     'ReadonlyMap<string, any>',
   ]
-  const good = ['{ a: unknown }', '(given: never) => Promise<z.ZodType>', 'AsyncGenerator<string, void, undefined>', '{ kind: 1 } | { kind: 2 }']
+  const good = [
+    '{ a: unknown }',
+    '(given: never) => Promise<z.ZodType>',
+    'AsyncGenerator<string, void, undefined>',
+    '{ kind: 1 } | { kind: 2 }',
+  ]
   const names = bad.map((_, index) => `bad${index}`)
-  expect(await compile([...bad.map((type, index) => clean(`bad${index}`, type)), ...good.map((type, index) => clean(`good${index}`, type))])).toEqual(names)
+  expect(
+    await compile([
+      ...bad.map((type, index) => clean(`bad${index}`, type)),
+      ...good.map((type, index) => clean(`good${index}`, type)),
+    ]),
+  ).toEqual(names)
 })

@@ -3,9 +3,19 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../src/agent/define.js'
 import type { Definition, ToolDefinition, ToolState } from '../../src/agent/define.js'
-import type { InferToolContext, InferToolEvent, InferToolInput, InferToolOutput, ToolCallOf } from '../../src/agent/infer.js'
+import type {
+  InferToolContext,
+  InferToolEvent,
+  InferToolInput,
+  InferToolOutput,
+  ToolCallOf,
+} from '../../src/agent/infer.js'
 
-const args = z.object({ query: z.string(), limit: z.number().default(5), when: z.string().transform(Number).optional() })
+const args = z.object({
+  query: z.string(),
+  limit: z.number().default(5),
+  when: z.string().transform(Number).optional(),
+})
 type Parsed = { query: string; limit: number; when?: number | undefined }
 
 const search = defineTool({
@@ -101,9 +111,23 @@ describe('what comes of a body', () => {
   })
 
   it('D8: a body that says how it went gives what it says', () => {
-    const halves = defineTool({ name: 'halves', description: '', args, execute: (_, { limit }) => (limit % 2 === 0 ? { status: 'success' as const, result: limit / 2 } : { status: 'error' as const, error: 'odd' }) })
+    const halves = defineTool({
+      name: 'halves',
+      description: '',
+      args,
+      execute: (_, { limit }) =>
+        limit % 2 === 0
+          ? { status: 'success' as const, result: limit / 2 }
+          : { status: 'error' as const, error: 'odd' },
+    })
     expectTypeOf<InferToolOutput<typeof halves>>().toEqualTypeOf<number>()
-    defineTool({ name: 'checked', description: '', args, outputSchema: z.number(), execute: async (_, { limit }) => (limit % 2 === 0 ? limit / 2 : { status: 'error', error: 'odd' }) })
+    defineTool({
+      name: 'checked',
+      description: '',
+      args,
+      outputSchema: z.number(),
+      execute: async (_, { limit }) => (limit % 2 === 0 ? limit / 2 : { status: 'error', error: 'odd' }),
+    })
   })
 
   it('D8: a body that outputSchema does not allow does not compile', () => {
@@ -111,14 +135,39 @@ describe('what comes of a body', () => {
     const wrong = [
       // @ts-expect-error total is a number
       defineTool({ name: 'wrong', description: '', args, outputSchema, execute: () => ({ total: 'five' }) }),
-      // @ts-expect-error total is sometimes not a number
-      defineTool({ name: 'wrong', description: '', args, outputSchema, execute: async (_, { limit, query }) => ({ total: limit > 5 ? limit : query }) }),
-      // @ts-expect-error there is no such unit
-      defineTool({ name: 'wrong', description: '', args, outputSchema, execute: async (_, { limit }) => ({ total: limit, unit: 'min' }) }),
-      // @ts-expect-error what a person answered must fit too
-      defineTool({ name: 'wrong', description: '', args, outputSchema, onToolCalled: () => null, onResponseReceived: () => 'five' }),
+      defineTool({
+        name: 'wrong',
+        description: '',
+        args,
+        outputSchema,
+        // @ts-expect-error total is sometimes not a number
+        execute: async (_, { limit, query }) => ({ total: limit > 5 ? limit : query }),
+      }),
+      defineTool({
+        name: 'wrong',
+        description: '',
+        args,
+        outputSchema,
+        // @ts-expect-error there is no such unit
+        execute: async (_, { limit }) => ({ total: limit, unit: 'min' }),
+      }),
+      defineTool({
+        name: 'wrong',
+        description: '',
+        args,
+        outputSchema,
+        onToolCalled: () => null,
+        // @ts-expect-error what a person answered must fit too
+        onResponseReceived: () => 'five',
+      }),
     ]
-    const right = defineTool({ name: 'right', description: '', args, outputSchema, execute: (_, { limit }) => ({ total: limit, unit: 'ms' }) })
+    const right = defineTool({
+      name: 'right',
+      description: '',
+      args,
+      outputSchema,
+      execute: (_, { limit }) => ({ total: limit, unit: 'ms' }),
+    })
     expect([...wrong, right]).toHaveLength(5)
   })
 
@@ -143,9 +192,17 @@ describe('tools together', () => {
 
   it('D8: a typed union of calls, with the args as a model sends them', () => {
     expectTypeOf<Called['tool']>().toEqualTypeOf<'search' | 'count' | 'decide'>()
-    expectTypeOf<Extract<Called, { tool: 'count' }>>().toEqualTypeOf<{ readonly tool: 'count'; readonly args: { to: number } }>()
-    expectTypeOf<Extract<Called, { tool: 'search' }>['args']>().toEqualTypeOf<{ query: string; limit?: number | undefined; when?: string | undefined }>()
-    const told = (call: Called): string => (call.tool === 'count' ? call.args.to.toFixed() : call.tool === 'search' ? call.args.query : call.args.question)
+    expectTypeOf<Extract<Called, { tool: 'count' }>>().toEqualTypeOf<{
+      readonly tool: 'count'
+      readonly args: { to: number }
+    }>()
+    expectTypeOf<Extract<Called, { tool: 'search' }>['args']>().toEqualTypeOf<{
+      query: string
+      limit?: number | undefined
+      when?: string | undefined
+    }>()
+    const told = (call: Called): string =>
+      call.tool === 'count' ? call.args.to.toFixed() : call.tool === 'search' ? call.args.query : call.args.question
     expect(told({ tool: 'count', args: { to: 5 } })).toBe('5')
     expectTypeOf<{ tool: 'count'; args: { query: 'x' } }>().not.toExtend<Called>()
     expectTypeOf<{ tool: 'other'; args: { to: 5 } }>().not.toExtend<Called>()

@@ -31,7 +31,13 @@ describe.each(providerNames)('%s', (name) => {
   test('AT3, T10: two calls with one id are two calls, and each gets its own result', async () => {
     const mark = name === 'google' ? { mark: 's1' } : {}
     const { model, refused } = await strict(name, [
-      { pieces: [...(name === 'deepseek' ? [{ think: 'Hm.' }] : []), { call: 'weather', args: { city: 'Oslo' }, id: 'same', ...mark }, { call: 'weather', args: { city: 'Rome' }, id: 'same' }] },
+      {
+        pieces: [
+          ...(name === 'deepseek' ? [{ think: 'Hm.' }] : []),
+          { call: 'weather', args: { city: 'Oslo' }, id: 'same', ...mark },
+          { call: 'weather', args: { city: 'Rome' }, id: 'same' },
+        ],
+      },
       { pieces: [{ say: 'Done.' }] },
     ])
     const asked: unknown[] = []
@@ -49,15 +55,29 @@ describe.each(providerNames)('%s', (name) => {
   })
 
   test('ZE1, T1: args that are a choice go out as one field of an object, and come back as what they are', async () => {
-    const args = z.union([z.object({ city: z.string() }), z.object({ lat: z.number(), lon: z.number(), note: z.string().optional() })])
+    const args = z.union([
+      z.object({ city: z.string() }),
+      z.object({ lat: z.number(), lon: z.number(), note: z.string().optional() }),
+    ])
     const thinks = name === 'deepseek' ? [{ think: 'Hm.' }] : []
     const mark = name === 'google' ? { mark: 's1' } : {}
     const { model, refused } = await strict(name, [
-      { pieces: [...thinks, { call: 'weather', args: { input: { city: 'Oslo' } }, id: 'a', ...mark }, { call: 'weather', args: { lat: 1, lon: 2 }, id: 'b' }] },
+      {
+        pieces: [
+          ...thinks,
+          { call: 'weather', args: { input: { city: 'Oslo' } }, id: 'a', ...mark },
+          { call: 'weather', args: { lat: 1, lon: 2 }, id: 'b' },
+        ],
+      },
       { pieces: [{ say: 'Done.' }] },
     ])
     const made: unknown[] = []
-    const weather = defineTool({ name: 'weather', description: 'x', args, execute: (_state, given) => void made.push(given) })
+    const weather = defineTool({
+      name: 'weather',
+      description: 'x',
+      args,
+      execute: (_state, given) => void made.push(given),
+    })
     const thread = await start(model, [weather])
     expect(await thread.send('Go.').result()).toMatchObject({ text: 'Done.', stopReason: 'completed' })
     expect(made).toEqual([{ city: 'Oslo' }, { lat: 1, lon: 2 }])
@@ -69,7 +89,13 @@ describe.each(providerNames)('%s', (name) => {
     const mark = name === 'google' ? { mark: 's1' } : {}
     const odd = `half \uD83D of it`
     const { model, refused, taken } = await strict(name, [
-      { pieces: [...thinks, { call: 'functions.weather now!', args: { city: odd }, id: 'a', ...mark }, { call: 'weather', args: { city: odd }, id: 'b' }] },
+      {
+        pieces: [
+          ...thinks,
+          { call: 'functions.weather now!', args: { city: odd }, id: 'a', ...mark },
+          { call: 'weather', args: { city: odd }, id: 'b' },
+        ],
+      },
       { pieces: [{ say: odd }] },
       { pieces: [{ say: 'Fine.' }] },
     ])
@@ -92,13 +118,23 @@ describe.each(providerNames)('%s', (name) => {
 
 test('MM1: what Anthropic pauses is told apart', async () => {
   const { model } = await strict('anthropic', [{ pieces: [{ say: 'Searching.' }], finish: 'pause' }])
-  expect(await (await start(model, [])).send('Go.').result()).toMatchObject({ text: 'Searching.', stopReason: 'reply_paused', finishReason: 'paused' })
+  expect(await (await start(model, [])).send('Go.').result()).toMatchObject({
+    text: 'Searching.',
+    stopReason: 'reply_paused',
+    finishReason: 'paused',
+  })
 })
 
 describe.each(['anthropic', 'openai responses'] as const)('%s', (name) => {
   test('MM1: a call whose args were cut is not made, though there is one', async () => {
-    const cut = [{ call: 'put', args: '{"text": "a long sto', id: 'c1' }, { call: 'put', args: '', id: 'c2' }]
-    const { model, refused } = await strict(name, [{ pieces: cut, finish: 'length' }, { pieces: [{ say: 'Shorter.' }] }])
+    const cut = [
+      { call: 'put', args: '{"text": "a long sto', id: 'c1' },
+      { call: 'put', args: '', id: 'c2' },
+    ]
+    const { model, refused } = await strict(name, [
+      { pieces: cut, finish: 'length' },
+      { pieces: [{ say: 'Shorter.' }] },
+    ])
     let made = 0
     const thread = await start(model, [looseTool('put', () => ++made)])
     expect(await thread.send('Go.').result()).toMatchObject({ text: 'Shorter.', stopReason: 'completed' })
@@ -107,7 +143,10 @@ describe.each(['anthropic', 'openai responses'] as const)('%s', (name) => {
 })
 
 test('MM3: a forced call is made once, on the wire too', async () => {
-  const { model, taken } = await strict('anthropic', [{ pieces: [{ call: 'look', args: {}, id: 'c1' }] }, { pieces: [{ say: 'Seen.' }] }])
+  const { model, taken } = await strict('anthropic', [
+    { pieces: [{ call: 'look', args: {}, id: 'c1' }] },
+    { pieces: [{ say: 'Seen.' }] },
+  ])
   const thread = await start(model, [looseTool('look', () => 'a house')], { toolChoice: 'required' })
   expect(await thread.send('Go.').result()).toMatchObject({ text: 'Seen.', steps: 2 })
   expect(taken.map((body) => body['tool_choice'])).toEqual([{ type: 'any' }, { type: 'auto' }])
@@ -122,7 +161,11 @@ test('AA1: a model that thinks is not forced to call a tool', async () => {
 })
 
 test('MP3: what a provider refuses for good says what can be done; then the thread goes on', async () => {
-  const refusing = (status: number, message: string) => strict('anthropic', [(exchange) => exchange.fail(status, { type: 'error', error: { type: 'invalid_request_error', message } }), { pieces: [{ say: 'Better.' }] }])
+  const refusing = (status: number, message: string) =>
+    strict('anthropic', [
+      (exchange) => exchange.fail(status, { type: 'error', error: { type: 'invalid_request_error', message } }),
+      { pieces: [{ say: 'Better.' }] },
+    ])
   for (const [status, message, advice] of [
     [400, 'prompt is too long: 210000 tokens > 200000 maximum', 'give the model a fallback that takes more'],
     [401, 'invalid x-api-key', 'check the API key'],
@@ -130,7 +173,10 @@ test('MP3: what a provider refuses for good says what can be done; then the thre
   ] as const) {
     const { model } = await refusing(status, message)
     const thread = await start(model, [])
-    expect(await thread.send('Hi.').result()).toMatchObject({ stopReason: 'failed', failure: { code: 'MODEL_REJECTED', message: expect.stringContaining(advice) } })
+    expect(await thread.send('Hi.').result()).toMatchObject({
+      stopReason: 'failed',
+      failure: { code: 'MODEL_REJECTED', message: expect.stringContaining(advice) },
+    })
     expect(await thread.resume()).toBe(true)
     await thread.settled()
     expect((await thread.messages()).at(-1)?.text).toBe('Better.')

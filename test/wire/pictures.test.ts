@@ -25,7 +25,14 @@ async function open(app: readonly Definition[], backend = memory()): Promise<Ske
   return skein
 }
 
-const draw = looseTool('draw', () => ({ status: 'success', result: { points: 3 }, content: [{ type: 'text', text: 'A rising line.' }, { type: 'image', data: base64, mimeType: 'image/png' }] }))
+const draw = looseTool('draw', () => ({
+  status: 'success',
+  result: { points: 3 },
+  content: [
+    { type: 'text', text: 'A rising line.' },
+    { type: 'image', data: base64, mimeType: 'image/png' },
+  ],
+}))
 
 function drawing(model: ModelSource, more: Partial<ModelDefinition> = {}): readonly Definition[] {
   return [
@@ -37,7 +44,13 @@ function drawing(model: ModelSource, more: Partial<ModelDefinition> = {}): reado
 }
 
 const twice = (name: ProviderName): readonly Spoken[] => [
-  { pieces: [...(name === 'deepseek' ? [{ think: 'Hm.' }] : []), { call: 'draw', args: {}, id: 'c1', mark: 's1' }, { call: 'draw', args: {}, id: 'c2' }] },
+  {
+    pieces: [
+      ...(name === 'deepseek' ? [{ think: 'Hm.' }] : []),
+      { call: 'draw', args: {}, id: 'c1', mark: 's1' },
+      { call: 'draw', args: {}, id: 'c2' },
+    ],
+  },
   { pieces: [{ say: 'I see.' }] },
   { pieces: [{ say: 'Still.' }] },
 ]
@@ -63,15 +76,36 @@ describe.each(providerNames)('%s', (name) => {
   })
 
   test('PI1, S8: an image that comes with a message is shown with it, also after a restart', async () => {
-    const { model, taken, refused } = await strict(name, [{ pieces: [{ say: 'A house.' }] }, { pieces: [{ say: 'Yes.' }] }])
-    const lead = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls({ tool: 'subagent_create', args: { agent: 'eye', name: 'eye', message: 'What is it?', attachments: ['/a.png'] } })))
+    const { model, taken, refused } = await strict(name, [
+      { pieces: [{ say: 'A house.' }] },
+      { pieces: [{ say: 'Yes.' }] },
+    ])
+    const lead = scriptedModel(({ messages }) =>
+      messages.at(-1)?.role === 'tool'
+        ? 'done'
+        : calls({
+            tool: 'subagent_create',
+            args: { agent: 'eye', name: 'eye', message: 'What is it?', attachments: ['/a.png'] },
+          }),
+    )
     const app: readonly Definition[] = [
       defineModel({ name: 'lead_model', model: lead }),
       defineModel({ name: 'main', model, maxRetries: 0 }),
-      definePrompt({ name: 'lead_prompt', prompt: 'x', model: 'lead_model', tools: [{ name: 'eye', resumable: { receives_messages: 'side_a' } }] }),
+      definePrompt({
+        name: 'lead_prompt',
+        prompt: 'x',
+        model: 'lead_model',
+        tools: [{ name: 'eye', resumable: { receives_messages: 'side_a' } }],
+      }),
       definePrompt({ name: 'eye_prompt', prompt: 'You look.', model: 'main' }),
       defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' } }),
-      defineAgent({ name: 'eye', type: 'ai_human', sideA: { prompt: 'eye_prompt' }, exposeAsTool: true, toolDescription: 'Looks' }),
+      defineAgent({
+        name: 'eye',
+        type: 'ai_human',
+        sideA: { prompt: 'eye_prompt' },
+        exposeAsTool: true,
+        toolDescription: 'Looks',
+      }),
     ]
     const backend = memory()
     const first = await open(app, backend)
@@ -93,10 +127,25 @@ test('PI1: a model that says so is shown them; one that refuses them all the sam
   const { model, taken } = await strict('deepseek', twice('deepseek'))
   const skein = await open(drawing(model, { media: true }))
   await (await skein.threads.create({ agent: 'helper' })).send('Draw.').text()
-  expect(taken[1]).toMatchObject({ messages: [{}, {}, {}, { role: 'tool' }, { role: 'tool' }, { role: 'user', content: [{ type: 'text' }, { type: 'image_url' }, { type: 'image_url' }] }] })
+  expect(taken[1]).toMatchObject({
+    messages: [
+      {},
+      {},
+      {},
+      { role: 'tool' },
+      { role: 'tool' },
+      { role: 'user', content: [{ type: 'text' }, { type: 'image_url' }, { type: 'image_url' }] },
+    ],
+  })
   const refusing = await strict('openai chat', [
     twice('openai chat')[0] ?? { pieces: [] },
-    (exchange) => exchange.fail(400, { error: { message: 'Invalid content type. image_url is only supported by certain models.', type: 'invalid_request_error' } }),
+    (exchange) =>
+      exchange.fail(400, {
+        error: {
+          message: 'Invalid content type. image_url is only supported by certain models.',
+          type: 'invalid_request_error',
+        },
+      }),
     { pieces: [{ say: 'Blind.' }] },
   ])
   const other = await open(drawing(refusing.model))

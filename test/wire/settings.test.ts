@@ -40,7 +40,10 @@ const said = { pieces: [{ say: 'Hello.' }] }
 
 async function askedOf(name: ProviderName, more: More, model?: string): Promise<Body> {
   const { model: source, taken } = await strict(name, [said], model)
-  expect(await (await start(source, more)).send('Hi.').result()).toMatchObject({ text: 'Hello.', stopReason: 'completed' })
+  expect(await (await start(source, more)).send('Hi.').result()).toMatchObject({
+    text: 'Hello.',
+    stopReason: 'completed',
+  })
   return taken[0] ?? {}
 }
 
@@ -52,10 +55,15 @@ describe('settings', () => {
     ['deepseek', 'deepseek-chat', { temperature: 0.3, max_tokens: 500 }],
     ['google', 'gemini-3-pro', { generationConfig: { temperature: 0.3, maxOutputTokens: 500 } }],
     ['openai responses', 'gpt-4.1', { temperature: 0.3, max_output_tokens: 500 }],
-  ] as const)('AQ1, D5: %s %s is told temperature and maxOutputTokens, of the model or of the prompt', async (name, model, expected) => {
-    expect(await askedOf(name, { model: settings }, model)).toMatchObject(expected)
-    expect(await askedOf(name, { model: { temperature: 1, maxOutputTokens: 9 }, prompt: settings }, model)).toMatchObject(expected)
-  })
+  ] as const)(
+    'AQ1, D5: %s %s is told temperature and maxOutputTokens, of the model or of the prompt',
+    async (name, model, expected) => {
+      expect(await askedOf(name, { model: settings }, model)).toMatchObject(expected)
+      expect(
+        await askedOf(name, { model: { temperature: 1, maxOutputTokens: 9 }, prompt: settings }, model),
+      ).toMatchObject(expected)
+    },
+  )
 
   test.each([
     ['google', 'gemini-3-pro', { generationConfig: { thinkingConfig: { thinkingLevel: 'high' } } }],
@@ -68,7 +76,10 @@ describe('settings', () => {
   })
 
   test('AQ2: providerOptions of model and prompt are one, and stronger than our own', async () => {
-    const body = await askedOf('openai responses', { model: { providerOptions: { openai: { store: true, user: 'me' } } }, prompt: { providerOptions: { openai: { user: 'you' } } } })
+    const body = await askedOf('openai responses', {
+      model: { providerOptions: { openai: { store: true, user: 'me' } } },
+      prompt: { providerOptions: { openai: { user: 'you' } } },
+    })
     expect(body).toMatchObject({ store: true, user: 'you' })
   })
 })
@@ -81,7 +92,11 @@ function marked(body: Body | undefined): number {
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare)
   if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).filter(([key]) => key !== 'cache_control').map(([key, each]) => [key, bare(each)]))
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => key !== 'cache_control')
+      .map(([key, each]) => [key, bare(each)]),
+  )
 }
 
 describe('caching', () => {
@@ -115,24 +130,57 @@ describe('usage and cost', () => {
   const price = { inputUsd: 10, outputUsd: 100, cachedInputUsd: 1, cacheWriteUsd: 12 }
 
   test.each([
-    ['anthropic', { input_tokens: 100, cache_read_input_tokens: 800, cache_creation_input_tokens: 100 }, { inputTokens: 1_000, cachedInputTokens: 800, cacheWriteTokens: 100, microUsd: 1_000 + 800 + 1_200 + 700 }],
-    ['openai responses', { input_tokens: 1_000, input_tokens_details: { cached_tokens: 800 }, output_tokens_details: { reasoning_tokens: 4 } }, { inputTokens: 1_000, cachedInputTokens: 800, reasoningTokens: 4, microUsd: 2_000 + 800 + 700 }],
-    ['openai chat', { prompt_tokens: 1_000, prompt_tokens_details: { cached_tokens: 800 } }, { inputTokens: 1_000, cachedInputTokens: 800, microUsd: 2_000 + 800 + 700 }],
-    ['deepseek', { prompt_tokens: 1_000, prompt_tokens_details: { cached_tokens: 800 }, completion_tokens_details: { reasoning_tokens: 3 } }, { inputTokens: 1_000, cachedInputTokens: 800, reasoningTokens: 3, microUsd: 2_000 + 800 + 700 }],
-    ['google', { promptTokenCount: 1_000, cachedContentTokenCount: 800 }, { inputTokens: 1_000, cachedInputTokens: 800, microUsd: 2_000 + 800 + 700 }],
-  ] as const)('O2: %s: cached tokens are counted, and cost what they cost', async (name, usage, { microUsd, ...expected }) => {
-    const { model } = await strict(name, [{ ...said, usage }])
-    const thread = await start(model, { model: { costPerMillion: price } })
-    const { usage: used } = await thread.send('Hi.').result()
-    expect(used).toMatchObject({ ...expected, outputTokens: 7 })
-    expect(used.costUsd).toBeCloseTo(microUsd / 1e6, 12)
-    expect((await thread.usage()).own).toEqual(used)
-  })
+    [
+      'anthropic',
+      { input_tokens: 100, cache_read_input_tokens: 800, cache_creation_input_tokens: 100 },
+      { inputTokens: 1_000, cachedInputTokens: 800, cacheWriteTokens: 100, microUsd: 1_000 + 800 + 1_200 + 700 },
+    ],
+    [
+      'openai responses',
+      {
+        input_tokens: 1_000,
+        input_tokens_details: { cached_tokens: 800 },
+        output_tokens_details: { reasoning_tokens: 4 },
+      },
+      { inputTokens: 1_000, cachedInputTokens: 800, reasoningTokens: 4, microUsd: 2_000 + 800 + 700 },
+    ],
+    [
+      'openai chat',
+      { prompt_tokens: 1_000, prompt_tokens_details: { cached_tokens: 800 } },
+      { inputTokens: 1_000, cachedInputTokens: 800, microUsd: 2_000 + 800 + 700 },
+    ],
+    [
+      'deepseek',
+      {
+        prompt_tokens: 1_000,
+        prompt_tokens_details: { cached_tokens: 800 },
+        completion_tokens_details: { reasoning_tokens: 3 },
+      },
+      { inputTokens: 1_000, cachedInputTokens: 800, reasoningTokens: 3, microUsd: 2_000 + 800 + 700 },
+    ],
+    [
+      'google',
+      { promptTokenCount: 1_000, cachedContentTokenCount: 800 },
+      { inputTokens: 1_000, cachedInputTokens: 800, microUsd: 2_000 + 800 + 700 },
+    ],
+  ] as const)(
+    'O2: %s: cached tokens are counted, and cost what they cost',
+    async (name, usage, { microUsd, ...expected }) => {
+      const { model } = await strict(name, [{ ...said, usage }])
+      const thread = await start(model, { model: { costPerMillion: price } })
+      const { usage: used } = await thread.send('Hi.').result()
+      expect(used).toMatchObject({ ...expected, outputTokens: 7 })
+      expect(used.costUsd).toBeCloseTo(microUsd / 1e6, 12)
+      expect((await thread.usage()).own).toEqual(used)
+    },
+  )
 
   test('O2, S1: what a child has used is told to its parent, its cached tokens and thoughts too', async () => {
     const usage = { input_tokens: 100, cache_read_input_tokens: 800, cache_creation_input_tokens: 100 }
     const { model } = await strict('anthropic', [{ ...said, usage }])
-    const lead = scriptedModel(({ messages }) => (messages.at(-1)?.role === 'tool' ? 'told' : calls({ tool: 'kid', args: { message: 'Hi.' } })))
+    const lead = scriptedModel(({ messages }) =>
+      messages.at(-1)?.role === 'tool' ? 'told' : calls({ tool: 'kid', args: { message: 'Hi.' } }),
+    )
     const skein = await createSkein({
       backend: memory(),
       app: [
@@ -141,12 +189,21 @@ describe('usage and cost', () => {
         definePrompt({ name: 'lead_prompt', prompt: 'x', model: 'lead_model', tools: [{ name: 'kid' }] }),
         definePrompt({ name: 'kid_prompt', prompt: 'x', model: 'main' }),
         defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_prompt' } }),
-        defineAgent({ name: 'kid', type: 'ai_human', sideA: { prompt: 'kid_prompt' }, exposeAsTool: true, toolDescription: 'x' }),
+        defineAgent({
+          name: 'kid',
+          type: 'ai_human',
+          sideA: { prompt: 'kid_prompt' },
+          exposeAsTool: true,
+          toolDescription: 'x',
+        }),
       ],
     })
     opened.push(skein)
     const result = await (await skein.threads.create({ agent: 'lead' })).send('Go.').result()
-    expect(result).toMatchObject({ text: 'told', subtreeUsage: { inputTokens: 1_000, cachedInputTokens: 800, cacheWriteTokens: 100 } })
+    expect(result).toMatchObject({
+      text: 'told',
+      subtreeUsage: { inputTokens: 1_000, cachedInputTokens: 800, cacheWriteTokens: 100 },
+    })
   })
 
   test('O2: what the provider says that it cost is what it cost', async () => {

@@ -26,7 +26,11 @@ interface Started {
 function start(tool: ToolDefinition, args: { [key: string]: string } = {}, more: JobOptions = {}): Started {
   const clock = manualClock()
   const cancel = createCancel()
-  const returned = invoke(tool, jobFor(tool.name, args, { cancel, ...more }), { clock, limits: 'here', find: () => undefined })
+  const returned = invoke(tool, jobFor(tool.name, args, { cancel, ...more }), {
+    clock,
+    limits: 'here',
+    find: () => undefined,
+  })
   return { clock, cancel, returned, outcome: returned.then(({ outcome }) => outcome) }
 }
 
@@ -48,12 +52,24 @@ describe('IV1: whatever happens is an outcome', () => {
       looseTool('look', () => {
         throw thrown
       })
-    expect(await start(angry(new RangeError('too far'))).outcome).toEqual({ ok: false, failure: { code: 'TOOL_THREW', message: 'RangeError: too far', retry: false } })
-    expect(await start(looseTool('look', () => Promise.reject(new Error('later')))).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_THREW', message: 'later' } })
+    expect(await start(angry(new RangeError('too far'))).outcome).toEqual({
+      ok: false,
+      failure: { code: 'TOOL_THREW', message: 'RangeError: too far', retry: false },
+    })
+    expect(await start(looseTool('look', () => Promise.reject(new Error('later')))).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_THREW', message: 'later' },
+    })
     expect(await start(angry('text')).outcome).toMatchObject({ ok: false, failure: { message: 'text' } })
     expect(await start(angry(undefined)).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_THREW' } })
-    expect(await start(angry(Object.create(null))).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_THREW' } })
-    expect(await start(angry(new SkeinError('TOOL_FAILED', 'said so', { data: { n: 1 } }))).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_FAILED', data: { n: 1 } } })
+    expect(await start(angry(Object.create(null))).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_THREW' },
+    })
+    expect(await start(angry(new SkeinError('TOOL_FAILED', 'said so', { data: { n: 1 } }))).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_FAILED', data: { n: 1 } },
+    })
   })
 
   it('IV1, P3: args that no longer fit, without running the body', async () => {
@@ -64,20 +80,28 @@ describe('IV1: whatever happens is an outcome', () => {
   })
 
   it('IV1: args whose schema throws or must be awaited', async () => {
-    const throwing = looseTool('look', () => 1, { args: z.looseObject({ a: z.string().refine((text) => JSON.parse(text) !== 0) }) })
+    const throwing = looseTool('look', () => 1, {
+      args: z.looseObject({ a: z.string().refine((text) => JSON.parse(text) !== 0) }),
+    })
     expect(await start(throwing, { a: '{' }).outcome).toMatchObject({ ok: false })
     const slow = looseTool('look', () => 1, { args: z.looseObject({ a: z.string().refine(async () => true) }) })
     expect((await start(slow, { a: 'x' }).outcome).ok).toBeDefined()
   })
 
   it('IV1, T2: a result that the schema does not allow', async () => {
-    expect(await start(looseTool('look', () => 5, { outputSchema: z.string() })).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_OUTPUT_INVALID' } })
+    expect(await start(looseTool('look', () => 5, { outputSchema: z.string() })).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_OUTPUT_INVALID' },
+    })
   })
 
   it('T1: the body reads what its schema gives: defaults and transforms, once', async () => {
     const seen: unknown[] = []
     const args = z.object({ n: z.string().transform(Number), unit: z.string().default('ms') })
-    await start(looseTool('look', (_, given) => void seen.push(given), { args }), { n: '5' }).outcome
+    await start(
+      looseTool('look', (_, given) => void seen.push(given), { args }),
+      { n: '5' },
+    ).outcome
     expect(seen).toEqual([{ n: 5, unit: 'ms' }])
   })
 
@@ -97,7 +121,10 @@ describe('IV2: a body that was ended has lost its result', () => {
     clock.advance(99)
     expect(signal?.aborted).toBe(false)
     clock.advance(1)
-    expect(await outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_TIMED_OUT', message: 'look did not finish within 100 ms' } })
+    expect(await outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_TIMED_OUT', message: 'look did not finish within 100 ms' },
+    })
     expect(signal?.reason).toMatchObject({ code: 'TOOL_TIMED_OUT' })
     late.resolve('too late')
     await late.promise
@@ -181,7 +208,11 @@ describe('generators', () => {
     }
     const heard: Said[] = []
     const first = deferred()
-    const { cancel, outcome } = start(looseTool('look', body), {}, { said: (what) => (heard.push(what), first.resolve()) })
+    const { cancel, outcome } = start(
+      looseTool('look', body),
+      {},
+      { said: (what) => (heard.push(what), first.resolve()) },
+    )
     await first.promise
     cancel.abort(new SkeinError('CANCELLED', 'enough'))
     expect(await outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
@@ -203,11 +234,22 @@ describe('generators', () => {
 
 describe('what the model reads', () => {
   it.each([
-    ['throws', () => { throw new Error('no words') }],
+    [
+      'throws',
+      () => {
+        throw new Error('no words')
+      },
+    ],
     ['gives no text', () => JSON.parse('5')],
   ])('toModelOutput that %s costs a line in the log, not the result', async (_, toModelOutput) => {
     const heard: Said[] = []
-    expect(await start(looseTool('look', () => 'fine', { toModelOutput }), {}, { heard }).returned).toEqual({ outcome: { ok: true, value: 'fine' } })
+    expect(
+      await start(
+        looseTool('look', () => 'fine', { toModelOutput }),
+        {},
+        { heard },
+      ).returned,
+    ).toEqual({ outcome: { ok: true, value: 'fine' } })
     expect(heard).toMatchObject([{ type: 'log', text: expect.stringContaining('toModelOutput') }])
   })
 })
@@ -215,7 +257,10 @@ describe('what the model reads', () => {
 describe('T13: tools that are not there', () => {
   it('invoking one that nobody defined is an error', async () => {
     const tool = looseTool('look', ({ invokeTool }) => invokeTool('nobody', {}), { uses: ['nobody'] })
-    expect(await start(tool).outcome).toMatchObject({ ok: false, failure: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('nobody') } })
+    expect(await start(tool).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('nobody') },
+    })
   })
 
   it('what only the runtime knows can be queued', async () => {
@@ -224,7 +269,7 @@ describe('T13: tools that are not there', () => {
   })
 })
 
-it('T12: the runtime\'s own tools reach the todo list and the args of their call', async () => {
+it("T12: the runtime's own tools reach the todo list and the args of their call", async () => {
   const tool = looseTool('look', async (state) => {
     const todo: TodoValue = Reflect.get(state, todoValue)
     const before = await todo.get()
@@ -232,5 +277,9 @@ it('T12: the runtime\'s own tools reach the todo list and the args of their call
     return { before, after: await todo.get(), args: Reflect.get(state, callArgs) }
   })
   const returned = await start(tool, { a: 'b' }, { desk: testDesk({ values: { todo: [] } }) }).returned
-  expect(returned).toEqual({ outcome: { ok: true, value: { before: [], after: ['write'], args: { a: 'b' } } }, reads: { values: [{ key: 'todo', version: 7 }] }, changes: { values: [{ key: 'todo', value: ['write'] }] } })
+  expect(returned).toEqual({
+    outcome: { ok: true, value: { before: [], after: ['write'], args: { a: 'b' } } },
+    reads: { values: [{ key: 'todo', version: 7 }] },
+    changes: { values: [{ key: 'todo', value: ['write'] }] },
+  })
 })

@@ -41,7 +41,9 @@ function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Co
     configurable: true,
     get() {
       const what = `${tool} needs ${['state', member, ...path].join('.')}, which its ${field} requires and nobody has set`
-      const advice = `give it with threads.create({ context: { ${name}: { … } } }) or send(text, { context }), or give the field a default`
+      const advice =
+        `give it with threads.create({ context: { ${name}: { … } } }) or send(text, { context }), or ` +
+        `give the field a default`
       throw new SkeinError('CONTEXT_MISSING', `${what}; ${advice}`, { data: { tool, field: path.join('.') } })
     },
   })
@@ -50,9 +52,19 @@ function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Co
 export function merged(values: Values, context: Context, part: object): void {
   const { schema, tool, field, key } = context
   const setter = field === 'contextSchema' ? 'setContext' : 'setShared'
-  if (!schema) throw new SkeinError('BAD_OPTION', `${tool} calls ${setter}, and its definition has no ${field}; give it one`)
-  if (!isObject(part)) throw new SkeinError('BAD_OPTION', `${setter} of ${tool} was given ${part === null ? 'null' : typeof part}; give it an object with the fields to change`)
+  if (!schema)
+    throw new SkeinError('BAD_OPTION', `${tool} calls ${setter}, and its definition has no ${field}; give it one`)
+  if (!isObject(part))
+    throw new SkeinError(
+      'BAD_OPTION',
+      `${setter} of ${tool} was given ${part === null ? 'null' : typeof part}; give it an object with the fields ` +
+        `to change`,
+    )
   const whole = mergeContext(schema, { before: values.readNow(key), part })
-  if ('wrong' in whole) throw new SkeinError('TOOL_OUTPUT_INVALID', `${setter} of ${tool} would make what its ${field} does not allow: ${whole.wrong}`)
+  if ('wrong' in whole)
+    throw new SkeinError(
+      'TOOL_OUTPUT_INVALID',
+      `${setter} of ${tool} would make what its ${field} does not allow: ${whole.wrong}`,
+    )
   values.write(key, whole.value)
 }

@@ -12,7 +12,11 @@ import type { Json } from '../../src/core/json.js'
 import { parse } from '../../src/core/schema.js'
 
 export function isGenerator(value: unknown): value is AsyncGenerator<unknown, unknown> {
-  return isObject(value) && typeof value['next'] === 'function' && typeof Reflect.get(value, Symbol.asyncIterator) === 'function'
+  return (
+    isObject(value) &&
+    typeof value['next'] === 'function' &&
+    typeof Reflect.get(value, Symbol.asyncIterator) === 'function'
+  )
 }
 
 export interface Driven {

@@ -1,6 +1,6 @@
 /**
- * Runs a function of one tool and turns whatever happens into what the pool returns. Loaded by the pool, by URL; it knows
- * tools and outcomes, and nothing of threads, journals or models.
+ * Runs a function of one tool and turns whatever happens into what the pool returns. Loaded by the pool, by URL; it
+ * knows tools and outcomes, and nothing of threads, journals or models.
  *
  * IV1 It never throws: a throw, a time-out, a bad result and args that no longer fit are outcomes (T2).
  * IV2 A body that is aborted or timed out has lost its result, even if it goes on to return one.
@@ -40,7 +40,8 @@ async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMea
   try {
     const begun = begin(tool, job, new CallState(tool, sheet, invokeNested))
     const value = isWaiting(begun) ? await waited(begun, tool, { sheet, means }) : begun
-    if ((value === undefined || value === null) && isOpen(tool, job)) return await sheet.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
+    if ((value === undefined || value === null) && isOpen(tool, job))
+      return await sheet.done({ ok: true, value: null }, job.run.part === 'execute' ? { held: true } : {})
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
     if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
     const named = namedFiles(value)
@@ -49,7 +50,12 @@ async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMea
     const attached = named && { attached: await presentFiles(sheet.files, named) }
     const own = outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}
     const text = shown && tool.toModelOutput === undefined ? shown.text : undefined
-    return await sheet.done(outcome, { ...attached, ...(text !== undefined && { text: sheet.text(text) }), ...(shown?.media && { media: shown.media }), ...own })
+    return await sheet.done(outcome, {
+      ...attached,
+      ...(text !== undefined && { text: sheet.text(text) }),
+      ...(shown?.media && { media: shown.media }),
+      ...own,
+    })
   } catch (thrown) {
     return sheet.failed(toFailure(thrown, 'TOOL_THREW'), thrown)
   }
@@ -65,7 +71,10 @@ function begin(tool: ToolDefinition, { run, args }: Job, state: ToolState): unkn
   const parsed = parse(tool.args, args)
   if (!parsed.success) {
     // Validated when the model asked; the definition has changed since (P3).
-    throw new SkeinError('TOOL_INPUT_INVALID', `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`)
+    throw new SkeinError(
+      'TOOL_INPUT_INVALID',
+      `the definition of ${tool.name} changed and these args no longer fit: ${parsed.error.message}`,
+    )
   }
   if (run.part === 'probe') return tool.probe?.(state, parsed.data)
   if (typeof tool.execute === 'function') return tool.execute(state, parsed.data)
@@ -89,15 +98,23 @@ interface Surroundings {
   readonly means: InvokeMeans
 }
 
-function waited(begun: Waiting, tool: ToolDefinition, { sheet, means: { limits, clock } }: Surroundings): PromiseLike<unknown> {
-  const generated = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> => drive(body, { tool, signal: sheet.job.cancel.signal, heard: (event) => sheet.preliminary(event) })
+function waited(
+  begun: Waiting,
+  tool: ToolDefinition,
+  { sheet, means: { limits, clock } }: Surroundings,
+): PromiseLike<unknown> {
+  const generated = (body: AsyncGenerator<unknown, unknown>): Promise<unknown> =>
+    drive(body, { tool, signal: sheet.job.cancel.signal, heard: (event) => sheet.preliminary(event) })
   const body = isGenerator(begun) ? generated(begun) : begun
   const value = limits === 'here' ? withinLimits(body, tool, { sheet, clock }) : body
   return tool.eventSchema ? value.then((returned) => (isGenerator(returned) ? generated(returned) : returned)) : value
 }
 
 /** A text that cannot be made costs the model its comfort, not the result. */
-async function spoken(speak: NonNullable<ToolDefinition['toModelOutput']>, { sheet, output }: { readonly sheet: Worksheet; readonly output: unknown }): Promise<Pick<Returned, 'text'>> {
+async function spoken(
+  speak: NonNullable<ToolDefinition['toModelOutput']>,
+  { sheet, output }: { readonly sheet: Worksheet; readonly output: unknown },
+): Promise<Pick<Returned, 'text'>> {
   try {
     const text: unknown = await speak(output, sheet.job.args)
     if (typeof text === 'string') return { text: sheet.text(text) }

@@ -8,11 +8,18 @@ import { createTimeLimit } from '../../src/pool/time-limit.js'
 import type { Worksheet } from './worksheet.js'
 
 /** The body's value, unless it is aborted or out of time first (IV2). */
-export function withinLimits(body: PromiseLike<unknown>, tool: ToolDefinition, { sheet, clock }: { readonly sheet: Worksheet; readonly clock: Clock }): Promise<unknown> {
+export function withinLimits(
+  body: PromiseLike<unknown>,
+  tool: ToolDefinition,
+  { sheet, clock }: { readonly sheet: Worksheet; readonly clock: Clock },
+): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { name, timeoutMs } = tool
     const { cancel } = sheet.job
-    if (timeoutMs !== undefined) sheet.limit = createTimeLimit(clock, timeoutMs, () => cancel.abort(new SkeinError('TOOL_TIMED_OUT', `${name} did not finish within ${timeoutMs} ms`)))
+    if (timeoutMs !== undefined)
+      sheet.limit = createTimeLimit(clock, timeoutMs, () =>
+        cancel.abort(new SkeinError('TOOL_TIMED_OUT', `${name} did not finish within ${timeoutMs} ms`)),
+      )
     let deafen: () => void = () => undefined
     const over = (): void => {
       sheet.limit?.stop()

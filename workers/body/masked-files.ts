@@ -1,6 +1,6 @@
 /**
- * The files of a call that knows secrets: what it writes, and where to, is masked on the way (F3). A value that stands in a file
- * could be read by every tool, by people and by the model; whoever needs it declares the variable.
+ * The files of a call that knows secrets: what it writes, and where to, is masked on the way (F3). A value that
+ * stands in a file could be read by every tool, by people and by the model; whoever needs it declares the variable.
  *
  * MF1 No bytes and no path that such a call writes hold a form of its secrets, in one piece or in a stream.
  * MF2 What it reads is as it is: a path is the same path for writing and for reading.
@@ -45,7 +45,10 @@ export function maskedFiles(files: Files, redactor: Redactor): Files {
   return masked
 }
 
-async function* cleanParts(content: AsyncIterable<string | Uint8Array>, redactor: Redactor): AsyncGenerator<Uint8Array> {
+async function* cleanParts(
+  content: AsyncIterable<string | Uint8Array>,
+  redactor: Redactor,
+): AsyncGenerator<Uint8Array> {
   const stream = redactor.byteStream()
   for await (const part of content) yield stream.push(typeof part === 'string' ? new TextEncoder().encode(part) : part)
   yield stream.end()

@@ -1,8 +1,9 @@
 /**
  * What a body says while it runs: progress, logs and preliminary events, on their way to whoever watches.
  *
- * VC1 A line of a log is cut at 16 KB; past 1,000 lines and steps of progress, or 1 MB, in one second the rest of that second is
- *     dropped, and once per call it is said that something was. Preliminary events belong to the result: none is dropped.
+ * VC1 A line of a log is cut at 16 KB; past 1,000 lines and steps of progress, or 1 MB, in one second the rest of
+ *     that second is dropped, and once per call it is said that something was. Preliminary events belong to the
+ *     result: none is dropped.
  * VC2 After the call is over nothing is said.
  */
 import type { Clock } from '../../src/core/clock.js'
@@ -45,7 +46,11 @@ export function createVoice({ clock, redactor, said }: VoiceOptions): Voice {
     count++
     chars += size
     if (count <= mostPerSecond && chars <= mostCharsPerSecond) return true
-    if (!noted) said({ type: 'log', text: `[this call says more than ${mostPerSecond} lines or 1 MB in a second: some of it is dropped]` })
+    if (!noted)
+      said({
+        type: 'log',
+        text: `[this call says more than ${mostPerSecond} lines or 1 MB in a second: some of it is dropped]`,
+      })
     noted = true
     return false
   }

@@ -23,7 +23,12 @@ export function createSchedules(values: Values, clock: Clock, idempotencyKey: st
   const list = async (): Promise<readonly Scheduled[]> => applySchedules(await values.read(schedulesKey), changes) ?? []
   return {
     add(tool, args, delayMs) {
-      if (!Number.isFinite(delayMs) || delayMs < 0 || delayMs > longestDelayMs) throw new SkeinError('BAD_OPTION', `schedule takes a delay in milliseconds from 0 to ${longestDelayMs} (a hundred years); it was given ${String(delayMs)}`)
+      if (!Number.isFinite(delayMs) || delayMs < 0 || delayMs > longestDelayMs)
+        throw new SkeinError(
+          'BAD_OPTION',
+          `schedule takes a delay in milliseconds from 0 to ${longestDelayMs} (a hundred years); it was given ` +
+            `${String(delayMs)}`,
+        )
       const id = `${idempotencyKey.slice(0, 20)}.${added++}`
       changes.push({ op: 'add', id, tool, args, at: Math.ceil(clock.now() + delayMs) })
       return id

@@ -1,6 +1,6 @@
 /**
- * `state`: what a tool's body may use, over the worksheet of its call. A tool that is invoked by another has a state of its own
- * on the same worksheet: other variables and another context, the same files and values.
+ * `state`: what a tool's body may use, over the worksheet of its call. A tool that is invoked by another has a state
+ * of its own on the same worksheet: other variables and another context, the same files and values.
  *
  * ST1 A body reaches only what its own definition declares: its variables, its contexts, the tools in `uses`.
  * ST2 Members may be taken out of the state (`({ kv, log }) => …`), and cost nothing until they are.
@@ -23,7 +23,11 @@ import type { Worksheet } from './worksheet.js'
 const longestStatus = 500
 
 /** Runs a tool on the worksheet of the call that asks for it. */
-export type InvokeNested = (sheet: Worksheet, caller: ToolDefinition, asked: { readonly name: string; readonly args: unknown }) => Promise<unknown>
+export type InvokeNested = (
+  sheet: Worksheet,
+  caller: ToolDefinition,
+  asked: { readonly name: string; readonly args: unknown },
+) => Promise<unknown>
 
 export class CallState implements RuntimeState {
   readonly #tool: ToolDefinition
@@ -51,11 +55,18 @@ export class CallState implements RuntimeState {
   get env(): ToolState['env'] {
     return async (name) => {
       const variable = this.#tool.variables?.find((declared) => declared.name === name)
-      if (!variable) throw new SkeinError('TOOL_NOT_ALLOWED', `${this.#tool.name} asked for the variable ${name}, which it does not declare; name it in \`variables\``)
+      if (!variable)
+        throw new SkeinError(
+          'TOOL_NOT_ALLOWED',
+          `${this.#tool.name} asked for the variable ${name}, which it does not declare; name it in \`variables\``,
+        )
       const { env } = this.#sheet.job
       const value = Object.hasOwn(env, name) ? env[name] : variable.default
       if (value === undefined && variable.required === false) return ''
-      if (value === undefined) throw new SkeinError('ENV_MISSING', `the variable ${name}, which ${this.#tool.name} declares, has no value`, { data: { name } })
+      if (value === undefined)
+        throw new SkeinError('ENV_MISSING', `the variable ${name}, which ${this.#tool.name} declares, has no value`, {
+          data: { name },
+        })
       return value
     }
   }
@@ -77,7 +88,12 @@ export class CallState implements RuntimeState {
   }
 
   get #context(): Context {
-    return { tool: this.#tool.name, field: 'contextSchema', key: `context/${this.#tool.name}`, schema: this.#tool.contextSchema }
+    return {
+      tool: this.#tool.name,
+      field: 'contextSchema',
+      key: `context/${this.#tool.name}`,
+      schema: this.#tool.contextSchema,
+    }
   }
 
   get #sharedContext(): Context {
@@ -147,7 +163,8 @@ export class CallState implements RuntimeState {
 
   get queueMessage(): ToolState['queueMessage'] {
     return (text, options) => {
-      if (typeof text !== 'string') throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)
+      if (typeof text !== 'string')
+        throw new SkeinError('BAD_OPTION', `queueMessage was given a ${typeof text}; give it a text`)
       this.#sheet.message(text, options?.silent === true)
     }
   }
@@ -169,8 +186,14 @@ export class CallState implements RuntimeState {
   }
 
   #toParent(member: string, text: unknown): { readonly text: string; readonly sheet: Worksheet } {
-    if (typeof text !== 'string') throw new SkeinError('BAD_OPTION', `${member} was given a ${typeof text}; give it a text`)
-    if (!this.#sheet.job.hasParent) throw new SkeinError('TOOL_NOT_ALLOWED', `${this.#tool.name} called ${member}, and thread ${this.threadId} has no parent to speak to: no other thread called it`)
+    if (typeof text !== 'string')
+      throw new SkeinError('BAD_OPTION', `${member} was given a ${typeof text}; give it a text`)
+    if (!this.#sheet.job.hasParent)
+      throw new SkeinError(
+        'TOOL_NOT_ALLOWED',
+        `${this.#tool.name} called ${member}, and thread ${this.threadId} has no parent to speak to: no other ` +
+          `thread called it`,
+      )
     return { text, sheet: this.#sheet }
   }
 
@@ -184,7 +207,9 @@ export class CallState implements RuntimeState {
     const sheet = this.#sheet
     return async (call) => {
       const kept = await sheet.values.read(`archive/${call}`)
-      return isObject(kept) && typeof kept['hash'] === 'string' ? new TextDecoder().decode(await sheet.stored(kept['hash'])) : undefined
+      return isObject(kept) && typeof kept['hash'] === 'string'
+        ? new TextDecoder().decode(await sheet.stored(kept['hash']))
+        : undefined
     }
   }
 
@@ -196,13 +221,20 @@ export class CallState implements RuntimeState {
   #checkUses(name: string): void {
     const { uses = [], name: own } = this.#tool
     if (!uses.includes(name)) {
-      throw new SkeinError('TOOL_NOT_ALLOWED', `${own} may not use the tool ${name}; ${uses.length > 0 ? `its \`uses\` names ${uses.join(', ')}` : 'it has no `uses`'}`)
+      throw new SkeinError(
+        'TOOL_NOT_ALLOWED',
+        `${own} may not use the tool ${name}; ` +
+          `${uses.length > 0 ? `its \`uses\` names ${uses.join(', ')}` : 'it has no `uses`'}`,
+      )
     }
   }
 }
 
 function checked(tool: ToolDefinition, args: unknown): Json {
   const found = checkArgs(tool.name, tool.args, isObject(args) ? args : (args ?? {}))
-  if (!found.ok) throw new SkeinError(found.failure.code, found.failure.message, { ...(found.failure.data && { data: found.failure.data }) })
+  if (!found.ok)
+    throw new SkeinError(found.failure.code, found.failure.message, {
+      ...(found.failure.data && { data: found.failure.data }),
+    })
   return found.args
 }

@@ -1,5 +1,6 @@
 /**
- * Values of the thread as one call sees and changes them: contexts, key-value entries, the todo list (src/core/change.ts).
+ * Values of the thread as one call sees and changes them: contexts, key-value entries, the todo list
+ * (src/core/change.ts).
  *
  * VA1 A body sees its own changes at once; nobody else does before the call is settled.
  * VA2 What was seen of the snapshot is noted with its version, once.
@@ -28,7 +29,8 @@ export function createValues(desk: Desk, open: () => Promise<Snapshot>): Values 
   const seen = new Map<string, ValueAt>()
   const noted = new Map<string, ValueRead>()
   const changed = new Map<string, ValueChange>()
-  const given = (key: string): ValueAt | undefined => seen.get(key) ?? (desk.given && Object.hasOwn(desk.given, key) ? desk.given[key] : undefined)
+  const given = (key: string): ValueAt | undefined =>
+    seen.get(key) ?? (desk.given && Object.hasOwn(desk.given, key) ? desk.given[key] : undefined)
   const look = (key: string, found: ValueAt): Json | undefined => {
     noted.set(key, { key, version: found.version })
     return copied(found.value)

@@ -1,12 +1,12 @@
 /**
- * The worksheet of one call: what its body, and the tools that it invokes, have seen, changed, asked for and said. Everything on
- * it is made when it is first used; most calls use nothing.
+ * The worksheet of one call: what its body, and the tools that it invokes, have seen, changed, asked for and said.
+ * Everything on it is made when it is first used; most calls use nothing.
  *
  * WS1 The snapshot is opened once, when the body first looks at something.
- * WS2 What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort leave only
- *     what it saw, for on another state it might have gone well (T3).
- * WS3 Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever needs
- *     the value declares it.
+ * WS2 What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort
+ *     leave only what it saw, for on another state it might have gone well (T3).
+ * WS3 Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever
+ *     needs the value declares it.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
@@ -78,7 +78,16 @@ export class Worksheet {
 
   /** Nothing was used, and there is nothing to mask. */
   get blank(): boolean {
-    return !this.#copy && !this.#values && !this.#queued && !this.#messages && !this.#told && !this.#preliminaries && !this.#voice && !this.redactor
+    return (
+      !this.#copy &&
+      !this.#values &&
+      !this.#queued &&
+      !this.#messages &&
+      !this.#told &&
+      !this.#preliminaries &&
+      !this.#voice &&
+      !this.redactor
+    )
   }
 
   get limit(): TimeLimit | undefined {
@@ -125,7 +134,11 @@ export class Worksheet {
   }
 
   get voice(): Voice {
-    return (this.#voice ??= createVoice({ clock: this.#clock, redactor: this.redactor, said: (what) => this.job.said(what) }))
+    return (this.#voice ??= createVoice({
+      clock: this.#clock,
+      redactor: this.redactor,
+      said: (what) => this.job.said(what),
+    }))
   }
 
   get runCode(): RunCode {
@@ -139,12 +152,17 @@ export class Worksheet {
 
   message(text: string, silent: boolean): void {
     this.#messages ??= []
-    this.#messages.push({ text: this.redactor ? this.redactor.text(text) : text, ...defined({ silent: silent || undefined }) })
+    this.#messages.push({
+      text: this.redactor ? this.redactor.text(text) : text,
+      ...defined({ silent: silent || undefined }),
+    })
   }
 
   tell(saying: Saying): void {
     this.#told ??= []
-    this.#told.push('status' in saying ? { status: this.text(saying.status) } : { ...saying, text: this.text(saying.text) })
+    this.#told.push(
+      'status' in saying ? { status: this.text(saying.status) } : { ...saying, text: this.text(saying.text) },
+    )
   }
 
   preliminary(event: Json): void {
@@ -166,10 +184,17 @@ export class Worksheet {
       ...seen(files?.reads, values?.reads),
       ...changed({
         files: files?.changes ?? [],
-        values: values?.changes.map((change) => (change.value === undefined ? change : { ...change, value: this.#clean(change.value) })) ?? [],
-        schedules: this.#schedules?.done().map((change) => (change.op === 'add' ? { ...change, args: this.#clean(change.args) } : change)) ?? [],
+        values:
+          values?.changes.map((change) =>
+            change.value === undefined ? change : { ...change, value: this.#clean(change.value) },
+          ) ?? [],
+        schedules:
+          this.#schedules
+            ?.done()
+            .map((change) => (change.op === 'add' ? { ...change, args: this.#clean(change.args) } : change)) ?? [],
       }),
-      ...(files && files.contents.size > 0 && { contents: Array.from(files.contents, ([hash, bytes]) => ({ hash, bytes })) }),
+      ...(files &&
+        files.contents.size > 0 && { contents: Array.from(files.contents, ([hash, bytes]) => ({ hash, bytes })) }),
       ...(this.#queued && { queued: this.#queued }),
       ...(this.#messages && { messages: this.#messages }),
       ...(this.#told && { told: this.#told }),
@@ -185,7 +210,12 @@ export class Worksheet {
     const outcome = { ok: false, failure: this.redactor ? this.#cleanFailure(failure) : failure } as const
     // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
     const files = await this.#copy?.done().catch(() => undefined)
-    return { outcome, ...defined({ thrown: told }), ...seen(files?.reads, this.#values?.done().reads), ...(this.#preliminaries && { preliminaries: this.#preliminaries }) }
+    return {
+      outcome,
+      ...defined({ thrown: told }),
+      ...seen(files?.reads, this.#values?.done().reads),
+      ...(this.#preliminaries && { preliminaries: this.#preliminaries }),
+    }
   }
 
   #thrown(value: unknown): Thrown | undefined {
@@ -202,7 +232,9 @@ export class Worksheet {
   }
 
   #cleanOutcome(outcome: Outcome): Outcome {
-    return outcome.ok ? { ...outcome, value: this.#clean(outcome.value) } : { ok: false, failure: this.#cleanFailure(outcome.failure) }
+    return outcome.ok
+      ? { ...outcome, value: this.#clean(outcome.value) }
+      : { ok: false, failure: this.#cleanFailure(outcome.failure) }
   }
 
   #cleanFailure({ message, data, cause, ...rest }: Failure): Failure {
@@ -225,5 +257,11 @@ function seen(files: Reads['files'] = [], values: Reads['values'] = []): Pick<Re
 
 function changed({ files, values, schedules }: Required<Changes>): Pick<Returned, 'changes'> {
   if (files.length + values.length + schedules.length === 0) return {}
-  return { changes: { ...(files.length > 0 && { files }), ...(values.length > 0 && { values }), ...(schedules.length > 0 && { schedules }) } }
+  return {
+    changes: {
+      ...(files.length > 0 && { files }),
+      ...(values.length > 0 && { values }),
+      ...(schedules.length > 0 && { schedules }),
+    },
+  }
 }

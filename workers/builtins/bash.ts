@@ -25,17 +25,30 @@ export interface CommandError {
 }
 
 /** Bounds of one command in a thread's memory; what passes them fails and says so. */
-const executionLimits = { maxOutputSize: 32 * 1024 * 1024, maxStringLength: 32 * 1024 * 1024, maxLiveBytes: 128 * 1024 * 1024 }
+const executionLimits = {
+  maxOutputSize: 32 * 1024 * 1024,
+  maxStringLength: 32 * 1024 * 1024,
+  maxLiveBytes: 128 * 1024 * 1024,
+}
 
-export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>, args: BashArgs): Promise<string | CommandError> {
+export async function run(
+  { files, signal }: Pick<ToolState, 'files' | 'signal'>,
+  args: BashArgs,
+): Promise<string | CommandError> {
   const cwd = threadPath(args.opts?.cwd ?? '/')
   if (cwd !== '/') {
     const { kind } = await touching(cwd, () => files.stat(cwd))
-    if (kind !== 'dir') throw new SkeinError('TOOL_PATH_INVALID', `${cwd} is not a directory; a command cannot run in it.`)
+    if (kind !== 'dir')
+      throw new SkeinError('TOOL_PATH_INVALID', `${cwd} is not a directory; a command cannot run in it.`)
   }
   const timeoutMs = args.opts?.timeoutMs ?? commandTimeoutMs
   // It looks at the time itself: while a loop of a script runs, no timer fires.
-  const shell = new Bash({ customCommands: [shellLs], fs: createShellFiles(files, getCommandNames()), cwd, executionLimits: { ...executionLimits, maxExecutionTimeMs: timeoutMs } })
+  const shell = new Bash({
+    customCommands: [shellLs],
+    fs: createShellFiles(files, getCommandNames()),
+    cwd,
+    executionLimits: { ...executionLimits, maxExecutionTimeMs: timeoutMs },
+  })
   const { stdout, stderr, exitCode } = await inTime({ cmd: args.cmd, timeoutMs, signal }, (stopped) => {
     const { cmd, args: words } = toCommand(args.cmd, args.args ?? [])
     return shell.exec(cmd, { args: [...words], signal: stopped, rawScript: true })
@@ -46,7 +59,11 @@ export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>
   output.add(stderr.replaceAll(/command not available in browser environments.*/g, 'command not found'))
   const text = output.text('send it to a file and read that in parts')
   if (exitCode === 0) return text
-  return { status: 'error', code: 'TOOL_COMMAND_FAILED', error: `${args.cmd} exited with ${exitCode}${text === '' ? ' and said nothing' : `:\n${text}`}` }
+  return {
+    status: 'error',
+    code: 'TOOL_COMMAND_FAILED',
+    error: `${args.cmd} exited with ${exitCode}${text === '' ? ' and said nothing' : `:\n${text}`}`,
+  }
 }
 
 interface Limits {
@@ -56,12 +73,21 @@ interface Limits {
 }
 
 /** VB2. The shell gives a result also when it is stopped, which is not that of the command. */
-async function inTime({ cmd, timeoutMs, signal }: Limits, work: (stopped: AbortSignal) => Promise<BashExecResult>): Promise<BashExecResult> {
+async function inTime(
+  { cmd, timeoutMs, signal }: Limits,
+  work: (stopped: AbortSignal) => Promise<BashExecResult>,
+): Promise<BashExecResult> {
   signal.throwIfAborted()
   const deadline = systemClock.now() + timeoutMs
   const controller = new AbortController()
   const stop = (): void => controller.abort(signal.reason)
-  const late = (): void => controller.abort(new SkeinError('PROCESS_TIMEOUT', `${cmd} did not end within ${timeoutMs} ms; nothing of it was kept. Do less at once, or give opts.timeoutMs.`))
+  const late = (): void =>
+    controller.abort(
+      new SkeinError(
+        'PROCESS_TIMEOUT',
+        `${cmd} did not end within ${timeoutMs} ms; nothing of it was kept. Do less at once, or give opts.timeoutMs.`,
+      ),
+    )
   signal.addEventListener('abort', stop)
   const stopTimer = systemClock.wakeAt(deadline, late)
   try {

@@ -40,7 +40,10 @@ function shellCommand(cmd: string, args: readonly string[]): ShellCommand {
   const rest = args.slice(at)
   if (!letters.includes('c')) return { cmd: quoted(cmd), args: rest }
   const [script = '', ...words] = rest
-  const settings = [...[...letters].filter((letter) => settable.test(letter)).map((letter) => `set -${letter}`), ...long.map((name) => `set -o ${quoted(name)}`)]
+  const settings = [
+    ...[...letters].filter((letter) => settable.test(letter)).map((letter) => `set -${letter}`),
+    ...long.map((name) => `set -o ${quoted(name)}`),
+  ]
   return { cmd: quoted(cmd), args: ['-c', [...settings, script].join('\n'), ...words] }
 }
 

@@ -22,9 +22,17 @@ export async function run({ files }: Pick<ToolState, 'files'>, args: EditArgs): 
 
 export function checkPatch(path: string, patch: string, most: number): void {
   const size = Buffer.byteLength(patch)
-  if (size > most) throw new SkeinError('TOOL_PATCH_TOO_LARGE', `the patch for ${path} has ${size} bytes; edit takes ${most} at most. Send it in parts.`)
+  if (size > most)
+    throw new SkeinError(
+      'TOOL_PATCH_TOO_LARGE',
+      `the patch for ${path} has ${size} bytes; edit takes ${most} at most. Send it in parts.`,
+    )
 }
 
 export function checkSize(path: string, size: number): void {
-  if (size > editBytes) throw new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; edit takes files of ${editBytes} at most. Split it first.`)
+  if (size > editBytes)
+    throw new SkeinError(
+      'TOOL_FILE_TOO_LARGE',
+      `${path} has ${size} bytes; edit takes files of ${editBytes} at most. Split it first.`,
+    )
 }

@@ -8,7 +8,9 @@ import { listed } from './text.js'
 
 export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>, args: GrepArgs): Promise<string> {
   const path = threadPath(args.path ?? '/')
-  const matches = await touching(path, () => files.grep(args.pattern, { path, limit: mostMatches, maxChars: lineChars, signal }))
+  const matches = await touching(path, () =>
+    files.grep(args.pattern, { path, limit: mostMatches, maxChars: lineChars, signal }),
+  )
   return listMatches(matches, outputBytes)
 }
 

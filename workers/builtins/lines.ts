@@ -28,13 +28,17 @@ export async function pickLines(chunks: AsyncIterable<Uint8Array>, range: LineRa
     if (starts && count >= offset + limit) return picked
     bytes += Buffer.byteLength(line)
     if (bytes > room) {
-      if (picked === '' || !starts) return cutText(picked + line, maxBytes, `line ${count} alone is longer; see it with a command such as cut`)
+      if (picked === '' || !starts)
+        return cutText(picked + line, maxBytes, `line ${count} alone is longer; see it with a command such as cut`)
       return `${picked}[cut: go on with offset ${count}]`
     }
     picked += line
   }
   if (count < offset && (offset > 1 || count > 0)) {
-    throw new SkeinError('TOOL_INPUT_INVALID', `${path} has ${count} lines; there is no line ${offset}. Ask for a smaller offset.`)
+    throw new SkeinError(
+      'TOOL_INPUT_INVALID',
+      `${path} has ${count} lines; there is no line ${offset}. Ask for a smaller offset.`,
+    )
   }
   return picked
 }
@@ -48,7 +52,10 @@ interface Piece {
 }
 
 /** Lines with their ends; throws where the content is not text. */
-export async function* linesOf(chunks: AsyncIterable<Uint8Array>, { path, longest }: { readonly path: string; readonly longest: number }): AsyncGenerator<Piece> {
+export async function* linesOf(
+  chunks: AsyncIterable<Uint8Array>,
+  { path, longest }: { readonly path: string; readonly longest: number },
+): AsyncGenerator<Piece> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let rest = ''
   let starts = true

@@ -1,11 +1,12 @@
 /**
  * A unified diff put onto a text.
  *
- * PT1 A hunk goes where its header says (moved as far as the hunk before it was), if its lines are there; otherwise to the
- *     one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
+ * PT1 A hunk goes where its header says (moved as far as the hunk before it was), if its lines are there; otherwise
+ *     to the one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
  * PT2 Line ends are the text's own: lines that stay are not touched, new ones end like their neighbours.
  * PT3 All hunks or none.
- * PT4 Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the text are.
+ * PT4 Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the
+ *     text are.
  */
 import { parsePatch } from 'diff'
 import type { StructuredPatchHunk } from 'diff'
@@ -32,7 +33,8 @@ export function patchText(path: string, text: string, patch: string): string {
   }
   for (const line of lines.slice(from)) done.push(line)
   const result = bom + joinLines(done, endOf(lines))
-  if (result === text) throw refused(path, 'it changes nothing. Line ends stay as they are; to change those, write the file.')
+  if (result === text)
+    throw refused(path, 'it changes nothing. Line ends stay as they are; to change those, write the file.')
   return result
 }
 
@@ -65,7 +67,11 @@ function parsed(path: string, patch: string): ReturnType<typeof parsePatch> {
   try {
     return parsePatch(patch)
   } catch (thrown) {
-    throw refused(path, `it is not a unified diff: ${toFailure(thrown, 'TOOL_PATCH_FAILED').message}. Count the lines of each hunk and send it again.`)
+    throw refused(
+      path,
+      `it is not a unified diff: ${toFailure(thrown, 'TOOL_PATCH_FAILED').message}. Count the lines of each hunk ` +
+        `and send it again.`,
+    )
   }
 }
 
@@ -94,24 +100,48 @@ interface Search {
 
 function placeOf(hunk: Hunk, { path, lines, from, drift, index, finder }: Search): number {
   const name = `hunk ${index + 1}`
-  const fits = (at: number): boolean => at >= from && at + hunk.old.length <= lines.length && hunk.old.every((text, offset) => lines[at + offset]?.text === text)
+  const fits = (at: number): boolean =>
+    at >= from &&
+    at + hunk.old.length <= lines.length &&
+    hunk.old.every((text, offset) => lines[at + offset]?.text === text)
   if (hunk.old.length === 0) {
     if (fits(hunk.at + drift)) return hunk.at + drift
-    throw refused(path, `${name} inserts at line ${hunk.at + 1}, which is not there; the file has ${lines.length} lines.`)
+    throw refused(
+      path,
+      `${name} inserts at line ${hunk.at + 1}, which is not there; the file has ${lines.length} lines.`,
+    )
   }
   if (fits(hunk.at + drift)) return hunk.at + drift
   const places = finder.find(hunk.old, from)
-  if (places === 'too much') throw refused(path, `too many of its hunks are not where their headers say, and looking for ${name} takes too long. Correct the line numbers, or send it in parts.`)
+  if (places === 'too much')
+    throw refused(
+      path,
+      `too many of its hunks are not where their headers say, and looking for ${name} takes too long. Correct the ` +
+        `line numbers, or send it in parts.`,
+    )
   const [place] = places
-  if (place === undefined) throw refused(path, `the lines of ${name} (from line ${hunk.at + 1}) are not in the file${mismatch(hunk, lines)}. Read the file and send a patch that matches it exactly.`)
-  if (places.length > 1) throw refused(path, `the lines of ${name} are in the file more than once, and not at line ${hunk.at + 1}. Correct the line number or add lines around the change.`)
+  if (place === undefined)
+    throw refused(
+      path,
+      `the lines of ${name} (from line ${hunk.at + 1}) are not in the file${mismatch(hunk, lines)}. Read the file ` +
+        `and send a patch that matches it exactly.`,
+    )
+  if (places.length > 1)
+    throw refused(
+      path,
+      `the lines of ${name} are in the file more than once, and not at line ${hunk.at + 1}. Correct the line ` +
+        `number or add lines around the change.`,
+    )
   return place
 }
 
 function mismatch(hunk: Hunk, lines: readonly Line[]): string {
   const offset = hunk.old.findIndex((text, index) => lines[hunk.at + index]?.text !== text)
   const found = lines[hunk.at + offset]
-  return `: line ${hunk.at + offset + 1} ${found ? `is ${JSON.stringify(short(found.text))}` : 'does not exist'}, the patch has ${JSON.stringify(short(hunk.old[offset] ?? ''))}`
+  return (
+    `: line ${hunk.at + offset + 1} ${found ? `is ${JSON.stringify(short(found.text))}` : 'does not exist'}, ` +
+    `the patch has ${JSON.stringify(short(hunk.old[offset] ?? ''))}`
+  )
 }
 
 const short = (text: string): string => (text.length > 120 ? `${text.slice(0, 120)}…` : text)

@@ -15,15 +15,30 @@ export function threadPath(path: string): string {
   let depth = 0
   for (const name of path.split('/')) {
     depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
-    if (depth < 0) throw new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads above the root of the files. Give a path below /.`)
+    if (depth < 0)
+      throw new SkeinError(
+        'TOOL_PATH_ESCAPE',
+        `${JSON.stringify(path)} leads above the root of the files. Give a path below /.`,
+      )
   }
   return posix.resolve('/', path)
 }
 
 /** What no file system takes. */
 export function checkPath(path: string): void {
-  const why = path === '' ? 'is empty' : path.includes('\0') ? 'has a zero byte' : path.length > pathChars ? `is longer than ${pathChars} characters` : undefined
-  if (why !== undefined) throw new SkeinError('TOOL_PATH_INVALID', `the path ${JSON.stringify(path.slice(0, 100))} ${why}. Give the path of a file.`)
+  const why =
+    path === ''
+      ? 'is empty'
+      : path.includes('\0')
+        ? 'has a zero byte'
+        : path.length > pathChars
+          ? `is longer than ${pathChars} characters`
+          : undefined
+  if (why !== undefined)
+    throw new SkeinError(
+      'TOOL_PATH_INVALID',
+      `the path ${JSON.stringify(path.slice(0, 100))} ${why}. Give the path of a file.`,
+    )
 }
 
 const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
@@ -44,14 +59,26 @@ const reasons: Readonly<Record<string, readonly [FailureCode, string]>> = {
 /** What a model can do about an error of a file system; anything else stays as it is. */
 export function toldOf(path: string, thrown: unknown): unknown {
   if (isFileError(thrown) && thrown.syscall === 'grep') return noPattern(thrown.path, thrown.why)
-  if (isFileError(thrown) && thrown.syscall === 'glob') return new SkeinError('TOOL_INPUT_INVALID', `${JSON.stringify(thrown.path)} is not a glob: ${thrown.why}.`, { cause: thrown })
-  if (errorCode(thrown) === 'EINVAL') return new SkeinError('TOOL_PATH_INVALID', `${path} does not work here: ${thrown instanceof Error ? thrown.message : 'EINVAL'}.`, { cause: thrown })
+  if (isFileError(thrown) && thrown.syscall === 'glob')
+    return new SkeinError('TOOL_INPUT_INVALID', `${JSON.stringify(thrown.path)} is not a glob: ${thrown.why}.`, {
+      cause: thrown,
+    })
+  if (errorCode(thrown) === 'EINVAL')
+    return new SkeinError(
+      'TOOL_PATH_INVALID',
+      `${path} does not work here: ${thrown instanceof Error ? thrown.message : 'EINVAL'}.`,
+      { cause: thrown },
+    )
   const known = reasons[errorCode(thrown) ?? '']
   return known ? new SkeinError(known[0], `${path} ${known[1]}.`, { cause: thrown }) : thrown
 }
 
 export function noPattern(pattern: string, why: string | undefined): SkeinError {
-  return new SkeinError('TOOL_GREP_FAILED', `${JSON.stringify(pattern)} is not a regular expression that grep takes: ${why}. To search for the text itself, put \\ before its special characters.`)
+  return new SkeinError(
+    'TOOL_GREP_FAILED',
+    `${JSON.stringify(pattern)} is not a regular expression that grep takes: ${why}. To search for the text ` +
+      `itself, put \\ before its special characters.`,
+  )
 }
 
 export function errorCode(thrown: unknown): string | undefined {

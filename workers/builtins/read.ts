@@ -12,7 +12,12 @@ export function run({ files }: Pick<ToolState, 'files'>, args: ReadArgs): Promis
   const { offset, limit } = args
   return touching(path, async () => {
     if (offset !== undefined || limit !== undefined) {
-      return pickLines(files.readStream(path), { path, offset: offset ?? 1, limit: limit ?? Infinity, maxBytes: outputBytes })
+      return pickLines(files.readStream(path), {
+        path,
+        offset: offset ?? 1,
+        limit: limit ?? Infinity,
+        maxBytes: outputBytes,
+      })
     }
     const { size } = await files.stat(path)
     if (size > outputBytes) throw tooLarge(path, size, outputBytes)
@@ -21,7 +26,10 @@ export function run({ files }: Pick<ToolState, 'files'>, args: ReadArgs): Promis
 }
 
 export function tooLarge(path: string, size: number, most: number): SkeinError {
-  return new SkeinError('TOOL_FILE_TOO_LARGE', `${path} has ${size} bytes; read gives ${most} at most. Ask for some lines with offset and limit.`)
+  return new SkeinError(
+    'TOOL_FILE_TOO_LARGE',
+    `${path} has ${size} bytes; read gives ${most} at most. Ask for some lines with offset and limit.`,
+  )
 }
 
 function fail(error: Error): never {

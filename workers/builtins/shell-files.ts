@@ -1,9 +1,10 @@
 /**
  * A thread's files as the virtual shell sees them.
  *
- * SF1 Each operation asks the thread's files for what it needs and no more, because what a call has read decides whether
- *     it must run again (T3). Devices and the places of commands are no files and are never asked for.
- * SF2 What goes wrong is the error that Node gives, by code and first word of the message; commands make their words of it.
+ * SF1 Each operation asks the thread's files for what it needs and no more, because what a call has read decides
+ *     whether it must run again (T3). Devices and the places of commands are no files and are never asked for.
+ * SF2 What goes wrong is the error that Node gives, by code and first word of the message; commands make their words
+ *     of it.
  * SF3 Every operation runs trusted: the shell guards the globals of its own code, not ours.
  */
 import { Buffer } from 'node:buffer'
@@ -27,17 +28,33 @@ export function createShellFiles(files: Files, commands: readonly string[]): IFi
 
 const trusted = <Value>(work: () => Promise<Value>): Promise<Value> => DefenseInDepthBox.runTrustedAsync(work)
 
-type Look = 'readFile' | 'readFileBuffer' | 'exists' | 'stat' | 'lstat' | 'readdir' | 'readdirWithFileTypes' | 'resolvePath' | 'getAllPaths' | 'readlink' | 'realpath'
+type Look =
+  | 'readFile'
+  | 'readFileBuffer'
+  | 'exists'
+  | 'stat'
+  | 'lstat'
+  | 'readdir'
+  | 'readdirWithFileTypes'
+  | 'resolvePath'
+  | 'getAllPaths'
+  | 'readlink'
+  | 'realpath'
 
 function looks(files: Files, isOurs: (path: string) => boolean): Pick<IFileSystem, Look> {
-  const bytesAt = (path: string): Promise<Uint8Array> => trusted(async () => (devices.has(path) ? new Uint8Array() : files.readFile(path)))
-  const statOf = (path: string, look: () => Promise<FileStat>): Promise<FsStat> => trusted(async () => (isOurs(path) ? ownStat(commandDirs.includes(path)) : toStat(await look())))
+  const bytesAt = (path: string): Promise<Uint8Array> =>
+    trusted(async () => (devices.has(path) ? new Uint8Array() : files.readFile(path)))
+  const statOf = (path: string, look: () => Promise<FileStat>): Promise<FsStat> =>
+    trusted(async () => (isOurs(path) ? ownStat(commandDirs.includes(path)) : toStat(await look())))
   return {
     readFile: async (path, options) => Buffer.from(await bytesAt(path)).toString(nodeEncoding(options)),
     readFileBuffer: bytesAt,
     exists: (path) => trusted(async () => isOurs(path) || files.exists(path)),
     // Who moves or copies one file to the place of another must know that they are two: a file is where it is.
-    stat: async (path) => ({ ...(await statOf(path, () => files.stat(path))), identity: await trusted(async () => (isOurs(path) ? path : files.realpath(path))) }),
+    stat: async (path) => ({
+      ...(await statOf(path, () => files.stat(path))),
+      identity: await trusted(async () => (isOurs(path) ? path : files.realpath(path))),
+    }),
     lstat: (path) => statOf(path, () => files.lstat(path)),
     readdir: (path) => trusted(async () => [...(await files.readdir(path))]),
     readdirWithFileTypes: (path) => trusted(() => entriesOf(files, path)),
@@ -64,11 +81,15 @@ function changes(files: Files, isOurs: (path: string) => boolean): Omit<IFileSys
     writeFile: (path, content, options) => put(path, () => files.writeFile(path, encoded(content, options))),
     appendFile: (path, content, options) => put(path, () => files.appendFile(path, encoded(content, options))),
     mkdir: (path, options) => trusted(() => files.mkdir(path, { recursive: options?.recursive ?? false })),
-    rm: (path, options) => change('rm', [path], () => files.rm(path, { recursive: options?.recursive ?? false, force: options?.force ?? false })),
+    rm: (path, options) =>
+      change('rm', [path], () =>
+        files.rm(path, { recursive: options?.recursive ?? false, force: options?.force ?? false }),
+      ),
     mv: (from, to) => change('rename', [from, to], () => files.move(from, to)),
     cp: (from, to, options) =>
       change('cp', [from, to], async () => {
-        if (options?.recursive !== true && (await files.stat(from)).kind === 'dir') throw fileError('EISDIR', { syscall: 'cp', path: from, dest: to })
+        if (options?.recursive !== true && (await files.stat(from)).kind === 'dir')
+          throw fileError('EISDIR', { syscall: 'cp', path: from, dest: to })
         await files.copy(from, to)
       }),
     // Contents are shared anyway; that a later write shows at both names is not promised.
@@ -98,7 +119,14 @@ async function entriesOf(files: Files, path: string) {
 }
 
 function toStat({ kind, size, mode, at }: FileStat): FsStat {
-  return { isFile: kind === 'file', isDirectory: kind === 'dir', isSymbolicLink: kind === 'link', size, mode, mtime: new Date(at) }
+  return {
+    isFile: kind === 'file',
+    isDirectory: kind === 'dir',
+    isSymbolicLink: kind === 'link',
+    size,
+    mode,
+    mtime: new Date(at),
+  }
 }
 
 function ownStat(isDirectory: boolean): FsStat {

@@ -10,7 +10,15 @@ import type { FsStat, IFileSystem } from 'just-bash'
 import { systemClock } from '../../src/core/clock.js'
 import { errorCode } from './path.js'
 
-const letters = { 'all': 'a', 'almost-all': 'A', 'directory': 'd', 'classify': 'F', 'human-readable': 'h', 'reverse': 'r', 'recursive': 'R' } as const
+const letters = {
+  all: 'a',
+  'almost-all': 'A',
+  directory: 'd',
+  classify: 'F',
+  'human-readable': 'h',
+  reverse: 'r',
+  recursive: 'R',
+} as const
 
 /** As the letters that were given. Some change nothing here: one a line is all there is. */
 type Options = ReadonlySet<string>
@@ -38,14 +46,19 @@ export const shellLs = defineCommand('ls', async (args, { fs, cwd }) => {
   const dirs: Entry[] = []
   for (const name of names) {
     const entry = await named(listing, name, posix.resolve(cwd, name))
-    if (entry) (await isListed(listing, entry) ? dirs : files).push(entry)
+    if (entry) ((await isListed(listing, entry)) ? dirs : files).push(entry)
   }
   const parts = files.length > 0 ? [lines(listing, sorted(listing, files))] : []
-  for (const dir of sorted(listing, dirs)) parts.push(...(await directory(listing, dir, names.length > 1 || options.has('R'))))
+  for (const dir of sorted(listing, dirs))
+    parts.push(...(await directory(listing, dir, names.length > 1 || options.has('R'))))
   return { stdout: parts.join('\n'), stderr: listing.errors.join(''), exitCode: listing.errors.length > 0 ? 2 : 0 }
 })
 
-function parse(args: readonly string[]): { readonly options: Options; readonly names: readonly string[]; readonly wrong?: string } {
+function parse(args: readonly string[]): {
+  readonly options: Options
+  readonly names: readonly string[]
+  readonly wrong?: string
+} {
   const options = new Set<string>()
   const names: string[] = []
   const end = args.indexOf('--')
@@ -72,7 +85,12 @@ async function named({ fs, options, errors }: Listing, name: string, path: strin
     const stat = await fs.lstat(path)
     return { name, path, stat, ...(options.has('l') && stat.isSymbolicLink && { target: await fs.readlink(path) }) }
   } catch (thrown) {
-    const why = errorCode(thrown) === 'ENOTDIR' ? 'Not a directory' : errorCode(thrown) === 'ELOOP' ? 'Too many levels of symbolic links' : 'No such file or directory'
+    const why =
+      errorCode(thrown) === 'ENOTDIR'
+        ? 'Not a directory'
+        : errorCode(thrown) === 'ELOOP'
+          ? 'Too many levels of symbolic links'
+          : 'No such file or directory'
     errors.push(`ls: cannot access '${name}': ${why}\n`)
     return undefined
   }
@@ -88,21 +106,39 @@ async function isListed({ fs, options }: Listing, { path, stat }: Entry): Promis
 /** A listing, then those of the directories in it where they are wanted. */
 async function directory(listing: Listing, dir: Entry, isTitled: boolean): Promise<readonly string[]> {
   const { fs, options } = listing
-  const names = (await fs.readdir(dir.path)).filter((name) => options.has('a') || options.has('A') || !name.startsWith('.'))
+  const names = (await fs.readdir(dir.path)).filter(
+    (name) => options.has('a') || options.has('A') || !name.startsWith('.'),
+  )
   const looks = [...'lFpRSt'].some((letter) => options.has(letter))
-  const all = looks ? await Promise.all(names.map((name) => named(listing, name, posix.join(dir.path, name)))) : names.map((name) => ({ name, path: posix.join(dir.path, name) }))
-  const entries = sorted(listing, all.filter((entry) => entry !== undefined))
-  const dots = options.has('a') ? await Promise.all(['.', '..'].map((name) => (looks ? named(listing, name, posix.join(dir.path, name)) : { name, path: name }))) : []
+  const all = looks
+    ? await Promise.all(names.map((name) => named(listing, name, posix.join(dir.path, name))))
+    : names.map((name) => ({ name, path: posix.join(dir.path, name) }))
+  const entries = sorted(
+    listing,
+    all.filter((entry) => entry !== undefined),
+  )
+  const dots = options.has('a')
+    ? await Promise.all(
+        ['.', '..'].map((name) => (looks ? named(listing, name, posix.join(dir.path, name)) : { name, path: name })),
+      )
+    : []
   const shown = [...dots.filter((entry) => entry !== undefined), ...entries]
-  const total = options.has('l') ? `total ${Math.ceil(entries.reduce((sum, { stat }) => sum + (stat?.isFile ? stat.size : 0), 0) / 1024)}\n` : ''
+  const total = options.has('l')
+    ? `total ${Math.ceil(entries.reduce((sum, { stat }) => sum + (stat?.isFile ? stat.size : 0), 0) / 1024)}\n`
+    : ''
   const parts = [`${isTitled ? `${dir.name}:\n` : ''}${total}${lines(listing, shown)}`]
   if (!options.has('R')) return parts
-  for (const entry of entries) if (entry.stat?.isDirectory) parts.push(...(await directory(listing, { ...entry, name: `${dir.name.replace(/\/$/, '')}/${entry.name}` }, true)))
+  for (const entry of entries)
+    if (entry.stat?.isDirectory)
+      parts.push(
+        ...(await directory(listing, { ...entry, name: `${dir.name.replace(/\/$/, '')}/${entry.name}` }, true)),
+      )
   return parts
 }
 
 function sorted({ options }: Listing, entries: readonly Entry[]): readonly Entry[] {
-  const weight = ({ stat }: Entry): number => (options.has('S') ? (stat?.size ?? 0) : options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0)
+  const weight = ({ stat }: Entry): number =>
+    options.has('S') ? (stat?.size ?? 0) : options.has('t') ? (stat?.mtime.getTime() ?? 0) : 0
   const order = [...entries].sort((a, b) => weight(b) - weight(a) || (a.name < b.name ? -1 : 1))
   return options.has('r') ? order.reverse() : order
 }
@@ -116,7 +152,10 @@ function lines({ options }: Listing, entries: readonly Entry[]): string {
     .map((entry, index) => {
       const { name, stat, target } = entry
       const size = (sizes[index] ?? '').padStart(width)
-      return stat ? `${modeWord(stat)} 1 user user ${size} ${timeWord(stat.mtime, now)} ${name}${target === undefined ? mark(options, entry) : ` -> ${target}`}\n` : ''
+      return stat
+        ? `${modeWord(stat)} 1 user user ${size} ${timeWord(stat.mtime, now)} ` +
+            `${name}${target === undefined ? mark(options, entry) : ` -> ${target}`}\n`
+        : ''
     })
     .join('')
 }
@@ -144,5 +183,7 @@ function timeWord(at: Date, now: number): string {
 function inUnits(bytes: number): string {
   const power = Math.min(4, Math.floor(Math.log2(Math.max(bytes, 1)) / 10))
   const value = bytes / 1024 ** power
-  return power === 0 ? String(bytes) : `${value < 10 ? (Math.ceil(value * 10) / 10).toFixed(1) : Math.ceil(value)}${'KMGT'[power - 1]}`
+  return power === 0
+    ? String(bytes)
+    : `${value < 10 ? (Math.ceil(value * 10) / 10).toFixed(1) : Math.ceil(value)}${'KMGT'[power - 1]}`
 }

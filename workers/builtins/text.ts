@@ -19,7 +19,10 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 }
 
 export function notText(path: string): SkeinError {
-  return new SkeinError('TOOL_PATH_INVALID', `${path} is not text in UTF-8, and only text can be read or changed like this.`)
+  return new SkeinError(
+    'TOOL_PATH_INVALID',
+    `${path} is not text in UTF-8, and only text can be read or changed like this.`,
+  )
 }
 
 export interface Collector {

@@ -15,5 +15,10 @@ export async function run({ files }: Pick<ToolState, 'files'>, args: WriteArgs):
 
 export function checkContent(path: string, content: string, most: number): void {
   const size = Buffer.byteLength(content)
-  if (size > most) throw new SkeinError('TOOL_CONTENT_TOO_LARGE', `the content for ${path} has ${size} bytes; write takes ${most} at most. Write it in parts, each into a file of its own.`)
+  if (size > most)
+    throw new SkeinError(
+      'TOOL_CONTENT_TOO_LARGE',
+      `the content for ${path} has ${size} bytes; write takes ${most} at most. Write it in parts, each into a ` +
+        `file of its own.`,
+    )
 }

@@ -1,4 +1,6 @@
-/** `bash` on a real directory. A command that fails is thrown: its effects are in the world, there is nothing to keep. */
+/**
+ * `bash` on a real directory. A command that fails is thrown: its effects are in the world, there is nothing to keep.
+ */
 import { stat } from 'node:fs/promises'
 import { SkeinError } from '../../src/core/failure.js'
 import type { BashArgs } from '../../src/tools/own/args.js'
@@ -13,23 +15,40 @@ interface Call {
   readonly idempotencyKey: string
 }
 
-export async function run(settings: HostSettings, { cmd, args = [], opts }: BashArgs, { signal, idempotencyKey }: Call): Promise<string> {
+export async function run(
+  settings: HostSettings,
+  { cmd, args = [], opts }: BashArgs,
+  { signal, idempotencyKey }: Call,
+): Promise<string> {
   const { rootDir, allowNetwork, maxOutputBytes } = settings
   const timeoutMs = Math.min(opts?.timeoutMs ?? settings.timeoutMs, settings.timeoutMs)
   const zero = [cmd, ...args].find((word) => word.includes('\0'))
-  if (zero !== undefined) throw new SkeinError('TOOL_INPUT_INVALID', `${JSON.stringify(zero.slice(0, 100))} has a zero byte, which no argument can have.`)
+  if (zero !== undefined)
+    throw new SkeinError(
+      'TOOL_INPUT_INVALID',
+      `${JSON.stringify(zero.slice(0, 100))} has a zero byte, which no argument can have.`,
+    )
   if (!allowNetwork) checkNetwork(cmd, args)
   const root = await openRoot(rootDir)
   const given = opts?.cwd ?? '.'
   const cwd = await touching(given, async () => {
     const real = await pathInside(root, given)
-    if (!(await stat(real)).isDirectory()) throw new SkeinError('TOOL_PATH_INVALID', `${given} is not a directory; a command cannot run in it.`)
+    if (!(await stat(real)).isDirectory())
+      throw new SkeinError('TOOL_PATH_INVALID', `${given} is not a directory; a command cannot run in it.`)
     return real
   })
   const env = { ...settings.env, SKEIN_IDEMPOTENCY_KEY: idempotencyKey }
-  const { exitCode, signal: killed, output } = await runProcess({ cmd, args, cwd, home: root.dir, env, fence: settings, timeoutMs, maxOutputBytes, signal })
+  const {
+    exitCode,
+    signal: killed,
+    output,
+  } = await runProcess({ cmd, args, cwd, home: root.dir, env, fence: settings, timeoutMs, maxOutputBytes, signal })
   if (exitCode === 0) return output
-  throw new SkeinError('TOOL_COMMAND_FAILED', `${cmd} ${how(exitCode, killed)}${output === '' ? ' and said nothing' : `:\n${output}`}`, { data: { exitCode } })
+  throw new SkeinError(
+    'TOOL_COMMAND_FAILED',
+    `${cmd} ${how(exitCode, killed)}${output === '' ? ' and said nothing' : `:\n${output}`}`,
+    { data: { exitCode } },
+  )
 }
 
 function how(exitCode: number | null, killed: string | null): string {

@@ -14,7 +14,10 @@ export async function run(settings: HostSettings, { path, patch }: EditArgs): Pr
   const root = await openRoot(rootDir)
   await touching(path, async () => {
     const real = await pathInside(root, path)
-    await replaceInside(root, real, { content: patchText(path, await textAt(root, real, path), patch), owner: settings })
+    await replaceInside(root, real, {
+      content: patchText(path, await textAt(root, real, path), patch),
+      owner: settings,
+    })
   })
   return 'ok'
 }

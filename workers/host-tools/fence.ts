@@ -1,8 +1,10 @@
 /**
- * Namespaces of Linux around a command, where the machine gives them to the host's user: of processes, so that whatever it
- * started ends with it and it sees no other process; of the network, so that there is none but its own loopback.
+ * Namespaces of Linux around a command, where the machine gives them to the host's user: of processes, so that
+ * whatever it started ends with it and it sees no other process; of the network, so that there is none but its own
+ * loopback.
  *
- * HN1 What is there is tried, once per thread and kind, not concluded: kernels, containers and security modules all have a say.
+ * HN1 What is there is tried, once per thread and kind, not concluded: kernels, containers and security modules all
+ *     have a say.
  * HN2 A command in a namespace of processes can leave its group and its session; it cannot leave the namespace, and the
  *     kernel ends everything in it with its first process.
  */
@@ -40,12 +42,17 @@ export async function fenceFor(wanted: Wanted): Promise<Fence> {
   const { isolation, allowNetwork } = wanted
   if (isolation === 'none') return none
   const key = JSON.stringify([allowNetwork, wanted.uid, wanted.gid])
-  const finding = known.get(key) ?? findPrograms().then((programs) => firstThatWorks(programs ? fencesFor(wanted, programs) : []))
+  const finding =
+    known.get(key) ?? findPrograms().then((programs) => firstThatWorks(programs ? fencesFor(wanted, programs) : []))
   known.set(key, finding)
   const found = await finding
   if (isolation === 'required' && !(found.pids && (found.net || allowNetwork))) {
     const why = 'this machine gives no namespaces to the user of this host, so no command is run'
-    throw new SkeinError('BAD_OPTION', `hostTools({ isolation: 'required' }): ${why}. Run the host where unshare --pid --net works, or leave isolation out.`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `hostTools({ isolation: 'required' }): ${why}. Run the host where unshare --pid --net works, or leave ` +
+        `isolation out.`,
+    )
   }
   return found
 }
@@ -66,8 +73,12 @@ interface Programs {
 async function findPrograms(): Promise<Programs | undefined> {
   if (process.platform !== 'linux') return undefined
   const path = [process.env['PATH'] ?? '', '/usr/bin', '/bin', '/usr/sbin', '/sbin'].join(delimiter)
-  const [unshare, setpriv, sh] = await Promise.all(['unshare', 'setpriv', 'sh'].map((name) => executableOf(name, { cwd: '/', path })))
-  return unshare?.allowed && setpriv?.allowed && sh?.allowed ? { unshare: unshare.file, setpriv: setpriv.file, sh: sh.file } : undefined
+  const [unshare, setpriv, sh] = await Promise.all(
+    ['unshare', 'setpriv', 'sh'].map((name) => executableOf(name, { cwd: '/', path })),
+  )
+  return unshare?.allowed && setpriv?.allowed && sh?.allowed
+    ? { unshare: unshare.file, setpriv: setpriv.file, sh: sh.file }
+    : undefined
 }
 
 /** Best first. */
@@ -76,7 +87,8 @@ function fencesFor(wanted: Wanted, { unshare: program, setpriv, sh }: Programs):
   const pids = ['--pid', '--fork', '--kill-child', '--mount-proc']
   const net = allowNetwork ? [] : ['--net']
   const up = allowNetwork ? '' : 'PATH="$PATH:/usr/sbin:/sbin" ip link set lo up 2>/dev/null; '
-  // The first process of a namespace ignores signals that it does not handle, and orphans come to it: no place for a command.
+  // The first process of a namespace ignores signals that it does not handle, and orphans come to it: no place for a
+  // command.
   const whole = makersFor(wanted, setpriv).map(({ unshare, user }) => ({
     pids: true,
     net: !allowNetwork,
@@ -129,14 +141,27 @@ export interface Executable {
   readonly allowed: boolean
 }
 
-/** The file that a command's name means: a shell in between would take some names for its own. Undefined: there is none. */
-export async function executableOf(cmd: string, { cwd, path }: { readonly cwd: string; readonly path: string }): Promise<Executable | undefined> {
-  const places = cmd.includes('/') ? [resolve(cwd, cmd)] : path.split(delimiter).map((folder) => resolve(cwd, folder, cmd))
+/**
+ * The file that a command's name means: a shell in between would take some names for its own. Undefined: there is none.
+ */
+export async function executableOf(
+  cmd: string,
+  { cwd, path }: { readonly cwd: string; readonly path: string },
+): Promise<Executable | undefined> {
+  const places = cmd.includes('/')
+    ? [resolve(cwd, cmd)]
+    : path.split(delimiter).map((folder) => resolve(cwd, folder, cmd))
   let refused: string | undefined
   for (const file of places) {
     const found = await stat(file).catch(() => undefined)
     if (!found?.isFile()) continue
-    if (await access(file, constants.X_OK).then(() => true, () => false)) return { file, allowed: true }
+    if (
+      await access(file, constants.X_OK).then(
+        () => true,
+        () => false,
+      )
+    )
+      return { file, allowed: true }
     refused ??= file
   }
   return refused === undefined ? undefined : { file: refused, allowed: false }

@@ -12,7 +12,11 @@ import { openRoot, pathInside } from './root.js'
 import type { Root } from './root.js'
 import { searchTree, skipped } from './walk.js'
 
-export async function run(settings: HostSettings, { pattern, path = '.' }: GrepArgs, signal: AbortSignal): Promise<string> {
+export async function run(
+  settings: HostSettings,
+  { pattern, path = '.' }: GrepArgs,
+  signal: AbortSignal,
+): Promise<string> {
   const root = await openRoot(settings.rootDir)
   return touching(path, async () => {
     const real = await pathInside(root, path)
@@ -32,12 +36,33 @@ interface Search {
 }
 
 /** Undefined: there is none on this machine. */
-async function ripgrep({ timeoutMs, maxOutputBytes }: HostSettings, { root, pattern, real, signal }: Search): Promise<string | undefined> {
-  const looks = ['--no-config', '--line-number', '--no-heading', '--with-filename', '--color=never', '--sort=path', '--no-ignore', '--hidden']
+async function ripgrep(
+  { timeoutMs, maxOutputBytes }: HostSettings,
+  { root, pattern, real, signal }: Search,
+): Promise<string | undefined> {
+  const looks = [
+    '--no-config',
+    '--line-number',
+    '--no-heading',
+    '--with-filename',
+    '--color=never',
+    '--sort=path',
+    '--no-ignore',
+    '--hidden',
+  ]
   const passes = [...skipped].map((name) => `--glob=!**/${name}/`)
   const args = [...looks, ...passes, '--regexp', pattern, '--', relative(root.dir, real) || '.']
   try {
-    const { exitCode, output } = await runProcess({ cmd: 'rg', args, cwd: root.dir, home: root.dir, fence: { isolation: 'none', allowNetwork: true }, timeoutMs, maxOutputBytes, signal })
+    const { exitCode, output } = await runProcess({
+      cmd: 'rg',
+      args,
+      cwd: root.dir,
+      home: root.dir,
+      fence: { isolation: 'none', allowNetwork: true },
+      timeoutMs,
+      maxOutputBytes,
+      signal,
+    })
     if (exitCode === 0) return output.replace(/\n$/, '').replaceAll(/^\.\//gm, '')
     if (exitCode === 1) return ''
     throw new SkeinError('TOOL_GREP_FAILED', `the search for ${JSON.stringify(pattern)} failed: ${output}`)

@@ -1,7 +1,8 @@
 /**
- * Ends what a thread started when the thread cannot do it any more. A thread can be ended in the middle of anything, and so
- * can the host (`kill -9`); a promise of theirs to kill a command would end with them. So a process beside them knows
- * which groups run, and holds one end of a pipe whose other end closes when the thread does, however that happens.
+ * Ends what a thread started when the thread cannot do it any more. A thread can be ended in the middle of anything,
+ * and so can the host (`kill -9`); a promise of theirs to kill a command would end with them. So a process beside
+ * them knows which groups run, and holds one end of a pipe whose other end closes when the thread does, however that
+ * happens.
  *
  * HK1 When a thread or its host ends, all groups that it had begun and not ended are killed.
  * HK2 A group that has ended is forgotten first: its number may be another's by then.
@@ -11,8 +12,8 @@ import type { Writable } from 'node:stream'
 import { markName } from './stray.js'
 
 /**
- * Lines in: `+ <group> <mark>` and `- <group> <mark>`; `-` where one of them is not known. After the last one it acts: groups, then
- * those who left them with the mark on them.
+ * Lines in: `+ <group> <mark>` and `- <group> <mark>`; `-` where one of them is not known. After the last one it
+ * acts: groups, then those who left them with the mark on them.
  */
 const script = `
 IFS='

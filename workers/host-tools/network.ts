@@ -1,7 +1,7 @@
 /**
- * Which commands are refused when the network is not allowed: the usual ways out, by what the command says, also where it
- * says it to a shell or to a program that starts another. It tells a model early and in words. It is a policy: a program
- * may open a connection without saying so, which only a network namespace prevents (fence.ts).
+ * Which commands are refused when the network is not allowed: the usual ways out, by what the command says, also
+ * where it says it to a shell or to a program that starts another. It tells a model early and in words. It is a
+ * policy: a program may open a connection without saying so, which only a network namespace prevents (fence.ts).
  */
 import { basename } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'
@@ -27,11 +27,15 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   nice: { takes: ['n', 'adjustment'] },
   ionice: { takes: ['c', 'n', 'class', 'classdata'] },
   timeout: { takes: ['s', 'k', 'signal', 'kill-after'], words: 1 },
-  xargs: { takes: ['I', 'n', 'P', 'L', 'd', 'a', 'E', 's', 'arg-file', 'delimiter', 'max-args', 'max-procs', 'max-lines'] },
+  xargs: {
+    takes: ['I', 'n', 'P', 'L', 'd', 'a', 'E', 's', 'arg-file', 'delimiter', 'max-args', 'max-procs', 'max-lines'],
+  },
   stdbuf: { takes: ['i', 'o', 'e', 'input', 'output', 'error'] },
   sudo: { takes: ['u', 'g', 'h', 'p', 'C', 'D', 'user', 'group', 'chdir'] },
   doas: { takes: ['u', 'C'] },
-  setpriv: { takes: ['reuid', 'regid', 'groups', 'inh-caps', 'ambient-caps', 'bounding-set', 'securebits', 'pdeathsig'] },
+  setpriv: {
+    takes: ['reuid', 'regid', 'groups', 'inh-caps', 'ambient-caps', 'bounding-set', 'securebits', 'pdeathsig'],
+  },
   unshare: { takes: ['S', 'G', 'R', 'w', 'setuid', 'setgid', 'root', 'wd'] },
   strace: { takes: ['o', 'e', 'p', 's', 'u', 'E'] },
   time: { takes: ['f', 'o', 'format', 'output'] },
@@ -41,7 +45,9 @@ const wrappers: Readonly<Record<string, Wrapper>> = {
   chrt: { takes: ['T', 'P', 'D'], words: 1 },
   chroot: { words: 1 },
   exec: { takes: ['a'] },
-  ...Object.fromEntries(['nohup', 'setsid', 'command', 'builtin', 'busybox', 'toybox', 'catchsegv', 'parallel'].map((name) => [name, {}])),
+  ...Object.fromEntries(
+    ['nohup', 'setsid', 'command', 'builtin', 'busybox', 'toybox', 'catchsegv', 'parallel'].map((name) => [name, {}]),
+  ),
 }
 
 /** A command that starts one that starts one: deeper than anyone writes by hand. */
@@ -64,24 +70,32 @@ function check(words: readonly string[], depth: number): void {
   if (name === 'env') splitStrings(args).forEach(said)
   if (name === 'find') args.forEach((word, at) => /^-(exec|ok)(dir)?$/.test(word) && within(args.slice(at + 1)))
   // `command -v curl` asks whether there is one.
-  const wrapper = Object.hasOwn(wrappers, name) && !(name === 'command' && /^-[vV]/.test(args[0] ?? '')) ? wrappers[name] : undefined
+  const wrapper =
+    Object.hasOwn(wrappers, name) && !(name === 'command' && /^-[vV]/.test(args[0] ?? '')) ? wrappers[name] : undefined
   const inner = wrapper ? afterOwnWords(args, wrapper) : keywords.has(name) ? args : []
   if (inner.length > 0) within(inner)
 }
 
 function tooDeep(name: string): SkeinError {
-  const why = 'starts a command that starts a command, too often to see whether it needs the network, which is not allowed here'
+  const why =
+    'starts a command that starts a command, too often to see whether it needs the network, which is not allowed here'
   return new SkeinError('TOOL_NETWORK_DISABLED', `${name} ${why}. Say it plainly.`)
 }
 
 function refuse(name: string, words: readonly string[]): void {
   const remote = name === 'git' ? words.find((word) => remoteWords.has(word)) : undefined
   if (remote !== undefined) {
-    throw new SkeinError('TOOL_GIT_REMOTE_DISABLED', `git ${remote} reaches another machine, which is not allowed here. Work with the local repository.`)
+    throw new SkeinError(
+      'TOOL_GIT_REMOTE_DISABLED',
+      `git ${remote} reaches another machine, which is not allowed here. Work with the local repository.`,
+    )
   }
   const address = words.find((word) => /^https?:\/\//i.test(word))
   if (reaching.has(name) || address !== undefined) {
-    throw new SkeinError('TOOL_NETWORK_DISABLED', `${address ?? name} needs the network, which is not allowed here. Work with what is in the directory.`)
+    throw new SkeinError(
+      'TOOL_NETWORK_DISABLED',
+      `${address ?? name} needs the network, which is not allowed here. Work with what is in the directory.`,
+    )
   }
 }
 
@@ -103,7 +117,12 @@ function afterOwnWords(args: readonly string[], { takes = [], words = 0 }: Wrapp
 function splitStrings(args: readonly string[]): readonly string[] {
   return args.flatMap((word, at) => {
     if (/^-\w*S$|^--split-string$/.test(word)) return args[at + 1] ?? []
-    return /^-\w*S(.+)$|^--split-string=(.+)$/.exec(word)?.slice(1).filter((text) => text !== undefined) ?? []
+    return (
+      /^-\w*S(.+)$|^--split-string=(.+)$/
+        .exec(word)
+        ?.slice(1)
+        .filter((text) => text !== undefined) ?? []
+    )
   })
 }
 

@@ -1,8 +1,8 @@
 /**
  * One real process, without a shell, in a process group of its own.
  *
- * HQ1 When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it was
- *     fenced in (HN2) or can be found (HS1). The same when the thread or the host that started it ends (HK1).
+ * HQ1 When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it
+ *     was fenced in (HN2) or can be found (HS1). The same when the thread or the host that started it ends (HK1).
  * HQ2 Its output is cut while it arrives, in the order in which it arrived.
  * HQ3 It sees PATH, HOME, LANG and what it is given, nothing else of the host's environment.
  */
@@ -58,7 +58,11 @@ export async function runProcess(command: Command): Promise<Ended> {
   try {
     const { exitCode, signal: killed } = await endOf(started, cmd)
     signal.throwIfAborted()
-    if (isLate) throw new SkeinError('PROCESS_TIMEOUT', `${cmd} did not end within ${timeoutMs} ms and was killed with all it started. It said: ${output.text()}`)
+    if (isLate)
+      throw new SkeinError(
+        'PROCESS_TIMEOUT',
+        `${cmd} did not end within ${timeoutMs} ms and was killed with all it started. It said: ${output.text()}`,
+      )
     return { exitCode, signal: killed, output: output.text('send it to a file and read that in parts') }
   } finally {
     stopTimer()
@@ -150,12 +154,22 @@ function killGroup(pid: number): void {
 }
 
 function whyNot(thrown: Error): string {
-  if (errorCode(thrown) === 'EPERM') return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
-  return errorCode(thrown) === 'ENOENT' ? 'there is no such executable' : errorCode(thrown) === 'EACCES' ? 'it may not be executed' : thrown.message
+  if (errorCode(thrown) === 'EPERM')
+    return 'the host may not start processes as another user (hostTools({ uid, gid }) needs a host that runs as root)'
+  return errorCode(thrown) === 'ENOENT'
+    ? 'there is no such executable'
+    : errorCode(thrown) === 'EACCES'
+      ? 'it may not be executed'
+      : thrown.message
 }
 
 function notStarted(cmd: string, why: string, cause?: Error): SkeinError {
-  return new SkeinError('TOOL_COMMAND_FAILED', `${cmd} could not be started: ${why}. cmd is one executable; its arguments belong in args, a script in {cmd: "sh", args: ["-lc", script]}.`, { cause })
+  return new SkeinError(
+    'TOOL_COMMAND_FAILED',
+    `${cmd} could not be started: ${why}. cmd is one executable; its arguments belong in args, a script in {cmd: ` +
+      `"sh", args: ["-lc", script]}.`,
+    { cause },
+  )
 }
 
 /** What a shell makes of a child that a signal ended. */

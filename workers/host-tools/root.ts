@@ -3,8 +3,8 @@
  *
  * HR1 Every link on the way is followed here, one by one, also where the end does not exist yet; what leads outside is
  *     refused before anything is opened.
- * HR2 The directories may change while we look: what was opened is compared with what is at the path then, and nothing is
- *     read or written before.
+ * HR2 The directories may change while we look: what was opened is compared with what is at the path then, and
+ *     nothing is read or written before.
  */
 import { constants } from 'node:fs'
 import { lchown, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -28,7 +28,12 @@ export async function openRoot(given: string): Promise<Root> {
   try {
     return { given, dir: await realpath(given) }
   } catch (thrown) {
-    throw new SkeinError('BAD_OPTION', `the rootDir ${given} of hostTools cannot be opened: ${thrown instanceof Error ? thrown.message : String(thrown)}. Make the directory, or give another.`, { cause: thrown })
+    throw new SkeinError(
+      'BAD_OPTION',
+      `the rootDir ${given} of hostTools cannot be opened: ` +
+        `${thrown instanceof Error ? thrown.message : String(thrown)}. Make the directory, or give another.`,
+      { cause: thrown },
+    )
   }
 }
 
@@ -37,7 +42,11 @@ export async function pathInside(root: Root, path: string): Promise<string> {
   checkPath(path)
   const wanted = resolve(root.dir, path)
   // Absolute paths may be told by the name that the root was given.
-  const inner = isInside(root.dir, wanted) ? wanted : isAbsolute(path) && isInside(root.given, wanted) ? join(root.dir, relative(root.given, wanted)) : undefined
+  const inner = isInside(root.dir, wanted)
+    ? wanted
+    : isAbsolute(path) && isInside(root.given, wanted)
+      ? join(root.dir, relative(root.given, wanted))
+      : undefined
   if (inner === undefined) throw escape(root, path)
   return follow(root, path, inner)
 }
@@ -45,7 +54,7 @@ export async function pathInside(root: Root, path: string): Promise<string> {
 async function follow(root: Root, path: string, wanted: string): Promise<string> {
   let at = root.dir
   let rest = namesOf(relative(root.dir, wanted))
-  for (let links = 0; rest.length > 0; ) {
+  for (let links = 0; rest.length > 0;) {
     const [name = '', ...after] = rest
     const next = join(at, name)
     const target = await targetOf(next)
@@ -81,7 +90,10 @@ function isInside(dir: string, path: string): boolean {
 }
 
 function escape(root: Root, path: string): SkeinError {
-  return new SkeinError('TOOL_PATH_ESCAPE', `${JSON.stringify(path)} leads outside ${root.given}. Give a path below it.`)
+  return new SkeinError(
+    'TOOL_PATH_ESCAPE',
+    `${JSON.stringify(path)} leads outside ${root.given}. Give a path below it.`,
+  )
 }
 
 /** A regular file, open for reading. `real` comes from `pathInside`. */
@@ -102,15 +114,19 @@ export interface Replacement {
 }
 
 /**
- * Puts a file in place at once: whoever looks sees the old content or the new. It is written beside its place first; if a
- * directory above were exchanged meanwhile, the file to be renamed would not be there.
+ * Puts a file in place at once: whoever looks sees the old content or the new. It is written beside its place first;
+ * if a directory above were exchanged meanwhile, the file to be renamed would not be there.
  */
 export async function replaceInside(root: Root, real: string, { content, owner = {} }: Replacement): Promise<void> {
   const made = await mkdir(dirname(real), { recursive: true })
   if (made !== undefined) await giveFolders(made, dirname(real), owner)
   const mode = await modeOf(real)
   const draft = join(dirname(real), `.skein-${systemChance.id()}`)
-  const handle = await open(draft, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, mode ?? 0o666)
+  const handle = await open(
+    draft,
+    constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,
+    mode ?? 0o666,
+  )
   try {
     await checked(root, draft, handle)
     // Without the mask of the process, which a new file obeys.
@@ -162,5 +178,8 @@ async function checked(root: Root, real: string, handle: FileHandle): Promise<Fi
 }
 
 function notFile(path: string, isDirectory: boolean): SkeinError {
-  return new SkeinError('TOOL_PATH_INVALID', `${path} is ${isDirectory ? 'a directory' : 'not a regular file'}; this needs a file.`)
+  return new SkeinError(
+    'TOOL_PATH_INVALID',
+    `${path} is ${isDirectory ? 'a directory' : 'not a regular file'}; this needs a file.`,
+  )
 }

@@ -1,6 +1,6 @@
 /**
- * Processes that a command started and that left its group (`setsid`, a daemon). Where the system has no namespace for the
- * command (fence.ts), they are found on Linux by a mark in their environment, which they inherit.
+ * Processes that a command started and that left its group (`setsid`, a daemon). Where the system has no namespace
+ * for the command (fence.ts), they are found on Linux by a mark in their environment, which they inherit.
  *
  * HS1 Who keeps the mark is found, whatever its group, session or parent. Who throws its environment away is not.
  */

@@ -65,7 +65,10 @@ async function searchFile(root: Root, real: string, { pattern, signal }: Search)
     const handle = await openInside(root, real)
     try {
       let count = 0
-      for await (const { line, starts } of linesOf(handle.createReadStream({ autoClose: false }), { path, longest: outputBytes })) {
+      for await (const { line, starts } of linesOf(handle.createReadStream({ autoClose: false }), {
+        path,
+        longest: outputBytes,
+      })) {
         if (starts) count++
         const text = line.replace(/\r?\n$/, '')
         if (pattern.test(text)) matches.push({ path, line: count, text })

@@ -6,7 +6,10 @@ export function answered(value: unknown): string {
 }
 
 export function refused(thrown: unknown): string {
-  const error = thrown instanceof Error ? { name: thrown.name, message: thrown.message } : { name: 'Error', message: textOf(thrown) }
+  const error =
+    thrown instanceof Error
+      ? { name: thrown.name, message: thrown.message }
+      : { name: 'Error', message: textOf(thrown) }
   return JSON.stringify({ error: toJson(error) })
 }
 

@@ -1,4 +1,6 @@
-/** How much memory the engines have that this thread has asked for: they run on other threads, and V8 counts it there. */
+/**
+ * How much memory the engines have that this thread has asked for: they run on other threads, and V8 counts it there.
+ */
 import { cell } from './wire.js'
 
 const pageBytes = 65_536

@@ -3,7 +3,8 @@
  * functions and back. Owns the queue of answers that wait to go in.
  *
  * SG1 The engine is entered only from `run`, never by an answer that comes: it waits in the queue.
- * SG2 Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it from going on.
+ * SG2 Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it
+ *     from going on.
  * SG3 Code that awaits what nothing can settle is told so at once.
  */
 import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
@@ -98,14 +99,16 @@ export class Guest {
     return { status: 'error', error: { name: 'InternalError', message: `the engine broke: ${textOf(thrown)}` } }
   }
 
-  // ── inside the engine ────────────────────────────────────────────────────────────────────────────────
+  // ── inside the engine ──
 
   /** Gives the promise of the JSON that the code comes to. */
   #start(): QuickJSHandle {
     const { context } = this.#machine
     const { job } = this.#options
     const make = this.#evaluate('skein:prelude', prelude, 'global')
-    const tools = this.#take(context.callFunction(make, context.undefined, ...this.#doors(), context.newNumber(mostCharacters)))
+    const tools = this.#take(
+      context.callFunction(make, context.undefined, ...this.#doors(), context.newNumber(mostCharacters)),
+    )
     for (const name of preludeTools) this.#tools.set(name, context.getProp(tools, name))
     this.#call('define', this.#text(job.globals))
     this.#call('link', context.newNumber(job.imports.length))
@@ -120,11 +123,20 @@ export class Guest {
   }
 
   #load(specifier: string): string | { readonly error: Error } {
-    const { sources, visit: { ending }, job } = this.#options
+    const {
+      sources,
+      visit: { ending },
+      job,
+    } = this.#options
     const source = sources.get(specifier)
     if (source === undefined) {
       const known = ['host', ...sources.keys()].filter((name) => name !== 'code')
-      return { error: new Error(`${missingModule}${JSON.stringify(specifier.slice(0, 200))}, which is not there; there is ${known.join(', ')}`) }
+      return {
+        error: new Error(
+          `${missingModule}${JSON.stringify(specifier.slice(0, 200))}, which is not there; there is ` +
+            `${known.join(', ')}`,
+        ),
+      }
     }
     if (this.#machine.fits(2 * Buffer.byteLength(source))) return source
     ending.end(memoryError(job.memoryLimitBytes))
@@ -180,7 +192,11 @@ export class Guest {
     const { context } = this.#machine
     const body = this.#tools.get('describe')
     // Without memory the engine throws null, which nobody else can have meant.
-    if (!body || (this.#machine.exhausted() && context.typeof(thrown) === 'object' && context.sameValue(thrown, context.null))) return undefined
+    if (
+      !body ||
+      (this.#machine.exhausted() && context.typeof(thrown) === 'object' && context.sameValue(thrown, context.null))
+    )
+      return undefined
     const told = context.callFunction(body, context.undefined, thrown)
     if (told.error) return undefined
     return JSON.parse(context.getString(told.value)) as Thrown
@@ -188,19 +204,24 @@ export class Guest {
 
   #text(text: string): QuickJSHandle {
     if (this.#machine.fits(2 * Buffer.byteLength(text))) return this.#machine.context.newString(text)
-    const { visit: { ending }, job } = this.#options
+    const {
+      visit: { ending },
+      job,
+    } = this.#options
     ending.end(memoryError(job.memoryLimitBytes))
     throw new GuestError(undefined)
   }
 
-  // ── out of the engine ────────────────────────────────────────────────────────────────────────────────
+  // ── out of the engine ──
 
   /** `say`, `keep` and `call` of the prelude. */
   #doors(): readonly QuickJSHandle[] {
     const { context } = this.#machine
     const { said } = this.#options.visit
     return [
-      context.newFunction('say', (level, json) => said.log(context.getString(level), textOf(JSON.parse(context.getString(json))))),
+      context.newFunction('say', (level, json) =>
+        said.log(context.getString(level), textOf(JSON.parse(context.getString(json)))),
+      ),
       context.newFunction('keep', (json) => {
         const why = said.report(context.getString(json))
         return why === undefined ? context.undefined : context.newString(why)
@@ -214,8 +235,15 @@ export class Guest {
     const { context } = this.#machine
     const { visit } = this.#options
     try {
-      if (this.#unanswered.size === mostUnanswered || this.#unansweredCharacters + json.length > mostUnansweredCharacters) {
-        return this.#text(refused(new RangeError(`${this.#unanswered.size} calls of host functions are unanswered; await some of them first`)))
+      if (
+        this.#unanswered.size === mostUnanswered ||
+        this.#unansweredCharacters + json.length > mostUnansweredCharacters
+      ) {
+        return this.#text(
+          refused(
+            new RangeError(`${this.#unanswered.size} calls of host functions are unanswered; await some of them first`),
+          ),
+        )
       }
       const id = this.#calls++
       const text = visit.ask({ id, index, json })
@@ -234,7 +262,8 @@ export class Guest {
   #pause(): Promise<void> {
     const { ending } = this.#options.visit
     return new Promise((resolve) => {
-      if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob()) setImmediate(resolve)
+      if (ending.signal.aborted || this.#answers.length > 0 || this.#machine.context.runtime.hasPendingJob())
+        setImmediate(resolve)
       else this.#wake = resolve
     })
   }
@@ -248,10 +277,16 @@ function read(json: string): Verdict {
 
 function hostModule(names: readonly string[]): string {
   const locals = names.map((_, index) => `f${index}`)
-  return `const [${locals.join()}] = globalThis['skein:host']; delete globalThis['skein:host']; export { ${locals.map((local, index) => `${local} as ${names[index]}`).join()} }`
+  return (
+    `const [${locals.join()}] = globalThis['skein:host']; delete globalThis['skein:host']; export { ` +
+    `${locals.map((local, index) => `${local} as ${names[index]}`).join()} }`
+  )
 }
 
 /** Importing the name makes a missing export fail before any code runs. */
 function entryModule(name: string | undefined): string {
-  return `import * as code from 'code'; ${name === undefined ? '' : `import { ${name} as named } from 'code'; `}export { code as exports }`
+  return (
+    `import * as code from 'code'; ` +
+    `${name === undefined ? '' : `import { ${name} as named } from 'code'; `}export { code as exports }`
+  )
 }

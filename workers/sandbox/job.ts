@@ -13,7 +13,9 @@ const leastMemoryBytes = 2 ** 20
 const mostMemoryBytes = 2 ** 30
 const longestMs = 3_600_000
 
-const identifier = z.string().regex(/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u, 'must be a name that JavaScript can import')
+const identifier = z
+  .string()
+  .regex(/^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u, 'must be a name that JavaScript can import')
 const hostFunction = z.custom<HostFunction>((value) => typeof value === 'function', 'must be a function')
 const data = z.custom<unknown>((value) => typeof value !== 'function', 'is a function; pass functions by `imports`')
 const specifier = z
@@ -25,12 +27,19 @@ const globalName = z.string().regex(/^(?!(?:undefined|NaN|Infinity)$)/, 'cannot 
 const jobOptions = z.strictObject({
   language: z.enum(['js', 'ts']).default('js'),
   execute: z
-    .union([identifier.transform((name) => ({ name, args: [] as unknown[] })), z.strictObject({ name: identifier, args: z.array(data).default([]) })])
+    .union([
+      identifier.transform((name) => ({ name, args: [] as unknown[] })),
+      z.strictObject({ name: identifier, args: z.array(data).default([]) }),
+    ])
     .optional(),
   imports: z.record(identifier, hostFunction).default({}),
   globals: z.record(globalName, data).default({}),
   modules: z.record(specifier, z.string()).default({}),
-  memoryLimitBytes: z.int().min(leastMemoryBytes).max(mostMemoryBytes).default(64 * 2 ** 20),
+  memoryLimitBytes: z
+    .int()
+    .min(leastMemoryBytes)
+    .max(mostMemoryBytes)
+    .default(64 * 2 ** 20),
   timeoutMs: z.number().positive().max(longestMs).default(5_000),
 })
 
@@ -39,7 +48,8 @@ export interface Job extends Omit<GuestJob, 'imports'> {
 }
 
 export function toJob(source: unknown, options: unknown): Job | { readonly bad: string } {
-  if (typeof source !== 'string') return { bad: `the code must be a text, and it is ${source === null ? 'null' : typeof source}` }
+  if (typeof source !== 'string')
+    return { bad: `the code must be a text, and it is ${source === null ? 'null' : typeof source}` }
   const parsed = jobOptions.safeParse(options ?? {})
   if (!parsed.success) return { bad: `options of runCode: ${parsed.error.issues.map(sentence).join('; ')}` }
   const { execute, imports, globals, modules, ...rest } = parsed.data

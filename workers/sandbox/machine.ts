@@ -45,7 +45,10 @@ interface MachineOptions {
   readonly grown: (pages: number) => void
 }
 
-export async function createMachine(module: WasmModule, { memoryLimitBytes, interrupted, grown }: MachineOptions): Promise<Machine> {
+export async function createMachine(
+  module: WasmModule,
+  { memoryLimitBytes, interrupted, grown }: MachineOptions,
+): Promise<Machine> {
   const { memory, refused } = createMemory(Math.ceil((engineBytes + memoryLimitBytes) / pageBytes), grown)
   const engine = await instantiate(module, memory)
   // Below what the engine is built for, the rest is taken away from the code.
@@ -65,7 +68,10 @@ export async function createMachine(module: WasmModule, { memoryLimitBytes, inte
   }
 }
 
-function createMemory(pages: number, grown: (pages: number) => void): { readonly memory: WasmMemory; refused(): boolean } {
+function createMemory(
+  pages: number,
+  grown: (pages: number) => void,
+): { readonly memory: WasmMemory; refused(): boolean } {
   const memory = new wasm.Memory({ initial: leastPages, maximum: Math.max(leastPages, pages) })
   grown(leastPages)
   const grow = memory.grow.bind(memory)

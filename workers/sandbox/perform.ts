@@ -30,14 +30,19 @@ export async function perform(job: GuestJob, visit: Visit): Promise<Verdict> {
   if (ending.due() && ending.why) return ending.why
   const stripped = new Map<string, Stripped>()
   try {
-    if (job.language === 'ts') for (const [name, source] of job.modules) stripped.set(name, await strip(name, source, ending.signal))
+    if (job.language === 'ts')
+      for (const [name, source] of job.modules) stripped.set(name, await strip(name, source, ending.signal))
   } catch (thrown) {
     if (ending.why) return ending.why
     if (!(thrown instanceof SyntaxError)) throw thrown
     return { status: 'error', error: { name: thrown.name, message: thrown.message } }
   }
   const sources = new Map(Array.from(job.modules, ([name, source]) => [name, stripped.get(name)?.code ?? source]))
-  const machine = await createMachine(await visit.module, { memoryLimitBytes: job.memoryLimitBytes, interrupted: ending.due, grown: visit.grown })
+  const machine = await createMachine(await visit.module, {
+    memoryLimitBytes: job.memoryLimitBytes,
+    interrupted: ending.due,
+    grown: visit.grown,
+  })
   return new Guest(machine, { job, sources, visit, written: (stack) => written(stack, stripped) }).run()
 }
 

@@ -2,7 +2,8 @@
  * `state.runCode`: runs code of a model or a user in an engine of its own, on a thread beside that which asks.
  *
  * SX1 A run never rejects: whatever goes wrong is a status.
- * SX2 Nothing of a run outlives its result: no timer, no listener, no engine. Its thread waits for the next one, for a while.
+ * SX2 Nothing of a run outlives its result: no timer, no listener, no engine. Its thread waits for the next one, for
+ *     a while.
  */
 import { textOf } from '../../src/core/json.js'
 import type { CodeResult, RunCode } from '../../src/tools/code.js'
@@ -26,11 +27,15 @@ export function createRunCode({ signal, now = monotonicMs }: RunCodeOptions = {}
     const startedAt = now()
     const job = toJob(source, options)
     const ending = createEnding({ timeoutMs: 'bad' in job ? 0 : job.timeoutMs, now, signal })
-    const session = 'bad' in job ? { logs: [], reports: [], verdict: async () => linkError(job.bad) } : new Session(job, ending)
-    const result = session.verdict().catch(unforeseen).then((verdict): CodeResult => {
-      ending.close()
-      return { ...verdict, logs: session.logs, reports: session.reports, durationMs: now() - startedAt }
-    })
+    const session =
+      'bad' in job ? { logs: [], reports: [], verdict: async () => linkError(job.bad) } : new Session(job, ending)
+    const result = session
+      .verdict()
+      .catch(unforeseen)
+      .then((verdict): CodeResult => {
+        ending.close()
+        return { ...verdict, logs: session.logs, reports: session.reports, durationMs: now() - startedAt }
+      })
     return Object.assign(result, {
       terminate: (reason = 'the run was terminated') => ending.end(terminatedError(reason)),
     })

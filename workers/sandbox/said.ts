@@ -39,7 +39,9 @@ export function createSaid(keeper: Keeper): Said {
       if (dropping) return
       logRoom -= text.length
       dropping = logs++ === mostLogs || logRoom < 0
-      keeper.log(dropping ? { level: 'warn', text: dropped } : { level: levels.find((known) => known === level) ?? 'log', text })
+      keeper.log(
+        dropping ? { level: 'warn', text: dropped } : { level: levels.find((known) => known === level) ?? 'log', text },
+      )
     },
     report(json) {
       if (reports === mostReports) return `only ${mostReports} reports are taken from one run`

@@ -1,8 +1,9 @@
 /**
- * A run as seen from the body that asked for it: its host functions, what it said, and what became of it. The code itself runs on another
- * thread.
+ * A run as seen from the body that asked for it: its host functions, what it said, and what became of it. The code
+ * itself runs on another thread.
  *
- * SY1 Whatever the code does, the run is over soon after its end is due: the thread is given `lastWordMs` to say its last word.
+ * SY1 Whatever the code does, the run is over soon after its end is due: the thread is given `lastWordMs` to say its
+ *     last word.
  * SY2 Host functions run on the body's own thread, as part of its call. None begins after the end.
  * SY3 Code that calls without end leaves the thread to others every `burstMs`: it waits for its reply meanwhile.
  */
@@ -32,7 +33,10 @@ export class Session {
   readonly #ending: Ending
   readonly #stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   #turnAt: number | undefined
-  /** Messages come in nobody's name. Around the watchdog, not within: what it ends leaves no scope in good order, and Node aborts. */
+  /**
+   * Messages come in nobody's name. Around the watchdog, not within: what it ends leaves no scope in good order, and
+   * Node aborts.
+   */
   readonly #asCaller = AsyncResource.bind((body: () => void) => body())
 
   constructor(job: Job, ending: Ending) {
@@ -67,7 +71,12 @@ export class Session {
       }
       ending.signal.addEventListener('abort', stop)
       const { imports, ...job } = this.#job
-      place.send({ type: 'begin', run: place.run, job: { ...job, imports: imports.map(([name]) => name) }, stop: this.#stop })
+      place.send({
+        type: 'begin',
+        run: place.run,
+        job: { ...job, imports: imports.map(([name]) => name) },
+        stop: this.#stop,
+      })
     })
   }
 
@@ -118,7 +127,10 @@ export class Session {
       const returned = body?.(...(JSON.parse(json) as Json[]))
       if (!isObject(returned) || typeof returned['then'] !== 'function') return answered(returned)
       const land = (text: string): void => place.send({ type: 'answer', run, id, text })
-      Promise.resolve(returned).then((value) => land(answered(value)), (thrown) => land(refused(thrown)))
+      Promise.resolve(returned).then(
+        (value) => land(answered(value)),
+        (thrown) => land(refused(thrown)),
+      )
       return null
     } catch (thrown) {
       return refused(thrown)

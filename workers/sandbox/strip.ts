@@ -25,7 +25,8 @@ const tokens = /[\w$]+|[^\s\w$]/g
 
 /** Throws a SyntaxError that names the place. */
 export async function strip(name: string, source: string, signal: AbortSignal): Promise<Stripped> {
-  const { code, map, errors } = (source.match(tokens)?.length ?? 0) > mostTokensHere ? await apart(source, signal) : await here(source)
+  const { code, map, errors } =
+    (source.match(tokens)?.length ?? 0) > mostTokensHere ? await apart(source, signal) : await here(source)
   const error = errors.find(({ severity }) => severity === 'Error')
   if (error) throw new SyntaxError(`${error.message} (${name}:${placeOf(source, error.labels[0]?.start ?? 0)})`)
   let places: SourceMap | undefined
@@ -60,12 +61,18 @@ function apart(source: string, signal: AbortSignal): Promise<Transformed> {
   const oxc = pathToFileURL(createRequire(import.meta.url).resolve('oxc-transform')).href
   return new Promise((resolve, reject) => {
     const options = { env: {}, signal, killSignal: 'SIGKILL', maxBuffer: 2 ** 28 } as const
-    const child = execFile(process.execPath, ['--input-type=module', '--eval', program, oxc], options, (error, output) => {
-      // Out of stack it dies by a signal, or by the exit code that stands for one.
-      if (error && !signal.aborted && (error.signal || Number(error.code) > 128)) reject(new SyntaxError('the source cannot be read: it is nested too deeply'))
-      else if (error) reject(error)
-      else resolve(JSON.parse(output) as Transformed)
-    })
+    const child = execFile(
+      process.execPath,
+      ['--input-type=module', '--eval', program, oxc],
+      options,
+      (error, output) => {
+        // Out of stack it dies by a signal, or by the exit code that stands for one.
+        if (error && !signal.aborted && (error.signal || Number(error.code) > 128))
+          reject(new SyntaxError('the source cannot be read: it is nested too deeply'))
+        else if (error) reject(error)
+        else resolve(JSON.parse(output) as Transformed)
+      },
+    )
     // A child that died has told so by its exit.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(source)

@@ -1,9 +1,10 @@
 /**
- * The thread of guests begins here: engines run on it, beside the thread of the body that asked, which therefore can stop them whatever
- * they do.
+ * The thread of guests begins here: engines run on it, beside the thread of the body that asked, which therefore can
+ * stop them whatever they do.
  *
  * GR1 A run is told about until its end, and its end is the last that is told.
- * GR2 While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is dropped.
+ * GR2 While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is
+ *     dropped.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { broken } from '../../src/core/failure.js'
@@ -48,7 +49,12 @@ function ask(call: HostCall): string | null {
 
 async function begin({ run, job, stop }: Extract<Order, { type: 'begin' }>): Promise<void> {
   const stopped = new AbortController()
-  const ending = createEnding({ timeoutMs: job.timeoutMs, now, signal: stopped.signal, told: () => Atomics.load(stop, 0) === 1 })
+  const ending = createEnding({
+    timeoutMs: job.timeoutMs,
+    now,
+    signal: stopped.signal,
+    told: () => Atomics.load(stop, 0) === 1,
+  })
   const said = createSaid({
     log: (log) => tell({ type: 'log', run, log }),
     report: (value) => tell({ type: 'report', run, value }),

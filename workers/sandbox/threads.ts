@@ -1,8 +1,8 @@
 /**
  * The threads on which guests of this thread run. Owns how many there are, who shares one and when one is ended.
  *
- * GH1 A run has a thread to itself while there are fewer than `mostThreads` at work; further ones share. So runs that wait for each
- *     other never wait for a thread.
+ * GH1 A run has a thread to itself while there are fewer than `mostThreads` at work; further ones share. So runs that
+ *     wait for each other never wait for a thread.
  * GH2 A thread that a run would not leave gets no further runs, and is ended when nobody waits for anything on it.
  * GH3 An idle thread does not keep the process alive, and is ended after a while: its memory comes back.
  */
@@ -73,12 +73,21 @@ class GuestThread {
     const { port1, port2: calls } = this.#channel
     const workerData: ThreadData = { calls, cells: this.#cells }
     // Nothing of the process is its business: neither its variables nor what it was started with.
-    this.#worker = new Worker(workerFile('sandbox/thread'), { workerData, transferList: [calls], env: {}, execArgv: [], name: 'skein guests' })
+    this.#worker = new Worker(workerFile('sandbox/thread'), {
+      workerData,
+      transferList: [calls],
+      env: {},
+      execArgv: [],
+      name: 'skein guests',
+    })
     port1.on('message', (call: HostCall) => this.#called(call)).unref()
     this.#worker.on('message', (word: Word) => this.#hear(word))
     this.#worker.on('error', (thrown) => this.#end(textOf(thrown)))
     this.#worker.on('exit', (code) => this.#end(`its thread exited with ${code}`))
-    compile().then((module) => this.#worker.postMessage({ type: 'engine', module } satisfies Order), (thrown: unknown) => this.#end(textOf(thrown)))
+    compile().then(
+      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies Order),
+      (thrown: unknown) => this.#end(textOf(thrown)),
+    )
   }
 
   get load(): number {
@@ -121,7 +130,9 @@ class GuestThread {
 
   #nextCall(run: number): HostCall | undefined {
     const seen = Atomics.load(this.#cells, cell.calls)
-    const found = this.#receive() ?? (Atomics.wait(this.#cells, cell.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receive())
+    const found =
+      this.#receive() ??
+      (Atomics.wait(this.#cells, cell.calls, seen, nextCallMs) === 'timed-out' ? undefined : this.#receive())
     if (!found || found.run === run) return found
     setImmediate(() => this.#called(found))
     return undefined

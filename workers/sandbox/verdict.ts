@@ -27,7 +27,10 @@ export function linkError(message: string): Verdict {
 }
 
 export function memoryError(limitBytes: number): Verdict {
-  return { status: 'memory', error: { name: 'MemoryError', message: `the code needed more than its ${limitBytes} bytes of memory` } }
+  return {
+    status: 'memory',
+    error: { name: 'MemoryError', message: `the code needed more than its ${limitBytes} bytes of memory` },
+  }
 }
 
 export function timeoutError(timeoutMs: number): Verdict {
@@ -58,8 +61,12 @@ export function verdictOf(thrown: Thrown | undefined, facts: Facts): Verdict {
   if (!thrown) return facts.exhausted ? memoryError(facts.memoryLimitBytes) : stackError()
   const { name, message, compiling } = thrown
   if (name === 'InternalError' && outOfMemory.test(message)) return memoryError(facts.memoryLimitBytes)
-  if (message.startsWith(missingModule) || (name === 'SyntaxError' && missingExport.test(message))) return linkError(message)
+  if (message.startsWith(missingModule) || (name === 'SyntaxError' && missingExport.test(message)))
+    return linkError(message)
   const stack = facts.written(thrown.stack ?? '')
   const place = compiling ? /(\S+:\d+:\d+)/.exec(stack)?.[1] : undefined
-  return { status: 'error', error: { name, message: place === undefined ? message : `${message} (${place})`, ...(stack !== '' && { stack }) } }
+  return {
+    status: 'error',
+    error: { name, message: place === undefined ? message : `${message} (${place})`, ...(stack !== '' && { stack }) },
+  }
 }

@@ -32,6 +32,8 @@ let compiled: Promise<WasmModule> | undefined
 
 /** The engine, once for a thread and those that it starts: compiled code can be sent. */
 export function compile(): Promise<WasmModule> {
-  compiled ??= readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')).then((bytes) => wasm.compile(bytes))
+  compiled ??= readFile(createRequire(import.meta.url).resolve('@jitl/quickjs-wasmfile-release-sync/wasm')).then(
+    (bytes) => wasm.compile(bytes),
+  )
   return compiled
 }

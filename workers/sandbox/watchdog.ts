@@ -1,6 +1,6 @@
 /**
- * A limit for what runs on this thread without coming back to its event loop. V8 lets another thread end what runs here; of what Node
- * offers, only `vm` does so and lets the thread live on.
+ * A limit for what runs on this thread without coming back to its event loop. V8 lets another thread end what runs
+ * here; of what Node offers, only `vm` does so and lets the thread live on.
  */
 import { Script, createContext } from 'node:vm'
 import { broken } from '../../src/core/failure.js'

@@ -1,6 +1,6 @@
 /**
- * Numbers that the threads of a worker process share: that on which bodies run, and its monitor, which answers for it while a body
- * computes.
+ * Numbers that the threads of a worker process share: that on which bodies run, and its monitor, which answers for it
+ * while a body computes.
  *
  * CU1 A call begins or is withdrawn, never both, whoever comes first.
  */

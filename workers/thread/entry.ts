@@ -1,10 +1,10 @@
 /**
- * The thread of a worker process that runs bodies: Piscina starts it with its one task, `serve`. The app is imported once, by the same URL
- * as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
+ * The thread of a worker process that runs bodies: Piscina starts it with its one task, `serve`. The app is imported
+ * once, by the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
  *
  * WE1 A call is always answered, with data; an error that is thrown loses its class on the way.
- * WE2 A call that was ended or withdrawn before it began never begins (LI1). Between the word that it may begin and its body
- *     nothing is waited for.
+ * WE2 A call that was ended or withdrawn before it began never begins (LI1). Between the word that it may begin and
+ *     its body nothing is waited for.
  * WE3 An aborted body is waited for: the host ends the worker of one that does not end by itself.
  * WE4 What nobody caught ends the worker, and the host is told why; a promise that nobody awaited does not.
  */
@@ -50,10 +50,18 @@ export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
   // WE4
   process.on('unhandledRejection', (thrown) => {
     const what = thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)
-    process.stderr.write(`${speakingTool() ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${what}\n`)
+    process.stderr.write(
+      `${speakingTool() ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${what}\n`,
+    )
   })
   startPulse({ clock: systemClock, numbers, memoryMb })
-  catchOutput(createVoice({ clock: systemClock, redactor: undefined, said: (what) => what.type === 'log' && link.tell({ call: 0, printed: what.text }) }))
+  catchOutput(
+    createVoice({
+      clock: systemClock,
+      redactor: undefined,
+      said: (what) => what.type === 'log' && link.tell({ call: 0, printed: what.text }),
+    }),
+  )
   const shelf = importTools(app)
   const own: Own = { app, link, contents, shelf }
   shelf.then(
@@ -77,7 +85,11 @@ async function run(own: Own, task: WorkerTask, line: Line): Promise<void> {
 }
 
 /** Undefined: it was withdrawn. */
-async function returnedBy({ app, link, contents, shelf }: Own, task: WorkerTask, line: Line): Promise<Returned | undefined> {
+async function returnedBy(
+  { app, link, contents, shelf }: Own,
+  task: WorkerTask,
+  line: Line,
+): Promise<Returned | undefined> {
   const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, secrets = [], hasParent } = task
   const find = await shelf.catch((thrown: unknown) => notLoaded(thrown))
   if (typeof find !== 'function') return lost(find)
@@ -85,8 +97,25 @@ async function returnedBy({ app, link, contents, shelf }: Own, task: WorkerTask,
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
   if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined // WE2
-  const job: Job = { tool: name, args, threadId, idempotencyKey, run: part, env, secrets, ...defined({ hasParent: hasParent || undefined }), cancel: line.cancel, desk: createDesk(line, contents, task.given), said: (what) => line.say(what) }
-  return invoke(tool, job, { find, clock: systemClock, limits: 'elsewhere', within: (sheet, body) => heardAs({ line, sheet }, body) })
+  const job: Job = {
+    tool: name,
+    args,
+    threadId,
+    idempotencyKey,
+    run: part,
+    env,
+    secrets,
+    ...defined({ hasParent: hasParent || undefined }),
+    cancel: line.cancel,
+    desk: createDesk(line, contents, task.given),
+    said: (what) => line.say(what),
+  }
+  return invoke(tool, job, {
+    find,
+    clock: systemClock,
+    limits: 'elsewhere',
+    within: (sheet, body) => heardAs({ line, sheet }, body),
+  })
 }
 
 /** The bytes of new files go ahead of the answer. */
@@ -110,5 +139,9 @@ async function importTools(app: string): Promise<Shelf> {
   process.setSourceMapsEnabled(true)
   const exported: object = await import(app)
   const definitions = Object.values(exported).flat().filter(isDefinition)
-  return createShelf(new Map(definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : []))))
+  return createShelf(
+    new Map(
+      definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : [])),
+    ),
+  )
 }

@@ -1,12 +1,12 @@
 /**
- * A worker's line to its host, shared by all calls in the process: questions and answers, what bodies say, and the word that a
- * call must end.
+ * A worker's line to its host, shared by all calls in the process: questions and answers, what bodies say, and the
+ * word that a call must end.
  *
  * LI1 A call that was ended or withdrawn before it began does not begin, however late the worker gets to it (WT1).
  * LI2 A call that is ended waits for nothing any more: what it asked is refused with the reason.
  * LI3 After a call is over nothing of it is said, and what it still waits for stays unanswered.
- * LI4 What is said is written before anything else happens, an answer before the next body begins or the event loop turns: the
- *     host hears it also when the process dies of what comes next.
+ * LI4 What is said is written before anything else happens, an answer before the next body begins or the event loop
+ *     turns: the host hears it also when the process dies of what comes next.
  */
 import { Buffer } from 'node:buffer'
 import { writeSync } from 'node:fs'
@@ -47,19 +47,29 @@ export class Line {
     if (!this.over) this.#post({ call: this.#call, said })
   }
 
-
   give({ hash, bytes }: NewContent): void {
     this.#post({ call: this.#call, content: { hash } }, bytes)
   }
 
   /** Gives the number of the question besides its answer: streams and stores are known by it. */
-  ask<Each extends Topic>(topic: Each, asks: Questions[Each]['asks'], bytes?: Uint8Array): { readonly id: number; readonly answer: Promise<Questions[Each]['gets']> } {
+  ask<Each extends Topic>(
+    topic: Each,
+    asks: Questions[Each]['asks'],
+    bytes?: Uint8Array,
+  ): { readonly id: number; readonly answer: Promise<Questions[Each]['gets']> } {
     const id = ++this.#questions
     const answer = new Promise<Questions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
       if (this.over) return
       this.#asked.set(id, { answered: (gets) => resolve(gets as Questions[Each]['gets']), refused: reject })
-      this.#post({ call: this.#call, id, question: { topic, ...asks } as Extract<FromWorker, { question: unknown }>['question'] }, bytes)
+      this.#post(
+        {
+          call: this.#call,
+          id,
+          question: { topic, ...asks } as Extract<FromWorker, { question: unknown }>['question'],
+        },
+        bytes,
+      )
     })
     return { id, answer }
   }
@@ -69,7 +79,12 @@ export class Line {
     const asked = this.#asked.get(message.id)
     this.#asked.delete(message.id)
     if (!('failure' in message)) asked?.answered(bytes ?? message.gets)
-    else asked?.refused(message.errno === undefined ? fromFailure(message.failure) : Object.assign(new Error(message.failure.message), { code: message.errno }))
+    else
+      asked?.refused(
+        message.errno === undefined
+          ? fromFailure(message.failure)
+          : Object.assign(new Error(message.failure.message), { code: message.errno }),
+      )
   }
 
   /** LI2. */
@@ -112,13 +127,16 @@ export function createLink(numbers: Int32Array, arrived: (task: WorkerTask, line
     if (bytes) write(bytes)
   }
   const down = new Socket({ fd: channel.down, readable: true, writable: false })
-  down.on('data', createUnframer((said, bytes) => {
-    const message = said as ToWorker
-    if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
-    const line = new Line(message.call, post)
-    lines.set(message.call, line)
-    arrived(message.task, line)
-  }))
+  down.on(
+    'data',
+    createUnframer((said, bytes) => {
+      const message = said as ToWorker
+      if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
+      const line = new Line(message.call, post)
+      lines.set(message.call, line)
+      arrived(message.task, line)
+    }),
+  )
   post({ call: 0, hello: true })
   return {
     tell: post,
@@ -141,5 +159,5 @@ export function createLink(numbers: Int32Array, arrived: (task: WorkerTask, line
 
 /** The pipe takes what it can; a host that does not read is waited for. */
 function write(bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.byteLength; ) at += writeSync(channel.up, bytes, at)
+  for (let at = 0; at < bytes.byteLength;) at += writeSync(channel.up, bytes, at)
 }

@@ -1,9 +1,10 @@
 /**
  * What code in a worker thread prints: the host's stdout is the host's own.
  *
- * WO1 What a body prints is a line of its call's log, masked and bounded like any other. What is printed when no call is known,
- *     or when the call is over (by an import, by what a body left behind), goes to the host for its stderr.
- * WO2 `console`, `process.stdout` and `process.stderr` are caught; a file descriptor and a child process that inherits one are not.
+ * WO1 What a body prints is a line of its call's log, masked and bounded like any other. What is printed when no call
+ *     is known, or when the call is over (by an import, by what a body left behind), goes to the host for its stderr.
+ * WO2 `console`, `process.stdout` and `process.stderr` are caught; a file descriptor and a child process that
+ *     inherits one are not.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Line } from './host-port.js'
@@ -47,6 +48,7 @@ export function catchOutput(nobody: Voice): void {
 }
 
 function textOf(chunk: unknown, encoding: unknown): string {
-  if (typeof chunk === 'string') return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? Buffer.from(chunk, encoding).toString() : chunk
+  if (typeof chunk === 'string')
+    return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? Buffer.from(chunk, encoding).toString() : chunk
   return chunk instanceof Uint8Array ? Buffer.from(chunk).toString() : String(chunk)
 }

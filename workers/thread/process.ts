@@ -1,6 +1,6 @@
 /**
- * A worker process begins here. Its main thread runs no body: it starts the thread that does, by Piscina, answers the host while a body
- * computes, and ends the process when the host or the thread is gone.
+ * A worker process begins here. Its main thread runs no body: it starts the thread that does, by Piscina, answers the
+ * host while a body computes, and ends the process when the host or the thread is gone.
  *
  * MO1 It says nothing by itself but why the thread ended: the host asks (WT1, WT2), or is gone (WT4).
  * MO2 The thread has the lines to the host to itself: no call takes a hop through this thread.
@@ -25,7 +25,8 @@ const end = (): void => void process.kill(process.pid, 'SIGKILL')
 const tell = (told: FromMonitor, then?: () => void): void => void host.write(`${JSON.stringify(told)}\n`, then)
 
 function answer(line: string): void {
-  if (line === ask.look) return tell({ beat: Atomics.load(numbers, control.beat), rssKb: Math.round(process.memoryUsage.rss() / 1024) })
+  if (line === ask.look)
+    return tell({ beat: Atomics.load(numbers, control.beat), rssKb: Math.round(process.memoryUsage.rss() / 1024) })
   const call = Number(line.slice(line.indexOf(' ') + 1))
   tell({ withdrawn: call, ok: isWithdrawnIn(numbers, call) })
 }

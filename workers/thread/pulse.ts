@@ -1,6 +1,6 @@
 /**
- * A worker's pulse: shows that its event loop turns, and ends it when its buffers, shared ones included, pass the limit, which V8
- * does not watch.
+ * A worker's pulse: shows that its event loop turns, and ends it when its buffers, shared ones included, pass the
+ * limit, which V8 does not watch.
  *
  * PU1 Garbage is not held against a body: the limit counts what is left after a collection.
  */
@@ -37,7 +37,11 @@ export function startPulse({ clock, numbers, memoryMb }: PulseOptions): void {
     collectGarbage()
     const left = taken()
     // Thrown where nobody catches it: that ends the worker and says why.
-    if (left > limit) throw new Error(`it had ${Math.round(left / mb)} MB of memory in buffers, and a worker may have ${memoryMb} MB; work in smaller pieces, or raise workers.memoryMb`)
+    if (left > limit)
+      throw new Error(
+        `it had ${Math.round(left / mb)} MB of memory in buffers, and a worker may have ${memoryMb} MB; work in ` +
+          `smaller pieces, or raise workers.memoryMb`,
+      )
     suspect = Math.max(limit, left + limit / 2)
   }
   beat()

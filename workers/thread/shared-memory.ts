@@ -1,11 +1,14 @@
 /**
  * Counts the bytes of a thread's SharedArrayBuffers, which V8 counts as nobody's.
  *
- * SB1 Counted is what code of the thread's own global makes; the memory of a shared WebAssembly.Memory, of another context and
- *     of native code is not.
+ * SB1 Counted is what code of the thread's own global makes; the memory of a shared WebAssembly.Memory, of another
+ *     context and of native code is not.
  */
 
-/** To be called once, before there is other code. Gives what tells how many bytes are left, and forgets those that are gone. */
+/**
+ * To be called once, before there is other code. Gives what tells how many bytes are left, and forgets those that are
+ * gone.
+ */
 export function countShared(): () => number {
   const made = new Set<WeakRef<SharedArrayBuffer>>()
   globalThis.SharedArrayBuffer = new Proxy(SharedArrayBuffer, {

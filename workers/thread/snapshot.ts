@@ -57,7 +57,10 @@ async function* streamOf(line: Line, hash: string): AsyncGenerator<Uint8Array, v
   }
 }
 
-async function store(line: Line, content: AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }> {
+async function store(
+  line: Line,
+  content: AsyncIterable<Uint8Array>,
+): Promise<{ readonly hash: string; readonly size: number }> {
   const { id, answer } = line.ask('store', {})
   await answer
   try {

@@ -1,11 +1,13 @@
 /**
- * The purse of a thread that has a budget (L2): what is left of it, and what is reserved for children. A child's budget is
- * taken out of its parent's purse by the record that calls it, and what is left of it comes back with the record of its report.
+ * The purse of a thread that has a budget (L2): what is left of it, and what is reserved for children. A child's
+ * budget is taken out of its parent's purse by the record that calls it, and what is left of it comes back with the
+ * record of its report.
  *
- * BG1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every record.
+ * BG1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every
+ *     record.
  * BG2 Every end gives back: an answer, a failure, an end from outside, a message that was never taken.
- * BG3 A child without a budget of its own gets a share: what is left, divided by the children that may work at once. With
- *     nothing left it waits while something is reserved that may come back; else it is not called.
+ * BG3 A child without a budget of its own gets a share: what is left, divided by the children that may work at once.
+ *     With nothing left it waits while something is reserved that may come back; else it is not called.
  */
 import { change, isNothing, kinds, nanoUsdOf, nothingOf, tokensOf } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
@@ -34,7 +36,10 @@ export function granted(state: ThreadState, grant: Amounts): void {
     return
   }
   // What it did not name before was not limited; what it does not name now is not either, when all else was given back.
-  const names = isNothing(purse.left) && isNothing(purse.reserved) ? nothingOf(grant) : { ...nothingOf(grant), ...nothingOf(purse.left) }
+  const names =
+    isNothing(purse.left) && isNothing(purse.reserved)
+      ? nothingOf(grant)
+      : { ...nothingOf(grant), ...nothingOf(purse.left) }
   const zero = (amounts: Amounts): Amounts => change(names, amounts)
   state.purse = { left: change(zero(purse.left), grant), reserved: zero(purse.reserved), spent: zero(purse.spent) }
 }
@@ -47,7 +52,12 @@ export function isCounted({ tool, refused }: RecordedCall): boolean {
 export function pay({ purse }: ThreadState, calls: readonly RecordedCall[], usage?: Usage): void {
   if (!purse) return
   const cost = usage ?? noUsage
-  const amounts = { tokens: tokensOf(cost), nanoUsd: nanoUsdOf(cost.costUsd), toolCalls: calls.filter(isCounted).length, steps: usage ? 1 : 0 }
+  const amounts = {
+    tokens: tokensOf(cost),
+    nanoUsd: nanoUsdOf(cost.costUsd),
+    toolCalls: calls.filter(isCounted).length,
+    steps: usage ? 1 : 0,
+  }
   purse.left = change(purse.left, amounts, -1)
   purse.spent = change(purse.spent, amounts)
 }
@@ -92,7 +102,10 @@ export function usedUp({ purse }: ThreadState): string | undefined {
 }
 
 /** BG3: what a child gets; undefined where nothing is limited. */
-export function grantFor({ purse }: ThreadState, { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>): Amounts | 'wait' | 'spent' | undefined {
+export function grantFor(
+  { purse }: ThreadState,
+  { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>,
+): Amounts | 'wait' | 'spent' | undefined {
   if (!purse && !own) return undefined
   const left = purse?.left ?? {}
   const grant: { -readonly [Kind in keyof Amounts]: number } = { ...own }

@@ -1,10 +1,11 @@
 /**
- * Budgets that are raised while a thread lives. What a root is given is added; what a child is given is reserved from its parent, by
- * the parent, and sent to it, as when it was called (BG1).
+ * Budgets that are raised while a thread lives. What a root is given is added; what a child is given is reserved from
+ * its parent, by the parent, and sent to it, as when it was called (BG1).
  *
  * GT1 A kind that a budget does not name is not limited: it cannot be raised, and saying so is better than limiting it.
  * GT2 What a child cannot take any more goes back to its parent (BG2).
- * GT3 A turn that ended because nothing was left goes on where it stood: by `resume`, by the next message, or with the grant itself.
+ * GT3 A turn that ended because nothing was left goes on where it stood: by `resume`, by the next message, or with
+ *     the grant itself.
  */
 import { kinds } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
@@ -31,7 +32,9 @@ export function raise(state: ThreadState, command: Extract<Command, { kind: 'gra
   if (isOver(state)) return refuse(`thread ${id} is ${statusOf(state)} and spends nothing any more`)
   if (child !== undefined) return toChild(state, { ...command, child })
   if (state.parent !== undefined && !inherited) {
-    return refuse(`thread ${id} is a child: what it gets is reserved from its parent ${state.parent}, so the grant is sent there`)
+    return refuse(
+      `thread ${id} is a child: what it gets is reserved from its parent ${state.parent}, so the grant is sent there`,
+    )
   }
   if (!purse) return refuse(`thread ${id} has no budget: nothing limits it`)
   const strange = kinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
@@ -39,7 +42,12 @@ export function raise(state: ThreadState, command: Extract<Command, { kind: 'gra
     const known = kinds.filter((kind) => purse.left[kind] !== undefined)
     return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`) // GT1
   }
-  const given: Fact = { type: 'budget.granted', amounts, ...(inherited && { inherited: true as const }), ...defined({ grantedBy: by }) }
+  const given: Fact = {
+    type: 'budget.granted',
+    amounts,
+    ...(inherited && { inherited: true as const }),
+    ...defined({ grantedBy: by }),
+  }
   return { facts: resume && isStoppedByBudget(state) ? [given, again] : [given] }
 }
 
@@ -50,7 +58,9 @@ function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): G
   if (!known || known.over) return refuse(`thread ${state.id} has no child ${child} that lives`)
   const short = kinds.filter((kind) => (amounts[kind] ?? 0) > (state.purse?.left[kind] ?? Infinity))
   if (short.length > 0) {
-    const why = `it is reserved from the parent ${state.id}, which has not so much left of ${listed(short)}; grant that thread more first`
+    const why =
+      `it is reserved from the parent ${state.id}, which has not so much left of ${listed(short)}; ` +
+      `grant that thread more first`
     return { refused: failure('BUDGET_SPENT', `nothing was granted: ${why}`) }
   }
   return { facts: [{ type: 'budget.granted', amounts, child, ...defined({ resume, grantedBy: by }) }] }

@@ -1,9 +1,9 @@
 /**
- * What a thread and all below it have spent (O2). A child tells its parent with every report what was spent since the one
- * before; the parent adds that to its own, so nobody ever has to ask a whole tree.
+ * What a thread and all below it have spent (O2). A child tells its parent with every report what was spent since the
+ * one before; the parent adds that to its own, so nobody ever has to ask a whole tree.
  *
- * UG1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then in the report's
- *     record, then with the parent. Nothing is counted twice, nothing is lost.
+ * UG1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then
+ *     in the report's record, then with the parent. Nothing is counted twice, nothing is lost.
  */
 import type { Outcome } from '../../../src/core/effect.js'
 import type { FailureCode } from '../../../src/core/failure.js'
@@ -16,7 +16,10 @@ import { isOver } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 /** A reply was paid for. */
-export function spend(state: ThreadState, { model, usage, calls }: Pick<ModelReplied, 'model' | 'usage' | 'calls'>): void {
+export function spend(
+  state: ThreadState,
+  { model, usage, calls }: Pick<ModelReplied, 'model' | 'usage' | 'calls'>,
+): void {
   state.usage = addUsage(state.usage, usage)
   note(state, [{ model, ...usage }])
   pay(state, calls, usage)
@@ -52,7 +55,9 @@ export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: O
 /** What goes with a report; `all`: nothing is expected of it any more. */
 export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
   const { unreported: byModel, purse, effects } = state
-  return byModel.length === 0 && !purse && effects === 0 ? {} : { spent: { byModel: [...byModel], ...accountOf(state, all), ...(effects > 0 && { effects }) } }
+  return byModel.length === 0 && !purse && effects === 0
+    ? {}
+    : { spent: { byModel: [...byModel], ...accountOf(state, all), ...(effects > 0 && { effects }) } }
 }
 
 export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
@@ -63,7 +68,10 @@ export function reportSent(state: ThreadState, { spent, over, to }: ReportSent):
   accounted(state, spent ?? { byModel: [] })
 }
 
-/** It rests, and has something that its parent was not told: what came late from below, what others had it do, that it is over. */
+/**
+ * It rests, and has something that its parent was not told: what came late from below, what others had it do, that it
+ * is over.
+ */
 export function owesAccount(state: ThreadState): boolean {
   const { parent, child, turn, owed } = state
   if (!child || parent === undefined || turn || owed.length > 0) return false
@@ -73,5 +81,12 @@ export function owesAccount(state: ThreadState): boolean {
 export function dueAccount(state: ThreadState): Fact | undefined {
   if (!owesAccount(state)) return undefined
   const to = [{ thread: state.parent ?? '', quiet: true as const, unasked: true as const }]
-  return { type: 'report.sent', run: '', to, outcome: { ok: true, value: null }, ...(isOver(state) && { over: true }), ...unreported(state, true) }
+  return {
+    type: 'report.sent',
+    run: '',
+    to,
+    outcome: { ok: true, value: null },
+    ...(isOver(state) && { over: true }),
+    ...unreported(state, true),
+  }
 }

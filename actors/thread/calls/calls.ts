@@ -6,7 +6,15 @@ import { kvKey, kvSpace } from '../../../src/core/records/change.js'
 import type { Changes } from '../../../src/core/records/change.js'
 import type { Json } from '../../../src/core/json.js'
 import type { Message } from '../../../src/core/records/message.js'
-import type { CallAnswered, CallDecided, CallHeld, CallQueued, CallSettled, ChildReported, Landed } from '../../../src/core/records/record.js'
+import type {
+  CallAnswered,
+  CallDecided,
+  CallHeld,
+  CallQueued,
+  CallSettled,
+  ChildReported,
+  Landed,
+} from '../../../src/core/records/record.js'
 import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
 import { applyChanges } from '../../../src/core/tree.js'
 import { childReported } from '../children/children.js'
@@ -16,7 +24,10 @@ import { takeResults } from '../turn/results.js'
 import { close, edit, hold, release, settle } from './slots.js'
 import type { ThreadState } from '../state.js'
 
-export function held({ slots }: ThreadState, { index, why, missing, prompt, at }: CallHeld & { readonly at: number }): boolean {
+export function held(
+  { slots }: ThreadState,
+  { index, why, missing, prompt, at }: CallHeld & { readonly at: number },
+): boolean {
   return hold(slots, index, { why, at, ...defined({ missing, prompt }) })
 }
 
@@ -31,14 +42,25 @@ export function settled(state: ThreadState, record: CallSettled & { readonly at:
   return true
 }
 
-function keep(state: ThreadState, { changes, queued, messages, attached, told }: Landed, { step, index }: CallSettled): void {
+function keep(
+  state: ThreadState,
+  { changes, queued, messages, attached, told }: Landed,
+  { step, index }: CallSettled,
+): void {
   if (changes) change(state, changes, state.stepAt)
   const { side } = state.slots
-  for (const call of queued ?? []) state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...defined({ side }) })
+  for (const call of queued ?? [])
+    state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...defined({ side }) })
   if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
   for (const saying of told ?? []) state.untold.push(saying)
   messages?.forEach(({ text, silent }, number) => {
-    const message: Message = { id: `said_${step}_${index}_${number}`, role: 'user', text, at: state.updatedAt, ...defined({ silent, to: side }) }
+    const message: Message = {
+      id: `said_${step}_${index}_${number}`,
+      role: 'user',
+      text,
+      at: state.updatedAt,
+      ...defined({ silent, to: side }),
+    }
     state.queue.push({ message, delivery: 'steer' })
   })
 }
@@ -64,10 +86,19 @@ export function dropSchedules(state: ThreadState): void {
   if (state.values[schedulesKey]?.value !== undefined) setValue(state, schedulesKey, undefined)
 }
 
-export function queueCall(state: ThreadState, { call, run, by, schedule }: CallQueued & { readonly by?: string }): true {
+export function queueCall(
+  state: ThreadState,
+  { call, run, by, schedule }: CallQueued & { readonly by?: string },
+): true {
   const asked = by ?? schedule
   const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
-  state.queuedCalls.push({ call, run, notBefore, ...defined({ by: asked }), ...(schedule !== undefined && { scheduled: true }) })
+  state.queuedCalls.push({
+    call,
+    run,
+    notBefore,
+    ...defined({ by: asked }),
+    ...(schedule !== undefined && { scheduled: true }),
+  })
   if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
   return true
 }

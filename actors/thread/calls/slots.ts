@@ -9,7 +9,14 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Outcome } from '../../../src/core/effect.js'
-import type { AnswerFiles, CallSettled, Hold, HoldReason, Landed, RecordedCall } from '../../../src/core/records/record.js'
+import type {
+  AnswerFiles,
+  CallSettled,
+  Hold,
+  HoldReason,
+  Landed,
+  RecordedCall,
+} from '../../../src/core/records/record.js'
 import type { Json } from '../../../src/core/json.js'
 import type { SideName } from '../../../src/core/records/message.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
@@ -53,7 +60,27 @@ export interface Slot {
 
 /** All fields from the beginning: slots of one shape are fast to read. */
 function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
-  return { call, outcome, landed: undefined, text: undefined, media: undefined, given: undefined, verdict: undefined, began: undefined, beganAt: undefined, hold: undefined, parked: undefined, sent: undefined, base: undefined, join: undefined, passed: undefined, edited: undefined, answer: undefined, again: undefined, tries: undefined }
+  return {
+    call,
+    outcome,
+    landed: undefined,
+    text: undefined,
+    media: undefined,
+    given: undefined,
+    verdict: undefined,
+    began: undefined,
+    beganAt: undefined,
+    hold: undefined,
+    parked: undefined,
+    sent: undefined,
+    base: undefined,
+    join: undefined,
+    passed: undefined,
+    edited: undefined,
+    answer: undefined,
+    again: undefined,
+    tries: undefined,
+  }
 }
 
 /** A hold in its time. */
@@ -103,7 +130,22 @@ export interface AskedBy {
 
 export function createSlots(calls: readonly RecordedCall[], at = 0, { text = '', side, label }: AskedBy = {}): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
-  const slots = { items: [] as Slot[], open: 0, held: 0, heldByChildren: 0, own: 0, joining: 0, called: 0, drained: 0, ordered: false, deadlines: false, needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])), decides: false, said: '', ...defined({ handoff, side, label }) }
+  const slots = {
+    items: [] as Slot[],
+    open: 0,
+    held: 0,
+    heldByChildren: 0,
+    own: 0,
+    joining: 0,
+    called: 0,
+    drained: 0,
+    ordered: false,
+    deadlines: false,
+    needing: calls.flatMap(({ needs, refused }, index) => (needs && !refused ? [index] : [])),
+    decides: false,
+    said: '',
+    ...defined({ handoff, side, label }),
+  }
   for (const call of calls) {
     if (call.session) {
       slots.decides = true
@@ -158,7 +200,11 @@ export function fill(slots: Slots, index: number, landed: Landed): boolean {
   slot.outcome = landed.outcome
   if (landed.text !== undefined) slot.text = landed.text
   if (landed.media) slot.media = landed.media
-  if (landed.note !== undefined) slot.given = { ...slot.given, note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}` }
+  if (landed.note !== undefined)
+    slot.given = {
+      ...slot.given,
+      note: slot.given?.note === undefined ? landed.note : `${slot.given.note}\n\n${landed.note}`,
+    }
   if (landed.provisional) slot.landed = landed
   else done(slots, slot)
   return true
@@ -195,7 +241,10 @@ export function begin(slots: Slots, { index, at }: { readonly index: number; rea
 }
 
 /** Gives the verdict; what came with the outcome, when it counts. */
-export function settle(slots: Slots, { index, verdict, outcome, text }: CallSettled): { readonly kept?: Landed } | undefined {
+export function settle(
+  slots: Slots,
+  { index, verdict, outcome, text }: CallSettled,
+): { readonly kept?: Landed } | undefined {
   const slot = slots.items[index]
   if (!slot || slot.verdict || index !== slots.drained) return undefined
   const { landed } = slot
@@ -253,12 +302,19 @@ export function close(slots: Slots, slot: Slot, outcome: Outcome): void {
   done(slots, slot)
 }
 
-/** Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was changed. */
-export function closeRest(slots: Slots, { outcome, unknown }: { readonly outcome: Outcome; readonly unknown: Outcome }): void {
+/**
+ * Closes whatever is open: the turn is over. An outcome without its verdict does not count, unless the world was
+ * changed.
+ */
+export function closeRest(
+  slots: Slots,
+  { outcome, unknown }: { readonly outcome: Outcome; readonly unknown: Outcome },
+): void {
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
     if (slot && !slot.outcome) close(slots, slot, slot.began ? unknown : outcome)
-    else if (slot && awaitsVerdict(slot)) close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
+    else if (slot && awaitsVerdict(slot))
+      close(slots, slot, slot.call.sideEffect && slot.outcome ? slot.outcome : outcome)
   }
 }
 

@@ -44,7 +44,6 @@ export function attached(state: ThreadState, { text, files, listed, at }: Attach
   return { text: `${text}\n\n${attachedText(attachments)}`, attachments, ...(media.length > 0 && { media }) }
 }
 
-
 export interface Answer {
   readonly value: Json
   readonly attachments?: AnswerFiles
@@ -52,7 +51,11 @@ export interface Answer {
 }
 
 /** ATT1: an answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
-export function answerHere(state: ThreadState, { value, attachments, note }: Answer, at: number): { readonly value: Json; readonly below: readonly string[]; readonly paths: readonly string[] } {
+export function answerHere(
+  state: ThreadState,
+  { value, attachments, note }: Answer,
+  at: number,
+): { readonly value: Json; readonly below: readonly string[]; readonly paths: readonly string[] } {
   const notes = note === undefined ? [] : [note]
   if (!attachments) return { value, below: notes, paths: [] }
   const placed = put(state, attachments.files, at)
@@ -63,5 +66,9 @@ export function answerHere(state: ThreadState, { value, attachments, note }: Ans
   if (!isObject(value) || !Array.isArray(listed)) return { value, below: [attachedText(paths), ...notes], paths }
   const named = listed.map((path) => (typeof path === 'string' ? (moved.get(path) ?? path) : path))
   const others = paths.filter((path) => !named.includes(path))
-  return { value: { ...value, attachments: named }, below: [...(others.length > 0 ? [attachedText(others)] : []), ...notes], paths }
+  return {
+    value: { ...value, attachments: named },
+    below: [...(others.length > 0 ? [attachedText(others)] : []), ...notes],
+    paths,
+  }
 }

@@ -3,15 +3,22 @@
  * journal, the same recovery. What is sent to a child or a parent goes out with the record that says so.
  *
  * KI1 A child is called once for each call; whatever is lost on the way is found in the journal and sent again.
- * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each other,
- *     `maxParallel` at once, and the rest wait in line (S12).
- * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes nothing but
- *     what is known of the child (reports.ts).
+ * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each
+ *     other, `maxParallel` at once, and the rest wait in line (S12).
+ * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes
+ *     nothing but what is known of the child (reports.ts).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failureText, parseCallId, resultText } from '../../../src/core/records/message.js'
-import type { Began, ChildCall, ChildCalled, ChildReported, ChildRestarted, Fact } from '../../../src/core/records/record.js'
+import type {
+  Began,
+  ChildCall,
+  ChildCalled,
+  ChildReported,
+  ChildRestarted,
+  Fact,
+} from '../../../src/core/records/record.js'
 import { answerHere } from './attachments.js'
 import { frame } from './frame.js'
 import { awaitsVerdict, close, hold, release } from '../calls/slots.js'
@@ -44,7 +51,15 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
   if (first) {
     const alike = toStop.filter(({ how }) => how === first.how)
     const messages = alike.flatMap(({ message }) => (message === undefined ? [] : [message]))
-    return { type: 'children.stopped', children: [...new Set(alike.map(({ child }) => child))], how: first.how, ...(messages.length > 0 && { messages }), reason: isOver(state) ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}` : 'nobody waits for it any more' }
+    return {
+      type: 'children.stopped',
+      children: [...new Set(alike.map(({ child }) => child))],
+      how: first.how,
+      ...(messages.length > 0 && { messages }),
+      reason: isOver(state)
+        ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}`
+        : 'nobody waits for it any more',
+    }
   }
   return calling(state)
 }
@@ -86,7 +101,10 @@ function started({ reference, create }: ChildCall): Outcome {
 }
 
 /** KI3: whether a call was answered by it. */
-export function childReported(state: ThreadState, report: ChildReported & { readonly at: number }): 'answered' | 'noted' | 'unknown' {
+export function childReported(
+  state: ThreadState,
+  report: ChildReported & { readonly at: number },
+): 'answered' | 'noted' | 'unknown' {
   const { child: id, reference, call, over, number, spent, unasked, began } = report
   const child = state.children.get(reference)
   if (!child || !isAttempt(child, id)) return 'unknown'
@@ -114,10 +132,16 @@ function isWanted(state: ThreadState, { waits, call: { reference } }: Charge, ca
 }
 
 /** Whether one that is supervised and failed is tried again, as it is recorded with its report. */
-export function triedAgain(state: ThreadState, report: Omit<ChildReported, 'type'>, now: number): Pick<ChildReported, 'again'> {
+export function triedAgain(
+  state: ThreadState,
+  report: Omit<ChildReported, 'type'>,
+  now: number,
+): Pick<ChildReported, 'again'> {
   const child = state.children.get(report.reference)
   const charge = child?.id === report.child && !report.unasked && !report.began ? child.charge : undefined
-  return charge && report.failed ? { again: isWanted(state, charge, report.call) && mayTryAgain(charge, report, now) } : {}
+  return charge && report.failed
+    ? { again: isWanted(state, charge, report.call) && mayTryAgain(charge, report, now) }
+    : {}
 }
 
 /** One that failed is not called again after all: that is its answer. */
@@ -126,7 +150,11 @@ export function restarted(state: ThreadState, record: ChildRestarted & { readonl
   const charge = child?.charge
   const outcome = childRestarted(state, record)
   if (!outcome || !child || !charge) return 'noted'
-  return deliver(state, child, { reference: record.reference, outcome, ...(charge.waits !== undefined && { call: charge.waits }) })
+  return deliver(state, child, {
+    reference: record.reference,
+    outcome,
+    ...(charge.waits !== undefined && { call: charge.waits }),
+  })
 }
 
 function waitingSlot({ step, slots }: ThreadState, reference: string, call: string | undefined): Slot | undefined {
@@ -135,7 +163,10 @@ function waitingSlot({ step, slots }: ThreadState, reference: string, call: stri
   return slot?.hold?.why === 'children' && slot.call.child?.reference === reference ? slot : undefined
 }
 
-type Answer = Pick<ChildReported, 'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note' | 'began'>
+type Answer = Pick<
+  ChildReported,
+  'reference' | 'outcome' | 'call' | 'tree' | 'quiet' | 'attachments' | 'note' | 'began'
+>
 
 /** To the call that waits for it, or as a message. */
 function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' | 'noted' {
@@ -144,7 +175,8 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
   if (slot) {
     // The model speaks to it by this name from now on, also where its first turn failed and it lives.
     const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.over)
-    if (attachments || note !== undefined || named) slot.given = { ...defined({ attachments, note }), ...(named && { reference }) }
+    if (attachments || note !== undefined || named)
+      slot.given = { ...defined({ attachments, note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
       close(state.slots, slot, outcome)
       return 'answered'
@@ -163,12 +195,20 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
 function tell(state: ThreadState, { side }: Child, { reference, outcome, attachments, note, began }: Answer): void {
   const at = state.updatedAt
   const notes = note === undefined ? [] : [note]
-  const here = outcome.ok ? answerHere(state, { value: outcome.value, ...defined({ attachments, note }) }, at) : undefined
+  const here = outcome.ok
+    ? answerHere(state, { value: outcome.value, ...defined({ attachments, note }) }, at)
+    : undefined
   // What stands below is of this thread, not of the child.
-  const [said, below] = here ? [resultText(here.value), here.below] : [outcome.ok ? '' : failureText(outcome.failure), notes]
+  const [said, below] = here
+    ? [resultText(here.value), here.below]
+    : [outcome.ok ? '' : failureText(outcome.failure), notes]
   const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
   const text = [frame(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join('\n\n')
-  state.queue.push({ message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...defined({ to: side }) }, delivery: 'steer', from: reference })
+  state.queue.push({
+    message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...defined({ to: side }) },
+    delivery: 'steer',
+    from: reference,
+  })
 }
 
 function beganText({ by, of }: Began): string {
@@ -190,7 +230,11 @@ function stop(state: ThreadState, index: number): void {
   // One that failed and was to be called again.
   if (child?.charge && child.over) return
   const id = child?.id ?? call.thread
-  state.toStop.push(call.lasting ? { child: id, how: 'cancel', message: keyOfCall(state.id, state.step, index) } : { child: id, how: 'terminate' })
+  state.toStop.push(
+    call.lasting
+      ? { child: id, how: 'cancel', message: keyOfCall(state.id, state.step, index) }
+      : { child: id, how: 'terminate' },
+  )
 }
 
 /** The thread is over, and its children with it. */

@@ -1,5 +1,6 @@
 /**
- * Children that cannot begin before someone has given them values (S6): the request is kept here, and the child begins once.
+ * Children that cannot begin before someone has given them values (S6): the request is kept here, and the child
+ * begins once.
  *
  * RT1 A request is answered once: with its values it becomes a child, and is no more.
  * RT2 What is incomplete is refused, and nothing of it is kept.
@@ -10,7 +11,13 @@ import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import { failureText } from '../../../src/core/records/message.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
-import type { ChildBooted, Fact, RecordedCall, VariablesDeclined, VariablesProvided } from '../../../src/core/records/record.js'
+import type {
+  ChildBooted,
+  Fact,
+  RecordedCall,
+  VariablesDeclined,
+  VariablesProvided,
+} from '../../../src/core/records/record.js'
 import { frame } from './frame.js'
 import type { Decision } from '../decide/commands.js'
 import { sayings, valuesDeclined } from '../turn/denied.js'
@@ -19,14 +26,32 @@ import type { Request, ThreadState } from '../state.js'
 
 /** Of the calls of a step. */
 export function defer(state: ThreadState, calls: readonly RecordedCall[], asked: Pick<Request, 'at' | 'side'>): void {
-  for (const { tool, deferred } of calls) if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...asked }
+  for (const { tool, deferred } of calls)
+    if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...asked }
 }
 
-export function provide({ id, requests }: ThreadState, { request, keys, set }: Extract<Command, { kind: 'provide' }>): Decision {
+export function provide(
+  { id, requests }: ThreadState,
+  { request, keys, set }: Extract<Command, { kind: 'provide' }>,
+): Decision {
   const known = Object.hasOwn(requests, request) ? requests[request] : undefined
-  if (!known || known.ready) return { refused: failure('UNKNOWN_REQUEST', `thread ${id} has no open request ${JSON.stringify(request)}: it was answered before, or never made`, { data: { thread: id, request } }) } // RT1
+  if (!known || known.ready)
+    return {
+      refused: failure(
+        'UNKNOWN_REQUEST',
+        `thread ${id} has no open request ${JSON.stringify(request)}: it was answered before, or never made`,
+        { data: { thread: id, request } },
+      ),
+    } // RT1
   const missing = known.missing.filter((name) => !Object.hasOwn(set, name))
-  if (missing.length > 0) return { refused: failure('VARIABLES_REQUIRED', `nothing was stored: ${known.child.reference} also needs ${missing.join(', ')}`, { data: { missing, required: known.required } }) } // RT2
+  if (missing.length > 0)
+    return {
+      refused: failure(
+        'VARIABLES_REQUIRED',
+        `nothing was stored: ${known.child.reference} also needs ${missing.join(', ')}`,
+        { data: { missing, required: known.required } },
+      ),
+    } // RT2
   return { facts: [{ type: 'variables.provided', request, keys, set }] }
 }
 
@@ -40,7 +65,10 @@ export function decline({ requests }: ThreadState, { call: request, comment, by 
   return { facts: [{ type: 'variables.declined', request, ...said }] }
 }
 
-export function absorbOfRequests(state: ThreadState, record: VariablesProvided | VariablesDeclined | ChildBooted): boolean {
+export function absorbOfRequests(
+  state: ThreadState,
+  record: VariablesProvided | VariablesDeclined | ChildBooted,
+): boolean {
   if (record.type === 'variables.provided') return provided(state, record)
   return record.type === 'child.booted' ? booted(state, record) : declined(state, record)
 }
@@ -52,7 +80,9 @@ function declined(state: ThreadState, { request, comment, declinedBy }: Variable
   delete state.requests[request]
   const { who, why } = sayings({ comment, by: declinedBy })
   const { child, missing, side } = asked
-  const text = failureText(failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`))
+  const text = failureText(
+    failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`),
+  )
   say(state, child.reference, { text, ...defined({ side }) })
   return true
 }
@@ -69,7 +99,10 @@ export function dueOfRequests(state: ThreadState): Fact | undefined {
   if (state.place.gate !== 'open') return undefined // LF1
   for (const { request, child, ready, files } of Object.values(state.requests)) {
     if (!ready) continue
-    const own = { keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])], set: { ...child.own?.set, ...ready.set } }
+    const own = {
+      keys: [...new Set([...(child.own?.keys ?? []), ...ready.keys])],
+      set: { ...child.own?.set, ...ready.set },
+    }
     const terms = termsFor(state, child, { kept: files, verb: 'started' })
     if (terms) return { type: 'child.booted', request, child: 'refused' in terms ? child : { ...child, own }, ...terms }
   }
@@ -90,7 +123,18 @@ function booted(state: ThreadState, record: ChildBooted): boolean {
 }
 
 /** What is to be said of a child that never began, as if it had reported it. */
-function say(state: ThreadState, reference: string, { text, side }: { readonly text: string; readonly side?: SideName }): void {
-  const message: Message = { id: `report_${state.seq}`, role: 'user', text: frame(reference, text), at: state.updatedAt, silent: true, ...defined({ to: side }) }
+function say(
+  state: ThreadState,
+  reference: string,
+  { text, side }: { readonly text: string; readonly side?: SideName },
+): void {
+  const message: Message = {
+    id: `report_${state.seq}`,
+    role: 'user',
+    text: frame(reference, text),
+    at: state.updatedAt,
+    silent: true,
+    ...defined({ to: side }),
+  }
   state.queue.push({ message, delivery: 'steer', from: reference })
 }

@@ -37,13 +37,19 @@ function called({ children }: ThreadState): readonly ChildEntry[] {
 /** RGY1. One that is spoken to again is in the list already. */
 function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
   if (!turn || slots.open === 0) return []
-  const waiting = slots.items.slice(slots.drained).flatMap(({ call: { child }, sent, outcome }) => (child && !sent && !outcome ? [child] : []))
+  const waiting = slots.items
+    .slice(slots.drained)
+    .flatMap(({ call: { child }, sent, outcome }) => (child && !sent && !outcome ? [child] : []))
   return waiting.flatMap(({ reference, agent, thread, name, lasting }, index): ChildEntry[] =>
-    children.has(reference) ? [] : [{ reference, agent, thread, status: 'in line', place: index + 1, lasting, ...defined({ name }) }],
+    children.has(reference)
+      ? []
+      : [{ reference, agent, thread, status: 'in line', place: index + 1, lasting, ...defined({ name }) }],
   )
 }
 
 /** `subagent_list`: those that stay. Calls behind it are not made yet. */
 export function registry(state: ThreadState): Json {
-  return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) => (lasting ? [{ reference, agent, name, ...entry }] : []))
+  return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) =>
+    lasting ? [{ reference, agent, name, ...entry }] : [],
+  )
 }

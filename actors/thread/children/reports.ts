@@ -1,16 +1,17 @@
 /**
  * What a child says to its parent: how its turns ended, and what its tools say in between.
  *
- * RP1 Whoever waits for an answer to a message is told how the turn ended that has read it, with why it did not finish (F7);
- *     one that was never read, because the thread is over, is told that.
+ * RP1 Whoever waits for an answer to a message is told how the turn ended that has read it, with why it did not
+ *     finish (F7); one that was never read, because the thread is over, is told that.
  * RP2 What a body says to the parent counts when its call does, and is sent once, with the record that says so (S7).
- * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard changes
- *     nothing, and one that came early waits for those before it (CM3).
+ * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard
+ *     changes nothing, and one that came early waits for those before it (CM3).
  * RP4 An answer to several messages that no call waits for is read once.
  * RP5 The last answer of a child that does not stay says that it is over: no second mail tells that.
  * RP6 A message that its sender takes back before it is read is never read, and is told so at once.
- * RP7 A child that does not stay answers when what it started is done: children that nobody waits for, values that people were
- *     asked for, what came meanwhile. What it says last is the answer. One that did not finish ends at once, and says what ended with it.
+ * RP7 A child that does not stay answers when what it started is done: children that nobody waits for, values that
+ *     people were asked for, what came meanwhile. What it says last is the answer. One that did not finish ends at
+ *     once, and says what ended with it.
  */
 import { brokenText, collect } from '../../../src/core/attachments.js'
 import type { Collected } from '../../../src/core/attachments.js'
@@ -19,7 +20,16 @@ import type { Command } from '../../../src/core/records/command.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import { isObject } from '../../../src/core/json.js'
-import type { ChildTold, Fact, Gives, MessagesWithdrawn, ParentTold, ReportSent, Saying, Word } from '../../../src/core/records/record.js'
+import type {
+  ChildTold,
+  Fact,
+  Gives,
+  MessagesWithdrawn,
+  ParentTold,
+  ReportSent,
+  Saying,
+  Word,
+} from '../../../src/core/records/record.js'
 import { attached } from './attachments.js'
 import { frame } from './frame.js'
 import { endNotice } from '../decide/lifecycle.js'
@@ -40,7 +50,8 @@ export function dueReport(state: ThreadState): Fact | undefined {
 /** RP7. A prompt makes one request, and no second one for what comes late. */
 export function awaitsOwn(state: ThreadState): boolean {
   const { child, lastTurn, working, retries, requests, queue, queuedCalls } = state
-  if (!lastTurn || child?.lasting !== false || child.gives || isOver(state) || !finished.has(lastTurn.reason)) return false
+  if (!lastTurn || child?.lasting !== false || child.gives || isOver(state) || !finished.has(lastTurn.reason))
+    return false
   if (working > 0 || retries.length > 0 || queuedCalls.length > 0 || Object.keys(requests).length > 0) return true
   return queue.some(({ delivery }) => delivery !== 'store')
 }
@@ -49,14 +60,20 @@ export function awaitsOwn(state: ThreadState): boolean {
 export function statusShown(state: ThreadState): Status {
   const status = statusOf(state)
   if (status !== 'idle' || !awaitsOwn(state)) return status
-  return state.working > 0 || state.retries.length > 0 || Object.keys(state.requests).length === 0 ? 'waiting' : 'awaiting_variables'
+  return state.working > 0 || state.retries.length > 0 || Object.keys(state.requests).length === 0
+    ? 'waiting'
+    : 'awaiting_variables'
 }
 
 /** RP7: what the model reads of that. */
 function endedWith({ children, toStop, requests }: ThreadState): readonly string[] {
   const stopped = new Set(toStop.map(({ child }) => child))
-  const working = [...children].flatMap(([reference, { id, busy, over }]) => (busy > 0 && !over && !stopped.has(id) ? [reference] : []))
-  const asked = Object.values(requests).map(({ child, missing }) => `${child.reference}, which waited for ${missing.join(', ')}`)
+  const working = [...children].flatMap(([reference, { id, busy, over }]) =>
+    busy > 0 && !over && !stopped.has(id) ? [reference] : [],
+  )
+  const asked = Object.values(requests).map(
+    ({ child, missing }) => `${child.reference}, which waited for ${missing.join(', ')}`,
+  )
   const all = [...working, ...asked]
   return all.length > 0 ? [`[ended with it: ${all.join('; ')}]`] : []
 }
@@ -70,20 +87,43 @@ function report(state: ThreadState): Fact | undefined {
   if (lastTurn && ofLast.length > 0) {
     const outcome = outcomeOf(lastTurn, child?.gives)
     const how = { ...(last && { over: true as const }), ...(lastTurn.reason === 'failed' && { failed: true as const }) }
-    const brought = { ...filesOf(state, lastTurn, last ? endedWith(state) : []), ...unreported(state, ofLast.length === owed.length) }
+    const brought = {
+      ...filesOf(state, lastTurn, last ? endedWith(state) : []),
+      ...unreported(state, ofLast.length === owed.length),
+    }
     return { type: 'report.sent', run: lastTurn.run, to: addressesOf(ofLast), outcome, ...how, ...brought }
   }
   const unread = over ? owed : []
   const run = unread[0]?.run ?? unread[0]?.message
   if (run === undefined) return undefined
-  return { type: 'report.sent', run, to: addressesOf(unread), outcome: { ok: false, failure: failure('CHILD_FAILED', `${unread[0]?.message === endNotice ? '' : 'it did not read this: '}it is ${statusOf(state)}${because(state.endedFor)}`) }, over: true, ...unreported(state, true) }
+  return {
+    type: 'report.sent',
+    run,
+    to: addressesOf(unread),
+    outcome: {
+      ok: false,
+      failure: failure(
+        'CHILD_FAILED',
+        `${unread[0]?.message === endNotice ? '' : 'it did not read this: '}it is ` +
+          `${statusOf(state)}${because(state.endedFor)}`,
+      ),
+    },
+    over: true,
+    ...unreported(state, true),
+  }
 }
 
 /** RP6 */
 function untaken(state: ThreadState, { message, withdrawn: why, ...owed }: Owed): Fact {
   const failed = failure('CHILD_FAILED', `it did not read this: it was taken back${because(why || undefined)}`)
   const last = state.owed.length === 1 && !state.turn
-  return { type: 'report.sent', run: message, to: addressesOf([{ message, ...owed }]), outcome: { ok: false, failure: failed }, ...unreported(state, last) }
+  return {
+    type: 'report.sent',
+    run: message,
+    to: addressesOf([{ message, ...owed }]),
+    outcome: { ok: false, failure: failed },
+    ...unreported(state, last),
+  }
 }
 
 export function withdrawn(state: ThreadState, { messages, reason = '' }: MessagesWithdrawn): boolean {
@@ -115,15 +155,24 @@ const finished: ReadonlySet<EndedTurn['reason']> = new Set(['completed', 'empty_
 function outcomeOf(ended: EndedTurn, gives: Gives | undefined): Outcome {
   const { reason, text, output, failure: failed, detail } = ended
   // What tools queued is the last that it does.
-  if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps')) return promptResult(ended, gives)
+  if (gives && (reason === 'completed' || reason === 'empty_reply' || reason === 'max_steps'))
+    return promptResult(ended, gives)
   if (finished.has(reason)) return { ok: true, value: output ?? text }
-  const why = failure('CHILD_FAILED', `it did not finish: ${reason}${because(failed?.message ?? detail)}${text === '' ? '' : `. It last said: ${text}`}`)
+  const why = failure(
+    'CHILD_FAILED',
+    `it did not finish: ${reason}${because(failed?.message ?? detail)}${text === '' ? '' : `. It last said: ${text}`}`,
+  )
   return { ok: false, failure: failed ? { ...why, cause: failed } : why }
 }
 
 /** Files that go with the answer of this turn: those that its tools gave, and those that its output names. */
-export function answerFiles({ attachments = [], output }: Partial<Pick<Turn, 'attachments' | 'output'>>): { readonly attachments?: readonly string[] } {
-  const named = isObject(output) && Array.isArray(output['attachments']) ? output['attachments'].filter((path) => typeof path === 'string' && path.startsWith('/')) : []
+export function answerFiles({ attachments = [], output }: Partial<Pick<Turn, 'attachments' | 'output'>>): {
+  readonly attachments?: readonly string[]
+} {
+  const named =
+    isObject(output) && Array.isArray(output['attachments'])
+      ? output['attachments'].filter((path) => typeof path === 'string' && path.startsWith('/'))
+      : []
   const all = [...new Set([...attachments, ...named])]
   return all.length > 0 ? { attachments: all } : {}
 }
@@ -134,7 +183,10 @@ type Brought = Pick<ReportSent, 'attachments' | 'note'>
 function filesOf({ files }: ThreadState, { attachments = [] }: EndedTurn, more: readonly string[]): Brought {
   const { there, broken, files: found } = collect(files, attachments)
   const notes = [...(broken.length > 0 ? [lost(broken)] : []), ...more]
-  return { ...(there.length > 0 && { attachments: { files: found, paths: there } }), ...(notes.length > 0 && { note: notes.join('\n\n') }) }
+  return {
+    ...(there.length > 0 && { attachments: { files: found, paths: there } }),
+    ...(notes.length > 0 && { note: notes.join('\n\n') }),
+  }
 }
 
 const lost = (broken: Collected['broken']): string => `[not attached: ${brokenText(broken)}]`
@@ -144,7 +196,10 @@ function wordOf({ files }: ThreadState, saying: Saying): Word {
   if ('status' in saying) return saying
   const { text, attachments = [] } = saying
   const { there, broken, files: found } = collect(files, attachments)
-  return { text: broken.length === 0 ? text : `${text}\n\n${lost(broken)}`, ...(there.length > 0 && { attachments: found }) }
+  return {
+    text: broken.length === 0 ? text : `${text}\n\n${lost(broken)}`,
+    ...(there.length > 0 && { attachments: found }),
+  }
 }
 
 export function parentTold(state: ThreadState, { words }: ParentTold): boolean {
@@ -162,8 +217,24 @@ export function childTold(state: ThreadState, { reference, child: id, words, num
   words.forEach((word, index) => {
     if ('status' in word) child.says = word.status
     else {
-      const { text, attachments, media } = attached(state, { text: frame(reference, word.text), at: state.updatedAt, ...(word.attachments && { files: word.attachments }) })
-      state.queue.push({ message: { id: `told_${state.seq}_${index}`, role: 'user', text, at: state.updatedAt, silent: true, ...defined({ attachments, media }), ...(child.side && { to: child.side }) }, delivery: 'steer', from: reference })
+      const { text, attachments, media } = attached(state, {
+        text: frame(reference, word.text),
+        at: state.updatedAt,
+        ...(word.attachments && { files: word.attachments }),
+      })
+      state.queue.push({
+        message: {
+          id: `told_${state.seq}_${index}`,
+          role: 'user',
+          text,
+          at: state.updatedAt,
+          silent: true,
+          ...defined({ attachments, media }),
+          ...(child.side && { to: child.side }),
+        },
+        delivery: 'steer',
+        from: reference,
+      })
     }
   })
   return true

@@ -1,6 +1,6 @@
 /**
- * Starting a child: one way for a call of the step, for a child that was given its values (S6) and for another try (B5). What it may
- * start with, what that changes here, and the mail that goes out are made of one thing, the start.
+ * Starting a child: one way for a call of the step, for a child that was given its values (S6) and for another try
+ * (B5). What it may start with, what that changes here, and the mail that goes out are made of one thing, the start.
  *
  * STA1 A start is known by its key: the mail that begins it has no other id, so that starting twice is starting once.
  * STA2 What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
@@ -53,14 +53,23 @@ interface How {
 }
 
 /** STA2: undefined as long as it must wait. */
-export function termsFor(state: ThreadState, call: ChildCall, { kept, verb = 'called' }: How = {}): Terms | Refused | undefined {
+export function termsFor(
+  state: ThreadState,
+  call: ChildCall,
+  { kept, verb = 'called' }: How = {},
+): Terms | Refused | undefined {
   const way = wayOf(state, call)
   if (way === 'wait') return undefined
   if (way !== 'call') return { refused: way }
   const grant = grantFor(state, call)
   if (grant === 'wait') return undefined
   if (grant === 'spent') {
-    return { refused: failure('BUDGET_SPENT', `${call.reference} was not ${verb}: nothing is left in the budget for it; go on without it`) }
+    return {
+      refused: failure(
+        'BUDGET_SPENT',
+        `${call.reference} was not ${verb}: nothing is left in the budget for it; go on without it`,
+      ),
+    }
   }
   const brought = kept ? { attachments: kept } : attachmentsFor(state, call)
   return 'refused' in brought ? brought : { ...brought, ...defined({ grant }) }
@@ -69,15 +78,23 @@ export function termsFor(state: ThreadState, call: ChildCall, { kept, verb = 'ca
 type Bringing = Pick<ChildCall, 'attachments' | 'reference'>
 
 /** AH2 */
-export function attachmentsFor({ files }: Pick<ThreadState, 'files'>, { attachments: paths, reference }: Bringing): Pick<Terms, 'attachments'> | Refused {
+export function attachmentsFor(
+  { files }: Pick<ThreadState, 'files'>,
+  { attachments: paths, reference }: Bringing,
+): Pick<Terms, 'attachments'> | Refused {
   if (!paths?.length) return {}
   const found = collect(files, paths)
   if (found.broken.length === 0) return { attachments: found.files }
-  const why = `${brokenText(found.broken)}; nothing was sent to ${reference}. Attachments are absolute paths of your own files.`
+  const why =
+    `${brokenText(found.broken)}; nothing was sent to ${reference}. Attachments are absolute paths of ` +
+    `your own files.`
   return { refused: failure('TOOL_INPUT_INVALID', why) }
 }
 
-/** The start that a record tells of, found in the state before the record is folded and after it. Undefined: it was refused. */
+/**
+ * The start that a record tells of, found in the state before the record is folded and after it. Undefined: it was
+ * refused.
+ */
 export function startOf(state: ThreadState, record: Starting): Start | undefined {
   if (record.refused) return undefined
   const { grant } = record
@@ -90,7 +107,14 @@ export function startOf(state: ThreadState, record: Starting): Start | undefined
   }
   if (record.type === 'child.restarted') {
     const charge = state.children.get(record.reference)?.charge
-    return charge && { ...charge, ...terms, call: { ...charge.call, thread: record.child, create: true }, attempt: record.attempt }
+    return (
+      charge && {
+        ...charge,
+        ...terms,
+        call: { ...charge.call, thread: record.child, create: true },
+        attempt: record.attempt,
+      }
+    )
   }
   const { step, index } = record
   const { items, side } = state.slots

@@ -1,11 +1,12 @@
 /**
- * Supervision (B5): a child that failed is called again, as another thread, and whoever waits for it goes on waiting. A crash
- * of the process is no failure: that is what journals are for.
+ * Supervision (B5): a child that failed is called again, as another thread, and whoever waits for it goes on waiting.
+ * A crash of the process is no failure: that is what journals are for.
  *
  * UV1 Only a turn that failed is tried again; one that was ended by someone, or by its limits, is not.
- * UV2 A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as a dead letter.
- * UV3 It is not tried again when that would pass over something that it, or anyone below it, has done to the world or may
- *     have done, and that cannot be done twice.
+ * UV2 A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as
+ *     a dead letter.
+ * UV3 It is not tried again when that would pass over something that it, or anyone below it, has done to the world or
+ *     may have done, and that cannot be done twice.
  * UV4 Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
  */
 import type { Outcome } from '../../../src/core/effect.js'
@@ -28,7 +29,11 @@ export function isAttempt({ id, first }: Child, thread: string): boolean {
 }
 
 /** UV1–UV3: whether it is called again; else what its answer is. */
-export function supervise(state: ThreadState, child: Child, report: ChildReported & { readonly at: number }): 'again' | Outcome {
+export function supervise(
+  state: ThreadState,
+  child: Child,
+  report: ChildReported & { readonly at: number },
+): 'again' | Outcome {
   const { outcome, failed, spent, reference, at, again = mayTryAgain(child.charge, report, at) } = report
   const { charge } = child
   if (!charge) return outcome
@@ -39,12 +44,18 @@ export function supervise(state: ThreadState, child: Child, report: ChildReporte
     state.retries.push(reference)
     return 'again'
   }
-  const why = spent?.effects ? 'it is not tried again, because it has done something that cannot be done twice' : `it was tried ${charge.attempt} times`
+  const why = spent?.effects
+    ? 'it is not tried again, because it has done something that cannot be done twice'
+    : `it was tried ${charge.attempt} times`
   return bury(state, { charge, failure: { ...outcome.failure, message: `${outcome.failure.message}; ${why}` }, at })
 }
 
 /** UV2, UV3 */
-export function mayTryAgain(charge: Charge | undefined, { outcome, failed, spent }: Pick<ChildReported, 'outcome' | 'failed' | 'spent'>, at: number) {
+export function mayTryAgain(
+  charge: Charge | undefined,
+  { outcome, failed, spent }: Pick<ChildReported, 'outcome' | 'failed' | 'spent'>,
+  at: number,
+) {
   if (!charge || outcome.ok || !failed || spent?.effects) return false
   return recent(charge, at).length <= (charge.call.supervision?.maxRestarts ?? 0)
 }
@@ -70,11 +81,16 @@ export function dueRestart(state: ThreadState): Fact | undefined {
   if (!terms) return undefined
   const attempt = charge.attempt + 1
   const again = { type: 'child.restarted', reference, child: `${charge.call.thread}_${attempt}`, attempt } as const
-  return 'refused' in terms ? { ...again, refused: terms.refused } : { ...again, ...(terms.grant && { grant: terms.grant }) }
+  return 'refused' in terms
+    ? { ...again, refused: terms.refused }
+    : { ...again, ...(terms.grant && { grant: terms.grant }) }
 }
 
 /** Gives the outcome of one that is not called again after all. */
-export function childRestarted(state: ThreadState, record: ChildRestarted & { readonly at: number }): Outcome | undefined {
+export function childRestarted(
+  state: ThreadState,
+  record: ChildRestarted & { readonly at: number },
+): Outcome | undefined {
   const { reference, refused, at } = record
   const child = state.children.get(reference)
   const charge = child?.charge

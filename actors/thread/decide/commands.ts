@@ -20,7 +20,14 @@ import type { Failure } from '../../../src/core/failure.js'
 import { parseCallId } from '../../../src/core/records/message.js'
 import { schedulesIn, schedulesKey } from '../../../src/core/records/schedule.js'
 import { nodeAt, stale } from '../../../src/core/tree.js'
-import type { Fact, HoldReason, Landed, ModelReplied, RecordedCall, TurnEnded } from '../../../src/core/records/record.js'
+import type {
+  Fact,
+  HoldReason,
+  Landed,
+  ModelReplied,
+  RecordedCall,
+  TurnEnded,
+} from '../../../src/core/records/record.js'
 import { dueOfChildren, triedAgain } from '../children/children.js'
 import { dueOfVariables } from '../variables.js'
 import type { Needs } from '../variables.js'
@@ -67,7 +74,13 @@ export type Landing =
   | { readonly kind: 'model_failed'; readonly step: number; readonly failure: Failure }
   | { readonly kind: 'returned'; readonly step: number; readonly index: number; readonly landed: Landed }
   /** Someone must be asked before it can go on. */
-  | { readonly kind: 'held'; readonly step: number; readonly index: number; readonly why: HoldReason; readonly prompt?: string }
+  | {
+      readonly kind: 'held'
+      readonly step: number
+      readonly index: number
+      readonly why: HoldReason
+      readonly prompt?: string
+    }
   /** Its body waits for its turn. */
   | { readonly kind: 'parked'; readonly step: number; readonly index: number }
   | { readonly kind: 'deadline'; readonly key: string }
@@ -80,7 +93,10 @@ const nothing: Decision = { facts: [] }
 export type Order =
   | Exclude<Command, { readonly kind: 'call' | 'decide' }>
   | { readonly kind: 'call'; readonly call: RecordedCall }
-  | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & { readonly call: string; readonly edited?: RecordedCall })
+  | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
+      readonly call: string
+      readonly edited?: RecordedCall
+    })
 
 /** Decides a command from outside; `id` is the command's own. */
 export function obey(state: ThreadState, { id, command }: { id: string; command: Order }, moment: Moment): Decision {
@@ -91,13 +107,17 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       return receive(state, { id, command })
     case 'edit': {
       const { message, text } = command
-      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
+      if (isOver(state))
+        return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       return { facts: [{ type: 'message.edited', id: message, ...defined({ text }) }] }
     }
     case 'cancel':
       if (command.messages) return takeBack(state, command.messages, command.reason)
-      if (!state.turn) return refuse('COMMAND_REFUSED', `thread ${state.id} has no turn to cancel: it is ${statusOf(state)}`)
-      return { facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })] }
+      if (!state.turn)
+        return refuse('COMMAND_REFUSED', `thread ${state.id} has no turn to cancel: it is ${statusOf(state)}`)
+      return {
+        facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })],
+      }
     case 'pause':
       return pause(state, command)
     case 'resume':
@@ -113,7 +133,8 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'answer':
       return answer(state, command)
     case 'call':
-      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
+      if (isOver(state))
+        return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
     case 'report':
     case 'tell':
@@ -126,15 +147,31 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'env': {
       const { kind: _, ...change } = command
       // Its parent need not know yet that it is over.
-      if (isOver(state)) return change.level === 'inherited' ? nothing : refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more variables`)
+      if (isOver(state))
+        return change.level === 'inherited'
+          ? nothing
+          : refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more variables`)
       return { facts: [{ type: 'env.changed', ...change }] }
     }
     case 'provide':
-      return isOver(state) ? refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and starts no more children`) : provide(state, command)
+      return isOver(state)
+        ? refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and starts no more children`)
+        : provide(state, command)
     case 'change':
-      if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
-      if (command.reads && stale(state.files, command.reads)) return { refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, { retry: true, data: { stale: true } }) }
-      if (unscheduling(state, command)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no such schedule: its call was queued, or it was taken back`)
+      if (isOver(state))
+        return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
+      if (command.reads && stale(state.files, command.reads))
+        return {
+          refused: failure('COMMAND_REFUSED', `what was read of thread ${state.id} has changed since`, {
+            retry: true,
+            data: { stale: true },
+          }),
+        }
+      if (unscheduling(state, command))
+        return refuse(
+          'COMMAND_REFUSED',
+          `thread ${state.id} has no such schedule: its call was queued, or it was taken back`,
+        )
       return { facts: [{ type: 'thread.changed', changes: command.changes }] }
   }
 }
@@ -142,7 +179,9 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
 /** Whoever asked does not wait any more (RP6). What others began goes on. */
 function takeBack({ turn, owed }: ThreadState, messages: readonly string[], reason?: string): Decision {
   const meant = new Set(messages)
-  const unread = owed.filter(({ message, run }) => run === undefined && meant.has(message)).map(({ message }) => message)
+  const unread = owed
+    .filter(({ message, run }) => run === undefined && meant.has(message))
+    .map(({ message }) => message)
   const why = reason === undefined ? {} : { reason }
   const facts: Fact[] = unread.length > 0 ? [{ type: 'messages.withdrawn', messages: unread, ...why }] : []
   if (turn && meant.has(turn.run)) facts.push(endTurn(turn, { reason: 'cancelled', ...(reason && { detail: reason }) }))
@@ -150,15 +189,21 @@ function takeBack({ turn, owed }: ThreadState, messages: readonly string[], reas
 }
 
 /** For a call that has begun and has no outcome; one that comes late changes nothing. */
-function receipt(state: ThreadState, { step, index, landed }: Extract<Command, { kind: 'receipt' }>, moment: Moment): Decision {
+function receipt(
+  state: ThreadState,
+  { step, index, landed }: Extract<Command, { kind: 'receipt' }>,
+  moment: Moment,
+): Decision {
   const began = step === state.step && state.slots.items[index]?.began
   return began ? land(state, { kind: 'returned', step, index, landed }, moment) : nothing
 }
 
 function letter(state: ThreadState, { kind, reference }: Extract<Command, { kind: 'requeue' | 'drop' }>): Decision {
-  if (!Object.hasOwn(state.dead, reference)) return refuse('COMMAND_REFUSED', `thread ${state.id} has no dead letter ${reference}`)
+  if (!Object.hasOwn(state.dead, reference))
+    return refuse('COMMAND_REFUSED', `thread ${state.id} has no dead letter ${reference}`)
   if (kind === 'drop') return { facts: [{ type: 'letter.dropped', reference }] }
-  if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and calls no more children`)
+  if (isOver(state))
+    return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and calls no more children`)
   return { facts: [{ type: 'letter.requeued', reference }] }
 }
 
@@ -175,7 +220,10 @@ function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | '
 }
 
 /** A child that could not be made does not know what it is called. */
-function referenceOf({ children }: ThreadState, { reference, child: id }: Extract<Command, { kind: 'report' | 'tell' }>): string | undefined {
+function referenceOf(
+  { children }: ThreadState,
+  { reference, child: id }: Extract<Command, { kind: 'report' | 'tell' }>,
+): string | undefined {
   const child = children.get(reference)
   if (child && isAttempt(child, id)) return reference
   if (reference !== id) return undefined
@@ -184,13 +232,27 @@ function referenceOf({ children }: ThreadState, { reference, child: id }: Extrac
 }
 
 /** The call that someone speaks of, while it waits for that. */
-function heldCall(state: ThreadState, call: string, why: readonly HoldReason[]): { readonly place: { readonly step: number; readonly index: number }; readonly slot: Slot } | Failure {
+function heldCall(
+  state: ThreadState,
+  call: string,
+  why: readonly HoldReason[],
+): { readonly place: { readonly step: number; readonly index: number }; readonly slot: Slot } | Failure {
   const place = parseCallId(call)
   const slot = place && place.step === state.step && state.turn ? state.slots.items[place.index] : undefined
   if (place && slot?.hold && why.includes(slot.hold.why) && !slot.outcome) return { place, slot }
-  if (slot?.hold) return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${waitedFor(slot.hold)}`)
-  const done = place !== undefined && (place.step < state.step || slot !== undefined || (place.step === state.step && place.index < state.slots.items.length))
-  return failure('COMMAND_REFUSED', done ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before` : `thread ${state.id} has no call ${call}`)
+  if (slot?.hold)
+    return failure('COMMAND_REFUSED', `call ${call} of thread ${state.id} waits for ${waitedFor(slot.hold)}`)
+  const done =
+    place !== undefined &&
+    (place.step < state.step ||
+      slot !== undefined ||
+      (place.step === state.step && place.index < state.slots.items.length))
+  return failure(
+    'COMMAND_REFUSED',
+    done
+      ? `call ${call} of thread ${state.id} waits for nothing: it was decided, answered or ended before`
+      : `thread ${state.id} has no call ${call}`,
+  )
 }
 
 function waitedFor({ why, missing = [] }: Held): string {
@@ -198,14 +260,20 @@ function waitedFor({ why, missing = [] }: Held): string {
   return why === 'approval' ? 'an approval: approve or reject it' : 'an output: answer it'
 }
 
-function decide(state: ThreadState, { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>): Decision {
+function decide(
+  state: ThreadState,
+  { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>,
+): Decision {
   // Whatever someone was asked for may be declined.
   const said = { ...defined({ comment, by }) }
   const declined = decision === 'reject' && !isOver(state) ? decline(state, { call, ...said }) : undefined
   if (declined) return declined
   if (call === 'turn' && state.turn?.awaits) {
     const missing = state.turn.awaits.missing.join(', ')
-    return refuse('COMMAND_REFUSED', `the turn of thread ${state.id} waits for variables: set ${missing}, or cancel the turn`)
+    return refuse(
+      'COMMAND_REFUSED',
+      `the turn of thread ${state.id} waits for variables: set ${missing}, or cancel the turn`,
+    )
   }
   const held = heldCall(state, call, decision === 'reject' ? ['approval', 'person', 'variables'] : ['approval'])
   if ('code' in held) return { refused: held }
@@ -235,8 +303,26 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
       if (!slot || slot.outcome || landing.landed.again !== slot.again) return nothing
       const { step, index, landed } = landing
-      const provisional = slot.call.policy ?? landed.reads ?? landed.changes ?? landed.queued ?? landed.messages ?? landed.told ?? landed.attached
-      return { facts: [{ type: 'call.returned', step, index, tool: slot.call.tool, ...landed, ...(provisional && { provisional: true }) }] }
+      const provisional =
+        slot.call.policy ??
+        landed.reads ??
+        landed.changes ??
+        landed.queued ??
+        landed.messages ??
+        landed.told ??
+        landed.attached
+      return {
+        facts: [
+          {
+            type: 'call.returned',
+            step,
+            index,
+            tool: slot.call.tool,
+            ...landed,
+            ...(provisional && { provisional: true }),
+          },
+        ],
+      }
     }
     case 'held': {
       const { kind: _, ...held } = landing
@@ -252,7 +338,11 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
 }
 
 /** A schedule is spent by the record that queues its call: it is made once. */
-function scheduled(state: ThreadState, { id, call }: Extract<Landing, { kind: 'scheduled' }>, { now }: Moment): Decision {
+function scheduled(
+  state: ThreadState,
+  { id, call }: Extract<Landing, { kind: 'scheduled' }>,
+  { now }: Moment,
+): Decision {
   const known = schedulesIn(state.values[schedulesKey]?.value).find((each) => each.id === id)
   if (!known || now < known.at) return nothing
   return { facts: [{ type: 'call.queued', call, run: state.turn?.run ?? id, schedule: id }] }
@@ -278,7 +368,18 @@ function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): 
   if (callDeadlineKey(step, index) !== key) return nothing
   const hold = slots.items[index]?.hold
   if (!hold || now < (hold.deadlineAt ?? Infinity)) return nothing
-  return { facts: [{ type: 'call.decided', step, index, decision: hold.atDeadline ?? 'reject', comment: 'nobody decided in time', decidedBy: 'deadline' }] }
+  return {
+    facts: [
+      {
+        type: 'call.decided',
+        step,
+        index,
+        decision: hold.atDeadline ?? 'reject',
+        comment: 'nobody decided in time',
+        decidedBy: 'deadline',
+      },
+    ],
+  }
 }
 
 /** The fact that the state itself calls for, if any (CO4). */
@@ -291,8 +392,14 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
   if (boot) return boot
   const again = isOver(state) ? undefined : dueRestart(state)
   if (again) return again
-  if (!turn) return dueOfChildren(state) ?? (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ?? dueAccount(state)
-  if (isOver(state)) return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
+  if (!turn)
+    return (
+      dueOfChildren(state) ??
+      (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ??
+      dueAccount(state)
+    )
+  if (isOver(state))
+    return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
   if (slots.open > 0) return dueOfChildren(state) ?? dueOfCalls(state, moment)
@@ -305,21 +412,42 @@ function dueWithoutModel(state: ThreadState, moment: Moment, turn: Turn): Fact |
   if (place.work !== 'thinking') return undefined
   const session = turn.session && { side: turn.session.side }
   const first = turn.stop || hasSpoken(state) ? [] : (moment.immediate?.() ?? [])
-  if (first.length > 0) return { type: 'calls.made', step: step + 1, calls: withinLimit(state, first), immediate: true, ...session }
+  if (first.length > 0)
+    return { type: 'calls.made', step: step + 1, calls: withinLimit(state, first), immediate: true, ...session }
   if (isFinal(turn) || !queuedCalls.some(({ notBefore }) => notBefore <= step)) return undefined
   const last = stepsOf(turn) + 1 >= (moment.maxSteps ?? Infinity)
   const side = turn.session && (queuedCalls.find((queued) => queued.side)?.side ?? turn.session.side)
-  return { type: 'calls.made', step: step + 1, calls: withinLimit(state, queuedCalls.map(({ call }) => call)), ...(last && { stop: 'max_steps' }), ...defined({ side }) }
+  return {
+    type: 'calls.made',
+    step: step + 1,
+    calls: withinLimit(
+      state,
+      queuedCalls.map(({ call }) => call),
+    ),
+    ...(last && { stop: 'max_steps' }),
+    ...defined({ side }),
+  }
 }
 
 function dueEnd(turn: Turn): Fact | undefined {
-  return turn.stop && endTurn(turn, { reason: turn.stop, ...(turn.detail !== undefined && { detail: turn.detail }), ...turn.cameTo, ...outputOf(turn), ...answerFiles(turn) })
+  return (
+    turn.stop &&
+    endTurn(turn, {
+      reason: turn.stop,
+      ...(turn.detail !== undefined && { detail: turn.detail }),
+      ...turn.cameTo,
+      ...outputOf(turn),
+      ...answerFiles(turn),
+    })
+  )
 }
 
 /** A child that does not stay ends with its answer. */
 function leave(state: ThreadState): Fact | undefined {
   const { child, lastTurn, owed } = state
-  return child && !child.lasting && lastTurn && owed.length === 0 && !awaitsOwn(state) ? { type: 'thread.ended' } : undefined
+  return child && !child.lasting && lastTurn && owed.length === 0 && !awaitsOwn(state)
+    ? { type: 'thread.ended' }
+    : undefined
 }
 
 function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
@@ -330,7 +458,10 @@ function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
   return queued && turnStarted(state, queued.run, moment)
 }
 
-/** What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first (T10). */
+/**
+ * What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first
+ * (T10).
+ */
 function dueOfCalls(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: Moment): Fact | undefined {
   const { step, slots, place } = state
   if (!slots.ordered && !headOf(slots)?.landed) return undefined
@@ -352,34 +483,69 @@ function refuse(code: Failure['code'], message: string): Decision {
 
 type Said = Omit<Extract<Command, { kind: 'message' }>, 'kind'>
 
-function create(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'create' }> }): Decision {
+function create(
+  state: ThreadState,
+  { id, command }: { id: string; command: Extract<Command, { kind: 'create' }> },
+): Decision {
   if (state.seq > 0) {
     return refuse('COMMAND_REFUSED', `thread ${state.id} exists already with agent ${state.agent}`)
   }
   const { agent, tags, path, parent, child, tree, env, message, budget } = command
   const changes = seeded(command.changes, command.context)
-  const created: Fact = { type: 'thread.created', agent, tags, path, ...defined({ parent, changes, child, tree, env, budget }) }
+  const created: Fact = {
+    type: 'thread.created',
+    agent,
+    tags,
+    path,
+    ...defined({ parent, changes, child, tree, env, budget }),
+  }
   return { facts: message ? [created, received(state, { id, said: message })] : [created] }
 }
 
-function receive(state: ThreadState, { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> }): Decision {
-  if (isOver(state)) return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
+function receive(
+  state: ThreadState,
+  { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> },
+): Decision {
+  if (isOver(state))
+    return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
   const absent = command.listed?.find((path) => path.startsWith('/') && !nodeAt(state.files, path))
-  if (absent !== undefined) return refuse('BAD_OPTION', `nothing was sent: thread ${state.id} has no file ${absent}; write it first, or attach it as { name, content }`)
+  if (absent !== undefined)
+    return refuse(
+      'BAD_OPTION',
+      `nothing was sent: thread ${state.id} has no file ${absent}; write it first, or attach it as { name, content }`,
+    )
   const changes = seeded(undefined, command.context)
-  return { facts: [...(changes ? [{ type: 'thread.changed' as const, changes }] : []), received(state, { id, said: command })] }
+  return {
+    facts: [...(changes ? [{ type: 'thread.changed' as const, changes }] : []), received(state, { id, said: command })],
+  }
 }
 
 /** Contexts are values of the thread like others. */
-function seeded(changes: Changes | undefined, context: Extract<Command, { kind: 'message' }>['context']): Changes | undefined {
+function seeded(
+  changes: Changes | undefined,
+  context: Extract<Command, { kind: 'message' }>['context'],
+): Changes | undefined {
   if (!context) return changes
   const values = Object.entries(context).map(([name, value]) => ({ key: contextKey(name), value }))
   return { ...changes, values: [...(changes?.values ?? []), ...values] }
 }
 
-function received({ turn }: ThreadState, { id, said: { text, role, delivery, silent, replyTo, attachments, listed, grant } }: { id: string; said: Said }): Fact {
+function received(
+  { turn }: ThreadState,
+  { id, said: { text, role, delivery, silent, replyTo, attachments, listed, grant } }: { id: string; said: Said },
+): Fact {
   const run = delivery === 'store' ? undefined : delivery === 'steer' && turn ? turn.run : id
-  return { type: 'message.received', id, text, role, delivery, ...(run && { run }), ...defined({ silent }), ...(replyTo && { replyTo }), ...defined({ attachments, listed, grant }) }
+  return {
+    type: 'message.received',
+    id,
+    text,
+    role,
+    delivery,
+    ...(run && { run }),
+    ...defined({ silent }),
+    ...(replyTo && { replyTo }),
+    ...defined({ attachments, listed, grant }),
+  }
 }
 
 /** Of two sides each has its own, which the other has read. */
@@ -392,5 +558,11 @@ function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
 }
 
 function turnStarted(state: ThreadState, run: string, { now, maxWallClockMs, limits, session }: Moment): Fact {
-  return { type: 'turn.started', run, ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }), ...defined({ limits }), ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }) }
+  return {
+    type: 'turn.started',
+    run,
+    ...(maxWallClockMs !== undefined && { deadlineAt: now + maxWallClockMs }),
+    ...defined({ limits }),
+    ...(session && { session: { side: firstSide(state, run), maxTurns: session.maxTurns } }),
+  }
 }

@@ -1,12 +1,13 @@
 /**
- * The life of a thread, as it is commanded: paused and resumed, alone or with all below it, terminated, deleted. What goes to
- * children goes out with the record that says so, to every child that is not over; they pass it on.
+ * The life of a thread, as it is commanded: paused and resumed, alone or with all below it, terminated, deleted. What
+ * goes to children goes out with the record that says so, to every child that is not over; they pass it on.
  *
- * LF1 A paused tree starts nothing anywhere: a paused thread calls no child, and one that it had called hears of the pause after
- *     its first message, because mail keeps its order.
- * LF2 What is passed on by a parent is never refused: a child that is over, or stands like this already, has nothing to do.
- * LF3 A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests, whoever hosts it
- *     then (outstanding.ts).
+ * LF1 A paused tree starts nothing anywhere: a paused thread calls no child, and one that it had called hears of the
+ *     pause after its first message, because mail keeps its order.
+ * LF2 What is passed on by a parent is never refused: a child that is over, or stands like this already, has nothing
+ *     to do.
+ * LF3 A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests,
+ *     whoever hosts it then (outstanding.ts).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
@@ -29,7 +30,11 @@ export function pause(state: ThreadState, { reason, tree, inherited }: Extract<C
 }
 
 /** `again` goes on with a turn that failed, or whose budget was spent, from where it stood. */
-export function resume(state: ThreadState, { tree, inherited }: Extract<Command, { kind: 'resume' }>, again: Fact): Told {
+export function resume(
+  state: ThreadState,
+  { tree, inherited }: Extract<Command, { kind: 'resume' }>,
+  again: Fact,
+): Told {
   if (isOver(state)) return inherited ? nothing : unchanged(state)
   const early = !inherited && !tree && state.place.gate === 'open' ? needsGrant(state) : undefined
   if (early) return { refused: early }
@@ -46,9 +51,17 @@ export function terminate(state: ThreadState, { reason, inherited }: Extract<Com
 
 export function remove(state: ThreadState, { terminate: first }: Extract<Command, { kind: 'delete' }>): Told {
   if (state.deleting) return nothing
-  if (state.parent !== undefined) return refuse(`thread ${state.id} is a child: a tree is deleted as a whole, by its root ${state.path[0] ?? ''}`)
-  const busy = state.turn ?? (state.working > 0 || (!isOver(state) && (state.queuedCalls.length > 0 || state.queue.some(({ delivery }) => delivery !== 'store'))))
-  if (busy && !first) return refuse(`thread ${state.id} is ${statusOf(state)}, or children of it are at work; wait for them, or delete with \`terminate: true\``)
+  if (state.parent !== undefined)
+    return refuse(`thread ${state.id} is a child: a tree is deleted as a whole, by its root ${state.path[0] ?? ''}`)
+  const busy =
+    state.turn ??
+    (state.working > 0 ||
+      (!isOver(state) && (state.queuedCalls.length > 0 || state.queue.some(({ delivery }) => delivery !== 'store'))))
+  if (busy && !first)
+    return refuse(
+      `thread ${state.id} is ${statusOf(state)}, or children of it are at work; wait for them, or delete with ` +
+        `\`terminate: true\``,
+    )
   return { facts: [{ type: 'thread.terminated', reason: 'it is deleted', delete: true }] }
 }
 
@@ -66,16 +79,21 @@ export function crossed(state: ThreadState, record: ThreadPaused | ThreadResumed
 }
 
 /** Whatever was to come does not come any more. */
-export function over(state: ThreadState, { reason, delete: deleting, inherited }: Omit<ThreadTerminated, 'type'> = {}): void {
+export function over(
+  state: ThreadState,
+  { reason, delete: deleting, inherited }: Omit<ThreadTerminated, 'type'> = {},
+): void {
   if (reason !== undefined && !isOver(state)) state.endedFor = reason
   if (deleting) state.deleting = true
   delete state.pausedFor
   abandonAll(state)
   dropSchedules(state)
   state.requests = {}
-  // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last answer told it (RP5).
+  // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last
+  // answer told it (RP5).
   const { child, parent, owed, gone } = state
-  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !isOver(state)) owed.push({ thread: parent, quiet: true, message: endNotice })
+  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !isOver(state))
+    owed.push({ thread: parent, quiet: true, message: endNotice })
 }
 
 /** In place of a message that somebody waits for. */

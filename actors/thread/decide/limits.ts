@@ -1,8 +1,9 @@
 /**
- * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is written when it
- * starts.
+ * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is written
+ * when it starts.
  *
- * LM1 Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at most.
+ * LM1 Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at
+ *     most.
  * LM2 A call past the limit is answered and never made. A turn with none left whose model asks for more ends.
  * LM3 A turn that stops keeps what it has: its text, and a result for every call.
  */
@@ -31,7 +32,8 @@ function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
   const { tokens = Infinity, nanoUsd = Infinity, steps = Infinity } = limits
   if (done >= steps) return { reason: 'max_steps', detail: `${done} steps of ${steps}` }
   if (tokensOf(usage) >= tokens) return { reason: 'max_tokens', detail: `${tokensOf(usage)} tokens of ${tokens}` }
-  if (nanoUsdOf(usage.costUsd) >= nanoUsd) return { reason: 'max_cost', detail: `$${usage.costUsd} of $${nanoUsd / 1e9}` }
+  if (nanoUsdOf(usage.costUsd) >= nanoUsd)
+    return { reason: 'max_cost', detail: `$${usage.costUsd} of $${nanoUsd / 1e9}` }
   return undefined
 }
 
@@ -54,8 +56,20 @@ function roomOf({ turn, purse }: ThreadState): Room | undefined {
   const ofTurn = limit === undefined ? Infinity : Math.max(0, limit - (turn?.calls ?? 0))
   const ofBudget = left === undefined ? Infinity : Math.max(0, left)
   if (ofTurn === Infinity && ofBudget === Infinity) return undefined
-  if (ofBudget < ofTurn) return { calls: ofBudget, reason: 'budget_spent', why: failure('BUDGET_SPENT', 'no call is left in the budget; answer with what you have') }
-  return { calls: ofTurn, reason: 'max_tool_calls', why: failure('TOOL_SKIPPED', `${limit === 1 ? 'one call is' : `${limit ?? 0} calls are`} allowed in one turn; answer with what you have`) }
+  if (ofBudget < ofTurn)
+    return {
+      calls: ofBudget,
+      reason: 'budget_spent',
+      why: failure('BUDGET_SPENT', 'no call is left in the budget; answer with what you have'),
+    }
+  return {
+    calls: ofTurn,
+    reason: 'max_tool_calls',
+    why: failure(
+      'TOOL_SKIPPED',
+      `${limit === 1 ? 'one call is' : `${limit ?? 0} calls are`} allowed in one turn; answer with what you have`,
+    ),
+  }
 }
 
 /** LM2: the calls as they are recorded. */

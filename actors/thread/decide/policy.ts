@@ -1,6 +1,6 @@
 /**
- * Policies of calls, decided in call order: cache, cap and breaker of one run (T5–T7), stale reads and the quota of files
- * (T3). All of it is a function of the state, so parallel calls and a crash change nothing about it.
+ * Policies of calls, decided in call order: cache, cap and breaker of one run (T5–T7), stale reads and the quota of
+ * files (T3). All of it is a function of the state, so parallel calls and a crash change nothing about it.
  *
  * PY1 A call that its policy would prevent is never started: one whose turn has not come waits while an earlier call of
  *     the step could still make the difference.
@@ -49,11 +49,27 @@ function preventing({ tally }: Turn, { tool, policy }: RecordedCall, now: number
   }
   const { done, failed } = tallied(tally, tool)
   if (policy.maxExecutions !== undefined && done >= policy.maxExecutions) {
-    const why = policy.maxExecutions === 0 ? 'it may not be run here' : `it may succeed ${policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`} in one run, and has`
-    return { verdict: 'skipped', outcome: { ok: false, failure: failure('TOOL_SKIPPED', `${tool} was not run: ${why}; go on without it`) } }
+    const why =
+      policy.maxExecutions === 0
+        ? 'it may not be run here'
+        : `it may succeed ${policy.maxExecutions === 1 ? 'once' : `${policy.maxExecutions} times`} in one run, and has`
+    return {
+      verdict: 'skipped',
+      outcome: { ok: false, failure: failure('TOOL_SKIPPED', `${tool} was not run: ${why}; go on without it`) },
+    }
   }
   if (policy.breaker !== undefined && failed >= policy.breaker) {
-    return { verdict: 'broken', outcome: { ok: false, failure: failure('TOOL_BREAKER_OPEN', `${tool} was not run: it failed ${failed} times in a row in this run and is not tried again; go on without it`) } }
+    return {
+      verdict: 'broken',
+      outcome: {
+        ok: false,
+        failure: failure(
+          'TOOL_BREAKER_OPEN',
+          `${tool} was not run: it failed ${failed} times in a row in this run and is not tried again; go on ` +
+            `without it`,
+        ),
+      },
+    }
   }
   return undefined
 }
@@ -86,7 +102,8 @@ export function count(turn: Turn, { call, outcome, text }: Slot, at: number): vo
   turn.tally ??= { cache: {}, tools: {} }
   const { done, failed } = tallied(turn.tally, call.tool)
   turn.tally.tools[call.tool] = outcome.ok ? { done: done + 1, failed: 0 } : { done, failed: failed + 1 }
-  if (outcome.ok && policy.cacheKey !== undefined) turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text }) }
+  if (outcome.ok && policy.cacheKey !== undefined)
+    turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text }) }
 }
 
 /** PY1: whether a call may start before its turn, given the calls before it that are not settled. */
@@ -109,4 +126,3 @@ export function createForesight(turn: Turn | undefined) {
     },
   }
 }
-

@@ -4,7 +4,10 @@ import { failure } from '../../../src/core/failure.js'
 import type { CallDecided, TurnEnded } from '../../../src/core/records/record.js'
 import type { Slot } from '../calls/slots.js'
 
-export function denied({ call, began, hold }: Pick<Slot, 'call' | 'began' | 'hold'>, { comment, decidedBy }: CallDecided): Outcome {
+export function denied(
+  { call, began, hold }: Pick<Slot, 'call' | 'began' | 'hold'>,
+  { comment, decidedBy }: CallDecided,
+): Outcome {
   const { who, why } = sayings({ comment, by: decidedBy })
   const declined = (what: string): Outcome => ({ ok: false, failure: failure('TOOL_DENIED', `${call.tool} ${what}`) })
   if (hold?.why === 'person') return declined(`has no answer: it was declined${who}${why}; go on without it`)
@@ -16,18 +19,31 @@ export function denied({ call, began, hold }: Pick<Slot, 'call' | 'began' | 'hol
 }
 
 /** Of values that were asked for. */
-export const valuesDeclined = (missing: readonly string[]): string => `the values that it needs (${missing.join(', ')}) were declined`
+export const valuesDeclined = (missing: readonly string[]): string =>
+  `the values that it needs (${missing.join(', ')}) were declined`
 
 /** Who decided, and why, as it follows what was decided. */
 export function sayings({ comment, by }: { readonly comment?: string | undefined; readonly by?: string | undefined }) {
-  return { who: by === undefined ? '' : ` by ${by}`, why: comment === undefined ? '' : `: ${comment.replace(/\.\s*$/, '')}` }
+  return {
+    who: by === undefined ? '' : ` by ${by}`,
+    why: comment === undefined ? '' : `: ${comment.replace(/\.\s*$/, '')}`,
+  }
 }
 
 /** Of a call that had not ended, and of one that had begun to change the world. */
-export function cutOff({ reason, detail }: Pick<TurnEnded, 'reason' | 'detail'>): { readonly outcome: Outcome; readonly unknown: Outcome } {
+export function cutOff({ reason, detail }: Pick<TurnEnded, 'reason' | 'detail'>): {
+  readonly outcome: Outcome
+  readonly unknown: Outcome
+} {
   const why = `the turn ended: ${reason}${detail ? ` (${detail})` : ''}`
   return {
     outcome: { ok: false, failure: failure('CANCELLED', `not finished: ${why}`) },
-    unknown: { ok: false, failure: failure('EFFECT_UNKNOWN', `not finished, and it may have happened all the same: ${why}; find out before you ask for it again`) },
+    unknown: {
+      ok: false,
+      failure: failure(
+        'EFFECT_UNKNOWN',
+        `not finished, and it may have happened all the same: ${why}; find out before you ask for it again`,
+      ),
+    },
   }
 }

@@ -17,19 +17,25 @@ import type { Slot } from '../calls/slots.js'
 import { noteEffect } from '../budget/usage.js'
 import type { ThreadState } from '../state.js'
 
-/** Moves finished results into the transcript; between two steps also what arrived meanwhile. `cutOff`: the turn has ended before its calls. */
+/**
+ * Moves finished results into the transcript; between two steps also what arrived meanwhile. `cutOff`: the turn has
+ * ended before its calls.
+ */
 export function takeResults(state: ThreadState, at: number, cutOff = false): void {
   const { slots, step } = state
   drain(slots, (slot, index, landed) => {
     const { outcome, ...here } = broughtHere(state, slot, landed)
     slot.outcome = outcome
     noteEffect(state, slot, landed)
-    if (state.child?.gives && state.turn) (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
+    if (state.child?.gives && state.turn)
+      (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
       state.archived++
     }
-    state.transcript.items.push(resultMessage(slot, outcome, { step, index, at, ...here, ...(slots.side && { side: slots.side }) }))
+    state.transcript.items.push(
+      resultMessage(slot, outcome, { step, index, at, ...here, ...(slots.side && { side: slots.side }) }),
+    )
   })
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
@@ -43,7 +49,11 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
 const archiveKey = (call: string): string => `archive/${call}`
 
 /** What came with a child's answer is taken at the call's turn, so that names are given in call order. */
-function broughtHere(state: ThreadState, { given }: Slot, outcome: Outcome): Pick<Result, 'below' | 'attachments' | 'media'> & { readonly outcome: Outcome } {
+function broughtHere(
+  state: ThreadState,
+  { given }: Slot,
+  outcome: Outcome,
+): Pick<Result, 'below' | 'attachments' | 'media'> & { readonly outcome: Outcome } {
   if (!given?.attachments || !outcome.ok) return { outcome }
   const { value, below, paths } = answerHere(state, { value: outcome.value, ...given }, state.updatedAt)
   const media = mediaAt(state.files, paths)
@@ -79,8 +89,15 @@ export function stepMessage({ step, at, text, calls, reasoning, kept, side, labe
 }
 
 /** What the model is told after a reply that the turn cannot end with. */
-export function askedAgain({ step, at, asks, side }: Pick<Spoken, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
-  return asks === undefined ? undefined : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...defined({ to: side }) }
+export function askedAgain({
+  step,
+  at,
+  asks,
+  side,
+}: Pick<Spoken, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
+  return asks === undefined
+    ? undefined
+    : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...defined({ to: side }) }
 }
 
 interface Result {
@@ -95,7 +112,19 @@ interface Result {
   readonly media?: readonly Media[]
 }
 
-function resultMessage({ call, text, media, verdict, edited, given }: Slot, outcome: Outcome, { step, index, at, side, below = given?.note === undefined ? nothing : [given.note], attachments, media: brought }: Result): Message {
+function resultMessage(
+  { call, text, media, verdict, edited, given }: Slot,
+  outcome: Outcome,
+  {
+    step,
+    index,
+    at,
+    side,
+    below = given?.note === undefined ? nothing : [given.note],
+    attachments,
+    media: brought,
+  }: Result,
+): Message {
   const named = given?.reference !== undefined ? [`[reference: ${given.reference}]`] : nothing
   const result = outcome.ok ? (text ?? resultText(outcome.value)) : failureText(outcome.failure)
   const said = below.length + named.length === 0 ? result : [result, ...below, ...named].join('\n\n')
@@ -128,7 +157,11 @@ function takeQueued(state: ThreadState): void {
   const rest = []
   for (const queued of state.queue) {
     // Nobody would answer in a turn that is about to end; and each side is spoken to in its turn (DU3).
-    if (queued.delivery === 'new_turn' || (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))) rest.push(queued)
+    if (
+      queued.delivery === 'new_turn' ||
+      (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))
+    )
+      rest.push(queued)
     else read(state, queued.message)
   }
   state.queue = rest

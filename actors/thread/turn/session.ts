@@ -1,13 +1,14 @@
 /**
- * Sessions: how the two sides of a thread take turns, and what calls decide about the turn that they are part of. A session is
- * a turn of the thread; within it each side has turns of its own.
+ * Sessions: how the two sides of a thread take turns, and what calls decide about the turn that they are part of. A
+ * session is a turn of the thread; within it each side has turns of its own.
  *
- * DU1 A step belongs to the side of the session; that changes only when a side has ended its turn. So whose step is next
- *     follows from the records alone.
+ * DU1 A step belongs to the side of the session; that changes only when a side has ended its turn. So whose step is
+ *     next follows from the records alone.
  * DU2 What the calls of a step decide is looked at once, when all of them are settled, and only those that succeeded
  *     decide: first fail, then stop, then the end of the side's turn (S11).
  * DU3 A message is read when the side that it is for speaks next; until then it waits in the queue.
- * DU4 Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one (S4).
+ * DU4 Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one
+ *     (S4).
  */
 import { defined } from '../../../src/core/defined.js'
 import { failure } from '../../../src/core/failure.js'
@@ -58,7 +59,11 @@ export function isFor(message: Message, session: Session | undefined): boolean {
 export function firstSide({ queue, queuedCalls, place, lastTurn }: ThreadState, run: string): SideName {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return readerOf(own.message)
-  return queuedCalls.find((queued) => queued.run === run)?.side ?? (place.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ?? 'a'
+  return (
+    queuedCalls.find((queued) => queued.run === run)?.side ??
+    (place.work === 'failed' || lastTurn?.reason === 'budget_spent' ? lastTurn?.side : undefined) ??
+    'a'
+  )
 }
 
 /** DU4 */
@@ -111,7 +116,11 @@ function decisiveOf({ items, said }: Slots): Decisive | undefined {
       const role = call.session
       if (role?.does !== does || !outcome?.ok) continue
       const done = { role, args: call.args, value: outcome.value }
-      return { role, message: messageOf(done) ?? (said || (outcome.value === null ? undefined : resultText(outcome.value))), attachments: attachmentsOf(done) }
+      return {
+        role,
+        message: messageOf(done) ?? (said || (outcome.value === null ? undefined : resultText(outcome.value))),
+        attachments: attachmentsOf(done),
+      }
     }
   }
   return undefined
@@ -121,8 +130,17 @@ function decisiveOf({ items, said }: Slots): Decisive | undefined {
 function passedOn(slots: Slots, { step, at }: { readonly step: number; readonly at: number }): Message | undefined {
   const { side, label, said } = slots
   const decisive = side && decisiveOf(slots)
-  if (!decisive || decisive.role.does !== 'pass' || decisive.message === undefined || decisive.message === said) return undefined
-  return { id: `passed_${step}`, role: 'assistant', text: decisive.message, at, side, ...defined({ label }), to: otherSide(side) }
+  if (!decisive || decisive.role.does !== 'pass' || decisive.message === undefined || decisive.message === said)
+    return undefined
+  return {
+    id: `passed_${step}`,
+    role: 'assistant',
+    text: decisive.message,
+    at,
+    side,
+    ...defined({ label }),
+    to: otherSide(side),
+  }
 }
 
 /** What calls tell the parent of how far it is (S7). */
@@ -164,7 +182,12 @@ export function conclude(state: ThreadState, at: number): void {
 }
 
 /** Reasons after which nothing more is done in the turn, also what was queued. */
-const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set(['max_steps', 'max_session_turns', 'session_stopped', 'session_failed'] as const)
+const final: ReadonlySet<TurnEnded['reason'] | undefined> = new Set([
+  'max_steps',
+  'max_session_turns',
+  'session_stopped',
+  'session_failed',
+] as const)
 
 export function isFinal({ stop }: Turn): boolean {
   return final.has(stop)

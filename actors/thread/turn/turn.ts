@@ -3,7 +3,15 @@
  */
 import { defined } from '../../../src/core/defined.js'
 import type { SideName } from '../../../src/core/records/message.js'
-import type { Began, CallsMade, ModelReplied, RecordedCall, StopReason, TurnEnded, TurnStarted } from '../../../src/core/records/record.js'
+import type {
+  Began,
+  CallsMade,
+  ModelReplied,
+  RecordedCall,
+  StopReason,
+  TurnEnded,
+  TurnStarted,
+} from '../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
 import { abandon } from '../children/children.js'
 import { cutOff } from './denied.js'
@@ -26,11 +34,33 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const { transcript, lastTurn } = state
   // A turn that failed, or whose budget was spent, is tried again from where it began.
   const began = beganBy(state, run)
-  const goesOn = own === -1 && (state.place.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
+  const goesOn =
+    own === -1 && (state.place.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
   const from = goesOn && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
   // Whoever waits for a child that does not stay waits for what it says last (RP7).
   if (state.child?.lasting === false) for (const owed of state.owed) if (owed.run !== undefined) owed.run = run
-  state.turn = { run, startedAt: at, deadlineAt, began, from, steps: 0, usage: noUsage, calls: 0, limits, stop: undefined, detail: undefined, tally: undefined, attachments: undefined, session: session && createSession(session), text: '', cameTo: undefined, output: undefined, asked: 0, relaxed: undefined, given: undefined }
+  state.turn = {
+    run,
+    startedAt: at,
+    deadlineAt,
+    began,
+    from,
+    steps: 0,
+    usage: noUsage,
+    calls: 0,
+    limits,
+    stop: undefined,
+    detail: undefined,
+    tally: undefined,
+    attachments: undefined,
+    session: session && createSession(session),
+    text: '',
+    cameTo: undefined,
+    output: undefined,
+    asked: 0,
+    relaxed: undefined,
+    given: undefined,
+  }
   for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
   stopAtLimit(state)
   return true
@@ -80,7 +110,10 @@ function beginStep(state: ThreadState, step: number, at: number): void {
 }
 
 /** References are never used twice; a child that cannot begin yet has one too. */
-function nameChildren(state: ThreadState, { calls, at, side }: { readonly calls: readonly RecordedCall[]; readonly at: number; readonly side?: SideName }): void {
+function nameChildren(
+  state: ThreadState,
+  { calls, at, side }: { readonly calls: readonly RecordedCall[]; readonly at: number; readonly side?: SideName },
+): void {
   for (const { child, deferred } of calls) {
     const asked = deferred?.child ?? child
     if (asked?.create) state.named[asked.agent] = countOf(state.named, asked.agent) + 1
@@ -89,7 +122,10 @@ function nameChildren(state: ThreadState, { calls, at, side }: { readonly calls:
 }
 
 /** A step that no model asked for. */
-export function makeCalls(state: ThreadState, { step, calls, at, stop, side, immediate }: CallsMade & { readonly at: number }): boolean {
+export function makeCalls(
+  state: ThreadState,
+  { step, calls, at, stop, side, immediate }: CallsMade & { readonly at: number },
+): boolean {
   if (!state.turn || step !== state.step + 1) return false
   beginStep(state, step, at)
   state.turn.steps++
@@ -108,13 +144,21 @@ export function makeCalls(state: ThreadState, { step, calls, at, stop, side, imm
 }
 
 /** A reply without calls is the last of its side's turn, unless someone has said something to it meanwhile. */
-function end(turn: Turn, { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied, { queue }: ThreadState): void {
+function end(
+  turn: Turn,
+  { calls, text, stop, goesOn, ends, asks, failure }: ModelReplied,
+  { queue }: ThreadState,
+): void {
   if (stop) {
     turn.stop = stop
     turn.detail = detailOf(turn, stop)
     if (failure) turn.cameTo = { failure }
   } else if (asks !== undefined) return
-  else if (calls.length > 0 || queue.some(({ delivery, message }) => delivery === 'steer' && isFor(message, turn.session))) return
+  else if (
+    calls.length > 0 ||
+    queue.some(({ delivery, message }) => delivery === 'steer' && isFor(message, turn.session))
+  )
+    return
   else if (ends) {
     turn.stop = ends
     turn.detail = detailOf(turn, ends)
@@ -135,18 +179,28 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
   if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
   const { text, output, given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
-  state.lastTurn = { run, from, reason, text, ...defined({ output, given, failure, detail: detail || undefined, attachments }), ...(session && { side: session.side }) }
+  state.lastTurn = {
+    run,
+    from,
+    reason,
+    text,
+    ...defined({ output, given, failure, detail: detail || undefined, attachments }),
+    ...(session && { side: session.side }),
+  }
   state.turn = undefined
   tellUnasked(state, { run, began })
   // A call that someone asked for is made in a turn of its own; what bodies queued goes with their turn.
-  state.queuedCalls = state.queuedCalls.flatMap((queued) => (queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : []))
+  state.queuedCalls = state.queuedCalls.flatMap((queued) =>
+    queued.by !== undefined && outlives(queued, record.reason) ? [{ ...queued, run: queued.by, notBefore: 0 }] : [],
+  )
   return true
 }
 
 /** S7: a child that stays and speaks by itself tells every turn, also one that nobody waits for. */
 function tellUnasked(state: ThreadState, { run, began }: Pick<Turn, 'run' | 'began'>): void {
   const { child, parent, owed } = state
-  if (child?.reports !== 'implicit' || parent === undefined || isOver(state) || owed.some((each) => each.run === run)) return
+  if (child?.reports !== 'implicit' || parent === undefined || isOver(state) || owed.some((each) => each.run === run))
+    return
   owed.push({ thread: parent, message: run, run, began })
 }
 

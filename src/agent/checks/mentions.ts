@@ -1,6 +1,6 @@
 /**
- * The names that definitions use of one another: every one exists, and no tool uses itself by a detour, nor does a prompt
- * include itself.
+ * The names that definitions use of one another: every one exists, and no tool uses itself by a detour, nor does a
+ * prompt include itself.
  *
  * NM1 A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
  *     nothing.
@@ -15,17 +15,35 @@ import type { Definition, ToolDefinition } from '../define.js'
 import { lookalike } from '../lookalike.js'
 import { isReserved, runtimeTools } from './reserved.js'
 
-const names = z.array(z.unknown()).transform((list) => list.filter((item): item is string => typeof item === 'string' && item !== '')).optional().catch(undefined)
+const names = z
+  .array(z.unknown())
+  .transform((list) => list.filter((item): item is string => typeof item === 'string' && item !== ''))
+  .optional()
+  .catch(undefined)
 
-const relations = z.array(z.unknown()).transform((list) => list.flatMap((item) => (lookalike(item) ? [] : (relation.safeParse(item).data ?? [])))).optional().catch(undefined)
+const relations = z
+  .array(z.unknown())
+  .transform((list) => list.flatMap((item) => (lookalike(item) ? [] : (relation.safeParse(item).data ?? []))))
+  .optional()
+  .catch(undefined)
 
 const include = z.object({ type: z.literal('include'), prompt: z.string() })
-const included = z.array(z.unknown()).transform((list) => list.flatMap((item) => include.safeParse(item).data?.prompt ?? [])).optional().catch(undefined)
+const included = z
+  .array(z.unknown())
+  .transform((list) => list.flatMap((item) => include.safeParse(item).data?.prompt ?? []))
+  .optional()
+  .catch(undefined)
 
 /** NM1 */
 const readable = z.object({
-  sideA: z.object({ prompt: z.string().min(1) }).optional().catch(undefined),
-  sideB: z.object({ prompt: z.string().min(1) }).optional().catch(undefined),
+  sideA: z
+    .object({ prompt: z.string().min(1) })
+    .optional()
+    .catch(undefined),
+  sideB: z
+    .object({ prompt: z.string().min(1) })
+    .optional()
+    .catch(undefined),
   model: z.string().min(1).optional().catch(undefined),
   tools: names,
   agents: relations,
@@ -55,11 +73,21 @@ export interface Mentioned {
 
 export function checkMentions({ definitions, builtins, claimed, lookalikes }: Mentioned): readonly Mistake[] {
   const mistakes: Mistake[] = []
-  const say = (code: Mistake['code'], definition: Definition, text: string): void => void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
-  const read = (given: readonly Definition[]): readonly Named[] => given.map((definition) => ({ ...readable.parse(definition.kind === 'prompt' ? { ...definition, agents: definition.tools, includes: definition.prompt } : definition), definition }))
+  const say = (code: Mistake['code'], definition: Definition, text: string): void =>
+    void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
+  const read = (given: readonly Definition[]): readonly Named[] =>
+    given.map((definition) => ({
+      ...readable.parse(
+        definition.kind === 'prompt'
+          ? { ...definition, agents: definition.tools, includes: definition.prompt }
+          : definition,
+      ),
+      definition,
+    }))
   const all = read(definitions)
   const of = (kind: Definition['kind']): readonly Named[] => all.filter(({ definition }) => definition.kind === kind)
-  const there = (kind: Definition['kind']): ReadonlySet<string> => new Set([...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name))
+  const there = (kind: Definition['kind']): ReadonlySet<string> =>
+    new Set([...definitions, ...claimed].filter((each) => each.kind === kind).map(({ name }) => name))
   const [prompts, models, tools] = [there('prompt'), there('model'), there('tool')]
   const builtin = new Set(builtins.map(({ name }) => name))
   const nameable = [...tools, ...builtin, ...runtimeTools].filter((name) => !isReserved(name) || runtimeTools.has(name))
@@ -74,26 +102,41 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
     meant: new Map(lookalikes.map(({ name, says }) => [name, says])),
   }
   for (const { definition, sideA, sideB } of of('agent')) {
-    for (const side of [sideA, sideB]) if (side && !prompts.has(side.prompt)) say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', side.prompt, prompts)}`)
+    for (const side of [sideA, sideB])
+      if (side && !prompts.has(side.prompt))
+        say('UNKNOWN_PROMPT', definition, `names the prompt ${missing('prompt', side.prompt, prompts)}`)
   }
   for (const { definition, model, tools: named = [], agents = [], toolChoice, includes = [] } of of('prompt')) {
-    for (const name of includes) if (!prompts.has(name)) say('UNKNOWN_PROMPT', definition, `includes the prompt ${missing('prompt', name, prompts)}`)
-    if (model !== undefined && !models.has(model)) say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
+    for (const name of includes)
+      if (!prompts.has(name))
+        say('UNKNOWN_PROMPT', definition, `includes the prompt ${missing('prompt', name, prompts)}`)
+    if (model !== undefined && !models.has(model))
+      say('UNKNOWN_MODEL', definition, `names the model ${missing('model', model, models)}`)
     for (const { code, text } of checkCalled({ named, relations: agents }, known)) say(code, definition, text)
     const callable = [...named, ...agents.map(({ name }) => name)]
-    if (toolChoice && !callable.includes(toolChoice.tool)) say('UNKNOWN_TOOL', definition, `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`)
+    if (toolChoice && !callable.includes(toolChoice.tool))
+      say(
+        'UNKNOWN_TOOL',
+        definition,
+        `has the toolChoice "${toolChoice.tool}", which is not among its tools: ${listed(callable)}`,
+      )
   }
   for (const { definition, fallback = [] } of of('model')) {
-    for (const name of fallback) if (!models.has(name)) say('UNKNOWN_MODEL', definition, `falls back to ${missing('model', name, models)}`)
+    for (const name of fallback)
+      if (!models.has(name)) say('UNKNOWN_MODEL', definition, `falls back to ${missing('model', name, models)}`)
   }
   for (const { definition, uses = [] } of of('tool')) {
-    for (const name of uses) if (!tools.has(name) && !builtin.has(name)) say('UNKNOWN_TOOL', definition, `uses the tool ${missing('tool', name, nameable)}`)
+    for (const name of uses)
+      if (!tools.has(name) && !builtin.has(name))
+        say('UNKNOWN_TOOL', definition, `uses the tool ${missing('tool', name, nameable)}`)
   }
   // The app's own last: they stand in the place of built-in ones.
   const usable = [...read(builtins), ...of('tool')].map(({ definition, uses = [] }) => ({ definition, to: uses }))
-  for (const { definition, path } of cyclesOf(byName(usable))) say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
+  for (const { definition, path } of cyclesOf(byName(usable)))
+    say('BAD_OPTION', definition, `uses itself: ${path.join(' → ')}`)
   const including = of('prompt').map(({ definition, includes = [] }) => ({ definition, to: includes }))
-  for (const { definition, path } of cyclesOf(byName(including))) say('BAD_OPTION', definition, `includes itself: ${path.join(' → ')}`)
+  for (const { definition, path } of cyclesOf(byName(including)))
+    say('BAD_OPTION', definition, `includes itself: ${path.join(' → ')}`)
   return [...mistakes, ...checkClashes(definitions, builtins)]
 }
 

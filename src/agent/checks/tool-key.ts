@@ -4,7 +4,9 @@
  */
 import type { ToolDefinition } from '../define.js'
 
-/** True for a side effect that nobody can tell from its repetition: the body never sees the key, and no probe can ask. */
+/**
+ * True for a side effect that nobody can tell from its repetition: the body never sees the key, and no probe can ask.
+ */
 export function ignoresKey(tool: ToolDefinition): boolean {
   const { execute, onToolCalled, sideEffect, idempotent, probe, uses = [] } = tool
   const body = execute === undefined ? onToolCalled : execute
@@ -15,7 +17,8 @@ export function ignoresKey(tool: ToolDefinition): boolean {
 }
 
 /** The first parameter: of `async *name(state, args)`, `(state) =>`, `state =>`, `({ files }) =>`, `(...all) =>`. */
-const firstParameter = /^(?:(?:async|function|\*|\[[^\]]*\]|[\w$]+)\s*)*?(?:\(\s*(\{[^}]*\}|\.\.\.|[\w$]+)|([\w$]+)\s*=>)/
+const firstParameter =
+  /^(?:(?:async|function|\*|\[[^\]]*\]|[\w$]+)\s*)*?(?:\(\s*(\{[^}]*\}|\.\.\.|[\w$]+)|([\w$]+)\s*=>)/
 
 /** The whole state may go to another function, which may look at the key. */
 function handsOn(text: string): boolean {

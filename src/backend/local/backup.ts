@@ -1,9 +1,10 @@
 /**
- * A copy of a local store, made while it is in use, by its host or by any client. The copy is a store: opening it is restoring it.
+ * A copy of a local store, made while it is in use, by its host or by any client. The copy is a store: opening it is
+ * restoring it.
  *
  * BK1 The database is one instant of it, taken in a thread of its own: commits go on meanwhile.
- * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one that was
- *     there at that instant was copied before, or is too young to have been swept since (J10).
+ * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one
+ *     that was there at that instant was copied before, or is too young to have been swept since (J10).
  * BK3 The copy gets its name when it is whole.
  */
 import { constants } from 'node:fs'
@@ -33,7 +34,12 @@ export async function backUp(folder: string, dir: string): Promise<void> {
     await rename(part, target)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
-    throw new SkeinError('STORE_FAILED', `the store ${folder} could not be copied to ${target}: ${toFailure(thrown, 'STORE_FAILED').message}. Nothing was left there; check its disk, then try again.`, { retry: true, cause: thrown })
+    throw new SkeinError(
+      'STORE_FAILED',
+      `the store ${folder} could not be copied to ${target}: ${toFailure(thrown, 'STORE_FAILED').message}. ` +
+        `Nothing was left there; check its disk, then try again.`,
+      { retry: true, cause: thrown },
+    )
   } finally {
     await rm(part, { recursive: true, force: true })
   }
@@ -43,7 +49,8 @@ async function refuseUnlessEmpty(target: string): Promise<void> {
   const names = await namesIn(target).catch((thrown: unknown) => {
     throw new SkeinError('BAD_OPTION', `a back-up goes into a new folder; ${target} is no folder`, { cause: thrown })
   })
-  if (names.length > 0) throw new SkeinError('BAD_OPTION', `a back-up goes into a new folder; ${target} has something in it already`)
+  if (names.length > 0)
+    throw new SkeinError('BAD_OPTION', `a back-up goes into a new folder; ${target} has something in it already`)
 }
 
 /** BK2: those that are not there yet. */
@@ -54,7 +61,8 @@ async function copyBlobs(folder: string, part: string): Promise<void> {
     const names = await namesIn(join(home, prefix))
     const there = new Set(await namesIn(join(part, 'blobs', prefix)))
     await mkdir(join(part, 'blobs', prefix), { recursive: true, mode: 0o700 })
-    for (const name of names) if (!there.has(name)) await copyIfThere(join(home, prefix, name), join(part, 'blobs', prefix, name))
+    for (const name of names)
+      if (!there.has(name)) await copyIfThere(join(home, prefix, name), join(part, 'blobs', prefix, name))
   }
 }
 

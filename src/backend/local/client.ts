@@ -69,7 +69,11 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     },
     blobs: createBlobs(folder, reader.blobs, live),
     trees: { remove: () => refuse('remove a tree'), sweep: () => refuse('sweep') },
-    leases: { ...oneLease, acquire: () => refuse('acquire a lease'), survey: async () => ({ share: 0, free: [], barred: 0 }) },
+    leases: {
+      ...oneLease,
+      acquire: () => refuse('acquire a lease'),
+      survey: async () => ({ share: 0, free: [], barred: 0 }),
+    },
     close: async () => {
       if (!open) return
       open = false

@@ -1,6 +1,6 @@
 /**
- * Looking at the folder of a local store: can it be written, who serves it, which version its tables have, is there room. Owns
- * nothing.
+ * Looking at the folder of a local store: can it be written, who serves it, which version its tables have, is there
+ * room. Owns nothing.
  *
  * EL1 What was there before is as it was: it writes an empty folder and takes it away, and has the lock for a moment.
  */
@@ -25,7 +25,13 @@ export async function examineFolder(dir: string): Promise<readonly Finding[]> {
   const there = place === folder
   const writable = await examineWriting(place, there ? '' : `${folder} is not there yet; `)
   if (writable.level === 'fail' || !there) return [writable, await examineSpace(place)]
-  return [writable, await examineOwner(folder), await examineSchema(folder), ...examineLosses(folder), await examineSpace(folder)]
+  return [
+    writable,
+    await examineOwner(folder),
+    await examineSchema(folder),
+    ...examineLosses(folder),
+    await examineSpace(folder),
+  ]
 }
 
 /** The folder, or the one above it that is there. */
@@ -35,11 +41,17 @@ function nearest(folder: string): string {
 
 async function examineWriting(place: string, before: string): Promise<Finding> {
   try {
-    if (!(await stat(place)).isDirectory()) return finding('folder', 'fail', `${place} is a file`, 'name a folder with --store')
+    if (!(await stat(place)).isDirectory())
+      return finding('folder', 'fail', `${place} is a file`, 'name a folder with --store')
     await rmdir(await mkdtemp(join(place, '.skein-doctor-'))) // EL1
     return finding('folder', 'ok', `${before}${place} can be written`)
   } catch (thrown) {
-    return finding('folder', 'fail', `${before}${place} cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}`, 'let the user that runs Skein own it, or name another folder with --store')
+    return finding(
+      'folder',
+      'fail',
+      `${before}${place} cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}`,
+      'let the user that runs Skein own it, or name another folder with --store',
+    )
   }
 }
 
@@ -51,7 +63,12 @@ async function examineOwner(folder: string): Promise<Finding> {
     const ownership = await takeOwnership(folder)
     await ownership?.release()
     if (ownership) return finding('host', 'ok', 'no host serves it now')
-    return finding('host', 'warn', `${(await folderInUse(folder)).message.split('.')[0] ?? ''}, and it does not answer`, 'if it is not just starting or stopping, end that process')
+    return finding(
+      'host',
+      'warn',
+      `${(await folderInUse(folder)).message.split('.')[0] ?? ''}, and it does not answer`,
+      'if it is not just starting or stopping, end that process',
+    )
   } finally {
     await link.close()
   }
@@ -59,7 +76,14 @@ async function examineOwner(folder: string): Promise<Finding> {
 
 /** What was lost and told to the host that found it (LW1). */
 function examineLosses(folder: string): readonly Finding[] {
-  return notedLosses(folder).map((loss) => finding('losses', 'fail', loss, `restore ${folder} from a back-up; to go on with what is there, remove ${join(folder, 'skein.lost')}`))
+  return notedLosses(folder).map((loss) =>
+    finding(
+      'losses',
+      'fail',
+      loss,
+      `restore ${folder} from a back-up; to go on with what is there, remove ${join(folder, 'skein.lost')}`,
+    ),
+  )
 }
 
 async function examineSchema(folder: string): Promise<Finding> {
@@ -76,8 +100,14 @@ async function examineSchema(folder: string): Promise<Finding> {
   } catch (thrown) {
     const { message, data } = toFailure(thrown, 'STORE_FAILED')
     // Its next host brings it up to date.
-    if (isSkeinError(thrown) && thrown.code === 'BAD_OPTION' && data?.['version'] !== undefined) return finding('store', 'warn', message)
-    return finding('store', 'fail', message, isSkeinError(thrown) ? undefined : `${file} is damaged; restore it from a back-up`)
+    if (isSkeinError(thrown) && thrown.code === 'BAD_OPTION' && data?.['version'] !== undefined)
+      return finding('store', 'warn', message)
+    return finding(
+      'store',
+      'fail',
+      message,
+      isSkeinError(thrown) ? undefined : `${file} is damaged; restore it from a back-up`,
+    )
   }
 }
 
@@ -86,5 +116,10 @@ async function examineSpace(place: string): Promise<Finding> {
   const free = bavail * bsize
   const says = `${Math.floor(free / mb)} MB are free on its disk`
   if (free >= leastFree.warn) return finding('space', 'ok', says)
-  return finding('space', free < leastFree.fail ? 'fail' : 'warn', says, 'make room, or let retention remove old trees: a full disk stops every thread')
+  return finding(
+    'space',
+    free < leastFree.fail ? 'fail' : 'warn',
+    says,
+    'make room, or let retention remove old trees: a full disk stops every thread',
+  )
 }

@@ -51,7 +51,9 @@ export async function openHost(dir: string, durability: Durability, self: Self):
       for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
     })
     // What it leaves behind takes room, nothing else: no reason to refuse the folder.
-    await sweepParts(folder, systemClock.now()).catch((error: unknown) => process.emitWarning(`${folder}: ${String(error)}`))
+    await sweepParts(folder, systemClock.now()).catch((error: unknown) =>
+      process.emitWarning(`${folder}: ${String(error)}`),
+    )
     return await host({ folder, path, ownership, store, watchers, self })
   } catch (error) {
     store?.close()
@@ -88,7 +90,8 @@ async function host({ folder, path, ownership, store, watchers, self }: Held): P
     const body = mailText(send)
     return writer.add((arrived) => writes.putMail(send, body, arrived))
   }
-  const putBlob = (hash: string, bytes: Uint8Array): Promise<void> => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
+  const putBlob = (hash: string, bytes: Uint8Array): Promise<void> =>
+    writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   const { leases, holds, release } = leasesOf(writer, writes, live)
   const hosts = (): readonly HostInfo[] => [{ id: self.profile.name, ...say(self), partitions: holds() ? [0] : [] }]
   const server = await OwnerServer.listen(path, { put, topics, hosts })
@@ -183,7 +186,11 @@ async function shutDown(parts: {
   }
 }
 
-function leasesOf(writer: Writer, writes: Writes, live: () => void): { leases: Leases; holds: () => boolean; release: () => void } {
+function leasesOf(
+  writer: Writer,
+  writes: Writes,
+  live: () => void,
+): { leases: Leases; holds: () => boolean; release: () => void } {
   let held: AbortController | undefined
   const leases: Leases = {
     ...oneLease,

@@ -1,6 +1,6 @@
 /**
- * The check of the key for secrets, beside the other single values of the store. (Its column takes a text, too: SQLite turns into a
- * number only what is one.)
+ * The check of the key for secrets, beside the other single values of the store. (Its column takes a text, too:
+ * SQLite turns into a number only what is one.)
  */
 import { clientMayNot } from '../checks.js'
 import type { KeyCheck } from '../port.js'

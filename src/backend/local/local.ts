@@ -1,8 +1,8 @@
 /**
  * The embedded backend: one durable store in a folder. `skein.db` (SQLite in WAL) holds journal, heads, mail,
- * snapshots and small blobs; `blobs/` the other blobs; `owner.db` the lock of the one host; `skein.sock` is how other processes
- * speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts and client.ts are the two sides of it,
- * each loaded when it is opened.
+ * snapshots and small blobs; `blobs/` the other blobs; `owner.db` the lock of the one host; `skein.sock` is how other
+ * processes speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts
+ * and client.ts are the two sides of it, each loaded when it is opened.
  */
 import { statSync } from 'node:fs'
 import { z } from 'zod'
@@ -13,12 +13,17 @@ import type { Backend, BackendSource, Role } from '../port.js'
 import type { Durability } from './database/schema.js'
 
 export interface LocalOptions {
-  /** What an acknowledged commit survives: the death of the process (default) or a loss of power, at 5 times the cost. */
+  /**
+   * What an acknowledged commit survives: the death of the process (default) or a loss of power, at 5 times the cost.
+   */
   readonly durability?: Durability
 }
 
 const given = z.object({
-  dir: z.string().min(1).refine((dir) => !dir.includes('\0'), 'has a NUL character'),
+  dir: z
+    .string()
+    .min(1)
+    .refine((dir) => !dir.includes('\0'), 'has a NUL character'),
   options: z.strictObject({ durability: z.enum(['process', 'power']).optional() }),
 })
 
@@ -26,7 +31,10 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
   const checked = given.safeParse({ dir, options })
   if (!checked.success) {
     const what = z.prettifyError(checked.error)
-    throw new SkeinError('BAD_OPTION', `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`,
+    )
   }
   const { durability = 'process' } = options
   const side = async (role: Role, self: Self): Promise<Backend> => {
@@ -42,10 +50,15 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
 /** Whatever the system has against the folder is told with its name. */
 async function openFolder(dir: string, open: () => Promise<Backend>): Promise<Backend> {
   try {
-    if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false) throw new SkeinError('BAD_OPTION', `the store ${dir} is a file; give a folder`)
+    if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false)
+      throw new SkeinError('BAD_OPTION', `the store ${dir} is a file; give a folder`)
     return await open()
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
-    throw new SkeinError('STORE_FAILED', `the store ${dir} cannot be opened: ${toFailure(thrown, 'STORE_FAILED').message}`, { cause: thrown })
+    throw new SkeinError(
+      'STORE_FAILED',
+      `the store ${dir} cannot be opened: ${toFailure(thrown, 'STORE_FAILED').message}`,
+      { cause: thrown },
+    )
   }
 }

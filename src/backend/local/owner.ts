@@ -59,10 +59,12 @@ export async function takeOwnership(folder: string): Promise<Ownership | undefin
 
 export async function folderInUse(folder: string): Promise<SkeinError> {
   const pid = await ownerPid(folder)
-  const who = pid === undefined ? 'another process' : pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
+  const who =
+    pid === undefined ? 'another process' : pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
   return new SkeinError(
     'STORE_IN_USE',
-    `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host a folder of its own.`,
+    `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host ` +
+      `a folder of its own.`,
     { retry: true, data: { folder, ...defined({ pid }) } },
   )
 }

@@ -1,8 +1,9 @@
 /**
- * The writing end of a local store, for whoever holds its lock: the host, or a client that puts mail where there is none. Owns the
- * order in which the database, its mark and its writer come up and go down.
+ * The writing end of a local store, for whoever holds its lock: the host, or a client that puts mail where there is
+ * none. Owns the order in which the database, its mark and its writer come up and go down.
  *
- * LW1 What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it (WM1).
+ * LW1 What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it
+ *     (WM1).
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
@@ -21,7 +22,11 @@ export interface Store {
   close(): void
 }
 
-export async function openStore(folder: string, durability: Durability, arrived: (threads: ReadonlySet<string>) => void): Promise<Store> {
+export async function openStore(
+  folder: string,
+  durability: Durability,
+  arrived: (threads: ReadonlySet<string>) => void,
+): Promise<Store> {
   const database = await openForOwner(join(folder, 'skein.db'), durability)
   let mark: Mark | undefined
   try {
@@ -46,7 +51,10 @@ export async function openStore(folder: string, durability: Durability, arrived:
 function tellLoss(folder: string, writes: Writes): void {
   const loss = lossOf(folder, writes.heights)
   if (!loss) return
-  process.emitWarning(`${folder}: ${lossText(loss)}. Its threads go on from what is there. Restore the folder from a back-up, or read skein.lost and take it away.`)
+  process.emitWarning(
+    `${folder}: ${lossText(loss)}. Its threads go on from what is there. Restore the folder from a back-up, or ` +
+      `read skein.lost and take it away.`,
+  )
   noteLoss(folder, loss, systemClock.now())
   writes.raise(markedHeights(folder))
 }
@@ -59,7 +67,10 @@ function marking(mark: Mark, writes: Writes): Omit<ConstructorParameters<typeof 
       work()
       failing = false
     } catch (thrown) {
-      if (!failing) process.emitWarning(`skein.mark cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}; losses could not be told`)
+      if (!failing)
+        process.emitWarning(
+          `skein.mark cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}; losses could not be told`,
+        )
       failing = true
     }
   }

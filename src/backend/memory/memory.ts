@@ -216,7 +216,10 @@ function mailOf(store: MemoryStore, turn: Turn, live: () => void): Omit<Mailbox,
   }
 }
 
-function leasesOf(shared: Shared, hostOnly: (what: string) => void): { leases: Leases; holds: () => boolean; release: () => void } {
+function leasesOf(
+  shared: Shared,
+  hostOnly: (what: string) => void,
+): { leases: Leases; holds: () => boolean; release: () => void } {
   let mine: Lease | undefined
   let lost = new AbortController()
   const release = (): void => {

@@ -116,8 +116,10 @@ export class MemoryStore {
   /** Every blob that anything names (J10). */
   named(): Set<string> {
     const names = new Set<string>()
-    for (const { entries } of this.threads.values()) for (const { body } of entries) for (const hash of blobsNamedIn(body)) names.add(hash)
-    for (const { mail } of this.boxes.values()) for (const { body } of mail.values()) for (const hash of blobsNamedIn(body)) names.add(hash)
+    for (const { entries } of this.threads.values())
+      for (const { body } of entries) for (const hash of blobsNamedIn(body)) names.add(hash)
+    for (const { mail } of this.boxes.values())
+      for (const { body } of mail.values()) for (const hash of blobsNamedIn(body)) names.add(hash)
     return names
   }
 

@@ -1,6 +1,6 @@
 /**
- * A NATS backend as one instance has it: the parts of this folder, put together, and its end. Owns the order in which they
- * come up and go down.
+ * A NATS backend as one instance has it: the parts of this folder, put together, and its end. Owns the order in which
+ * they come up and go down.
  *
  * NA1 A host is seen as alive before `open` returns, and is gone for the others when `close` does.
  * NA2 `close` waits for what was handed over before it.
@@ -46,7 +46,8 @@ export async function openNats(opening: Opening, role: Role, self: Self): Promis
   try {
     const names = createNames(opening.namespace)
     const settings = await (role === 'host' ? prepareStreams : findStreams)(link, names, opening.wanted)
-    if (role === 'host' && opening.sync === 'checked') void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && self.warn(doubt))
+    if (role === 'host' && opening.sync === 'checked')
+      void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && self.warn(doubt))
     let open = true
     const live = (): void => {
       if (!open) throw storeClosed('nats')
@@ -62,16 +63,24 @@ export async function openNats(opening: Opening, role: Role, self: Self): Promis
   }
 }
 
-async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly self: Self }, end: () => void): Promise<Backend> {
+async function assemble(
+  ground: Ground,
+  { leaseMs, self }: Settings & { readonly self: Self },
+  end: () => void,
+): Promise<Backend> {
   const { link, reads, names, role, live, blobs } = ground
   let presence: Presence | undefined
   const mailbox = new NatsMailbox(ground)
   const roster = new Roster(ground)
   const leases = new NatsLeases(ground, { presence: () => presence, leaseMs, self, roster })
-  const commits: Commits = new Commits(ground, mailbox, { over: (partition, epoch) => leases.over(partition, epoch), finishRemoval: (root) => trees.finish(root) })
+  const commits: Commits = new Commits(ground, mailbox, {
+    over: (partition, epoch) => leases.over(partition, epoch),
+    finishRemoval: (root) => trees.finish(root),
+  })
   const trees = new NatsTrees(ground, { commits, mailbox })
   leases.join({ mailbox, commits })
-  if (role === 'host') presence = await Presence.open({ link, reads, names, leaseMs, self, died: () => leases.loseAll() })
+  if (role === 'host')
+    presence = await Presence.open({ link, reads, names, leaseMs, self, died: () => leases.loseAll() })
   const directory = new Directory(ground)
   let closing: Promise<void> | undefined
   const close = async (): Promise<void> => {
@@ -97,7 +106,16 @@ async function assemble(ground: Ground, { leaseMs, self }: Settings & { readonly
     },
     journal: createJournal(ground),
     heads: createHeads(ground, directory),
-    mailbox: { put: (send) => mailbox.put(send), read: (thread, after) => mailbox.read(thread, after), waiting: async (partition, root) => (live(), root === undefined || (await commits.sent(root)), mailbox.waiting(partition)), watch: (arrived) => mailbox.watch(arrived) },
+    mailbox: {
+      put: (send) => mailbox.put(send),
+      read: (thread, after) => mailbox.read(thread, after),
+      waiting: async (partition, root) => (
+        live(),
+        root === undefined || (await commits.sent(root)),
+        mailbox.waiting(partition)
+      ),
+      watch: (arrived) => mailbox.watch(arrived),
+    },
     snapshots: createSnapshots(ground, (thread) => commits.identify(thread)),
     signals: createSignals(link, names, live),
     blobs: { put: (bytes) => blobs.put(bytes), get: (hash) => blobs.get(hash), has: (hash) => blobs.has(hash) },

@@ -1,6 +1,6 @@
 /**
- * What all parts of a NATS backend stand on: the connection, the names, the settings of the namespace, and payloads that are
- * too long for a message. Owns nothing but that rule.
+ * What all parts of a NATS backend stand on: the connection, the names, the settings of the namespace, and payloads
+ * that are too long for a message. Owns nothing but that rule.
  *
  * GD1 A payload that does not fit goes into a blob before its message is written; the message names it.
  */

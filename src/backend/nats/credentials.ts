@@ -2,8 +2,8 @@
  * How a connection is made: who this process says that it is, and what it trusts. Owns no connection.
  *
  * CD1 What cannot be a credential is refused before a server is asked: a mistake in a file is one error at once.
- * CD2 A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half written, the
- *     last good one counts.
+ * CD2 A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half
+ *     written, the last good one counts.
  */
 import { readFileSync } from 'node:fs'
 import { credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
@@ -37,8 +37,16 @@ function inUrls(urls: readonly string[]): Made {
 function madeOf(credentials: NatsCredentials): Made {
   if ('user' in credentials) return { user: credentials.user, pass: credentials.password }
   if ('token' in credentials) return { token: credentials.token }
-  if ('nkey' in credentials) return { authenticator: checked('nkey', nkeyAuthenticator(Buffer.from(credentials.nkey.trim())), 'it is the seed of a user and begins with SU') }
-  if ('creds' in credentials) return { authenticator: checked('creds', credsAuthenticator(Buffer.from(credentials.creds)), theirForm) }
+  if ('nkey' in credentials)
+    return {
+      authenticator: checked(
+        'nkey',
+        nkeyAuthenticator(Buffer.from(credentials.nkey.trim())),
+        'it is the seed of a user and begins with SU',
+      ),
+    }
+  if ('creds' in credentials)
+    return { authenticator: checked('creds', credsAuthenticator(Buffer.from(credentials.creds)), theirForm) }
   return { authenticator: fromFile(credentials.credsFile) }
 }
 
@@ -50,20 +58,32 @@ function checked(option: string, authenticator: Authenticator, form: string): Au
     authenticator('a nonce')
     return authenticator
   } catch (thrown) {
-    throw new SkeinError('BAD_OPTION', `nats({ credentials: { ${option} } }) cannot be read (${toFailure(thrown, 'BAD_OPTION').message}); ${form}`, { cause: thrown })
+    throw new SkeinError(
+      'BAD_OPTION',
+      `nats({ credentials: { ${option} } }) cannot be read (${toFailure(thrown, 'BAD_OPTION').message}); ${form}`,
+      { cause: thrown },
+    )
   }
 }
 
 /** CD2 */
 function fromFile(path: string): Authenticator {
   let good: Authenticator | undefined
-  const read = (): Authenticator => checked(`credsFile: ${JSON.stringify(path)}`, credsAuthenticator(readFileSync(path)), theirForm)
+  const read = (): Authenticator =>
+    checked(`credsFile: ${JSON.stringify(path)}`, credsAuthenticator(readFileSync(path)), theirForm)
   const renew = (): Authenticator => {
     try {
       return read()
     } catch (thrown) {
       if (good) return good
-      throw thrown instanceof SkeinError ? thrown : new SkeinError('BAD_OPTION', `nats({ credentials: { credsFile: ${JSON.stringify(path)} } }) cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`, { cause: thrown })
+      throw thrown instanceof SkeinError
+        ? thrown
+        : new SkeinError(
+            'BAD_OPTION',
+            `nats({ credentials: { credsFile: ${JSON.stringify(path)} } }) cannot be read: ` +
+              `${toFailure(thrown, 'BAD_OPTION').message}`,
+            { cause: thrown },
+          )
     }
   }
   good = renew()
@@ -77,7 +97,9 @@ function checkedTls(tls: Exclude<NatsOptions['tls'], true | undefined>): NonNull
     try {
       readFileSync(file)
     } catch (thrown) {
-      throw new SkeinError('BAD_OPTION', `nats({ tls }) cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`, { cause: thrown })
+      throw new SkeinError('BAD_OPTION', `nats({ tls }) cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`, {
+        cause: thrown,
+      })
     }
   }
   return tls

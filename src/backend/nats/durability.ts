@@ -1,11 +1,15 @@
 /**
- * Whether the server writes to the disk before it acknowledges. It says so only on its monitoring port, so that is asked,
- * and what cannot be known is told to the operator. Owns nothing.
+ * Whether the server writes to the disk before it acknowledges. It says so only on its monitoring port, so that is
+ * asked, and what cannot be known is told to the operator. Owns nothing.
  */
 import { z } from 'zod'
 import type { Link } from './connection/connection.js'
 
-const varzSchema = z.object({ server_id: z.string(), now: z.iso.datetime({ offset: true }).optional(), jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional() })
+const varzSchema = z.object({
+  server_id: z.string(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional(),
+})
 const withinMs = 1_000
 
 function monitorOf({ nc }: Link): string {
@@ -28,12 +32,24 @@ export async function durabilityDoubt(link: Link, monitor: string | undefined): 
   const { nc, place } = link
   const connected = nc.info?.server_id
   const base = monitor ?? monitorOf(link)
-  const hint = 'Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: \'relaxed\' }) where replicas in separate places make up for it.'
+  const hint =
+    "Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: 'relaxed' }) " +
+    'where replicas in separate places make up for it.'
   try {
     const { server_id, jetstream } = await varz(base)
-    if (server_id !== connected) return `the monitoring port ${base} is that of another server than ${place}, so whether that one writes to the disk before it acknowledges is not known. ${hint}`
-    return jetstream?.config?.sync_always ? undefined : `the NATS server at ${place} acknowledges records before they are on the disk: a loss of power can lose the last minutes. ${hint}`
+    if (server_id !== connected)
+      return (
+        `the monitoring port ${base} is that of another server than ${place}, so whether that one writes to ` +
+        `the disk before it acknowledges is not known. ${hint}`
+      )
+    return jetstream?.config?.sync_always
+      ? undefined
+      : `the NATS server at ${place} acknowledges records before they are on the disk: a loss of power can lose ` +
+          `the last minutes. ${hint}`
   } catch {
-    return `whether the NATS server at ${place} writes to the disk before it acknowledges could not be read from ${base}; name its monitoring port with nats({ monitor }). ${hint}`
+    return (
+      `whether the NATS server at ${place} writes to the disk before it acknowledges could not be read from ` +
+      `${base}; name its monitoring port with nats({ monitor }). ${hint}`
+    )
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain NATS, all
- * under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its page.
+ * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain
+ * NATS, all under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its
+ * page.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -12,14 +13,28 @@ import type { Opening } from './backend.js'
 export interface NatsOptions {
   /** One or more URLs of the same cluster. Default: `nats://127.0.0.1:4222`. User and password may be part of them. */
   readonly servers?: string | readonly string[]
-  /** One app's place on the server: the first token of its subjects, and a part of the names of its streams. Default: `skein`. */
+  /**
+   * One app's place on the server: the first token of its subjects, and a part of the names of its streams. Default:
+   * `skein`.
+   */
   readonly namespace?: string
   readonly credentials?: NatsCredentials
   /** Files of the certificates, or their text; `true` for the system's. */
-  readonly tls?: true | { readonly caFile?: string; readonly certFile?: string; readonly keyFile?: string; readonly ca?: string; readonly cert?: string; readonly key?: string }
+  readonly tls?:
+    | true
+    | {
+        readonly caFile?: string
+        readonly certFile?: string
+        readonly keyFile?: string
+        readonly ca?: string
+        readonly cert?: string
+        readonly key?: string
+      }
   /** Copies of each stream in a cluster: 1 (default), 3 or 5. Fixed when the namespace is made. */
   readonly replicas?: number
-  /** Parts into which threads are divided among hosts; more than you will ever have hosts. Default 64, fixed likewise. */
+  /**
+   * Parts into which threads are divided among hosts; more than you will ever have hosts. Default 64, fixed likewise.
+   */
   readonly partitions?: number
   /** How long a host that is not heard of keeps its threads. Default 3,000, fixed likewise. */
   readonly leaseMs?: number
@@ -43,9 +58,25 @@ export type NatsCredentials =
 const text = z.string().min(1)
 const optionsSchema = z.strictObject({
   servers: z.union([text, z.array(text).min(1)]).optional(),
-  namespace: z.string().regex(/^[A-Za-z0-9_-]{1,32}$/, 'has 1 to 32 letters, digits, - or _').optional(),
-  credentials: z.union([z.strictObject({ user: text, password: text }), z.strictObject({ token: text }), z.strictObject({ nkey: text }), z.strictObject({ creds: text }), z.strictObject({ credsFile: text })]).optional(),
-  tls: z.union([z.literal(true), z.strictObject({ caFile: text, certFile: text, keyFile: text, ca: text, cert: text, key: text }).partial()]).optional(),
+  namespace: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{1,32}$/, 'has 1 to 32 letters, digits, - or _')
+    .optional(),
+  credentials: z
+    .union([
+      z.strictObject({ user: text, password: text }),
+      z.strictObject({ token: text }),
+      z.strictObject({ nkey: text }),
+      z.strictObject({ creds: text }),
+      z.strictObject({ credsFile: text }),
+    ])
+    .optional(),
+  tls: z
+    .union([
+      z.literal(true),
+      z.strictObject({ caFile: text, certFile: text, keyFile: text, ca: text, cert: text, key: text }).partial(),
+    ])
+    .optional(),
   replicas: z.union([z.literal(1), z.literal(3), z.literal(5)]).optional(),
   partitions: z.number().int().min(1).max(1024).optional(),
   leaseMs: z.number().int().min(500).max(60_000).optional(),
@@ -57,13 +88,30 @@ const optionsSchema = z.strictObject({
 export function nats(options: NatsOptions = {}): BackendSource {
   const checked = optionsSchema.safeParse(options)
   if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
-  const { servers = 'nats://127.0.0.1:4222', namespace = 'skein', patienceMs = 10_000, sync = 'checked', monitor, partitions, leaseMs, replicas } = options
+  const {
+    servers = 'nats://127.0.0.1:4222',
+    namespace = 'skein',
+    patienceMs = 10_000,
+    sync = 'checked',
+    monitor,
+    partitions,
+    leaseMs,
+    replicas,
+  } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
   const wanted = { ...defined({ partitions, leaseMs, replicas }) }
   const opening = async (): Promise<Opening> => {
     const { connectionOf, withoutSecrets } = await import('./credentials.js')
     const connection = { ...connectionOf(urls, options), name: 'skein' }
-    return { connection, place: urls.map(withoutSecrets).join(', '), namespace, wanted, patienceMs, sync, ...defined({ monitor }) }
+    return {
+      connection,
+      place: urls.map(withoutSecrets).join(', '),
+      namespace,
+      wanted,
+      patienceMs,
+      sync,
+      ...defined({ monitor }),
+    }
   }
   return {
     async open(role, self = stranger) {

@@ -1,6 +1,6 @@
 /**
- * The streams of a namespace: made by the first host, checked by everyone. Owns their configuration and the settings that
- * a namespace has for ever.
+ * The streams of a namespace: made by the first host, checked by everyone. Owns their configuration and the settings
+ * that a namespace has for ever.
  *
  * NS1 What the server made is read back: old servers leave out options that they do not know, without a word.
  * NS2 Nothing that is full drops old messages: a write is refused instead.
@@ -31,14 +31,31 @@ export interface Wanted {
 }
 
 const version = 1
-const settingsSchema = z.object({ version: z.number(), partitions: z.number().int().positive(), leaseMs: z.number().positive() })
+const settingsSchema = z.object({
+  version: z.number(),
+  partitions: z.number().int().positive(),
+  leaseMs: z.number().positive(),
+})
 const streamNotFound = 10_059
 const nameInUse = 10_058
-/** One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 unless told otherwise. */
+/**
+ * One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 unless told
+ * otherwise.
+ */
 const mostConsumers = 10_000
 
-function configs({ streams, mails, namespace }: Names, { leaseMs, replicas }: Settings): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
-  const common = { storage: StorageType.File, retention: RetentionPolicy.Limits, discard: DiscardPolicy.New, num_replicas: replicas, allow_direct: true, max_consumers: mostConsumers }
+function configs(
+  { streams, mails, namespace }: Names,
+  { leaseMs, replicas }: Settings,
+): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
+  const common = {
+    storage: StorageType.File,
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    num_replicas: replicas,
+    allow_direct: true,
+    max_consumers: mostConsumers,
+  }
   const lastOnly = { max_msgs_per_subject: 1, discard: DiscardPolicy.Old }
   const of = (kind: string): string[] => [`${namespace}.${kind}.>`]
   return {
@@ -55,7 +72,11 @@ function configs({ streams, mails, namespace }: Names, { leaseMs, replicas }: Se
 /** For a host: makes what is missing. */
 export async function prepareStreams(link: Link, names: Names, wanted: Wanted): Promise<Settings> {
   const found = await findMeta(link, names)
-  const given: Settings = { partitions: wanted.partitions ?? 64, leaseMs: wanted.leaseMs ?? 3_000, replicas: found?.config.num_replicas ?? wanted.replicas ?? 1 }
+  const given: Settings = {
+    partitions: wanted.partitions ?? 64,
+    leaseMs: wanted.leaseMs ?? 3_000,
+    replicas: found?.config.num_replicas ?? wanted.replicas ?? 1,
+  }
   await ensure(link, configs(names, given).meta)
   const settings = { ...given, ...(await fixSettings(link, names, given)) }
   checkWanted(names, wanted, settings)
@@ -69,7 +90,13 @@ export async function findStreams(link: Link, names: Names, wanted: Wanted): Pro
   const found = await findMeta(link, names)
   const replicas = found?.config.num_replicas ?? 1
   const settings = found && (await readSettings(new Reads(link, replicas), names))
-  if (!settings) throw new SkeinError('BAD_OPTION', `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, or name the namespace of one`, { data: { missing: 'namespace', namespace: names.namespace } })
+  if (!settings)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, ` +
+        `or name the namespace of one`,
+      { data: { missing: 'namespace', namespace: names.namespace } },
+    )
   checkWanted(names, wanted, { ...settings, replicas })
   return { ...settings, replicas }
 }
@@ -84,7 +111,10 @@ export interface Inspection extends Settings {
   readonly streams: readonly Inspected[]
 }
 
-/** All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them (NS1). */
+/**
+ * All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them
+ * (NS1).
+ */
 export async function inspectStreams(link: Link, names: Names): Promise<Inspection | undefined> {
   const found = await findMeta(link, names)
   const replicas = found?.config.num_replicas ?? 1
@@ -118,35 +148,56 @@ async function readSettings(reads: Reads, names: Names): Promise<{ partitions: n
   const stored = await reads.last(names.streams.meta, names.settings)
   if (!stored) return undefined
   const { version: found, partitions, leaseMs } = settingsSchema.parse(JSON.parse(Buffer.from(stored.data).toString()))
-  if (found > version) throw new SkeinError('RECORD_FROM_FUTURE', `the namespace ${names.namespace} was made by a newer Skein (version ${found}; this one knows up to ${version}). Update Skein, or use another namespace.`, { data: { version: found } })
+  if (found > version)
+    throw new SkeinError(
+      'RECORD_FROM_FUTURE',
+      `the namespace ${names.namespace} was made by a newer Skein (version ${found}; this one knows up to ` +
+        `${version}). Update Skein, or use another namespace.`,
+      { data: { version: found } },
+    )
   return { partitions, leaseMs }
 }
 
 /** NS3: the first one says it for all. */
-async function fixSettings(link: Link, names: Names, { partitions, leaseMs, replicas }: Settings): Promise<{ partitions: number; leaseMs: number }> {
+async function fixSettings(
+  link: Link,
+  names: Names,
+  { partitions, leaseMs, replicas }: Settings,
+): Promise<{ partitions: number; leaseMs: number }> {
   const reads = new Reads(link, replicas)
   const there = await readSettings(reads, names)
   if (there) return there
-  await publish(link, reads, { stream: names.streams.meta, subject: names.settings, payload: JSON.stringify({ version, partitions, leaseMs }), expected: 0 })
+  await publish(link, reads, {
+    stream: names.streams.meta,
+    subject: names.settings,
+    payload: JSON.stringify({ version, partitions, leaseMs }),
+    expected: 0,
+  })
   return (await readSettings(reads, names)) ?? { partitions, leaseMs }
 }
 
 function checkWanted({ namespace }: Names, wanted: Wanted, settings: Settings): void {
   for (const key of ['partitions', 'leaseMs', 'replicas'] as const) {
     if (wanted[key] === undefined || wanted[key] === settings[key]) continue
-    throw new SkeinError('BAD_OPTION', `the namespace ${namespace} has ${key}: ${settings[key]}, fixed when it was made; ${wanted[key]} was given. Leave the option out, or use another namespace.`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `the namespace ${namespace} has ${key}: ${settings[key]}, fixed when it was made; ${wanted[key]} was given. ` +
+        `Leave the option out, or use another namespace.`,
+    )
   }
 }
 
 /** Looks first: where an operator has made the streams, this user need not be allowed to. */
 async function ensure(link: Link, config: Partial<StreamConfig> & { name: string }): Promise<void> {
-  const made = (await infoOf(link, config.name)) ?? (await link.persist(`making the stream ${config.name}`, () =>
-    link.jsm.streams.add(config).catch((thrown: unknown) => {
-      // Another host has made it meanwhile.
-      if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
-      throw thrown
-    }),
-  ))
+  const made =
+    (await infoOf(link, config.name)) ??
+    (await link.persist(`making the stream ${config.name}`, () =>
+      link.jsm.streams.add(config).catch((thrown: unknown) => {
+        // Another host has made it meanwhile.
+        if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
+        throw thrown
+      }),
+    ))
   check(config, made.config)
 }
 
@@ -155,6 +206,11 @@ function check(wanted: Partial<StreamConfig> & { name: string }, made: StreamCon
   for (const key of ['storage', 'retention', 'discard', 'max_msgs_per_subject', 'max_age', 'allow_direct'] as const) {
     const given = wanted[key]
     if (given === undefined || given === made[key]) continue
-    throw new SkeinError('BAD_OPTION', `the stream ${wanted.name} has ${key}: ${String(made[key])}, and Skein needs ${String(given)}; a server that is too old leaves options out, and an operator may have changed them. Mend it with \`nats stream edit\`, or use another namespace.`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `the stream ${wanted.name} has ${key}: ${String(made[key])}, and Skein needs ${String(given)}; a server ` +
+        `that is too old leaves options out, and an operator may have changed them. Mend it with \`nats stream ` +
+        `edit\`, or use another namespace.`,
+    )
   }
 }

@@ -55,7 +55,14 @@ export function createNames(namespace: string): Names {
   const stream = (kind: string): string => `${namespace}_${kind}`
   return {
     namespace,
-    streams: { log: stream('log'), mail: stream('mail'), snapshots: stream('snapshots'), blobs: stream('blobs'), meta: stream('meta'), live: stream('live') },
+    streams: {
+      log: stream('log'),
+      mail: stream('mail'),
+      snapshots: stream('snapshots'),
+      blobs: stream('blobs'),
+      meta: stream('meta'),
+      live: stream('live'),
+    },
     log: (partition, root, thread) => at('log', partition, token(root), token(thread)),
     logOf: (partition, thread) => at('log', partition, '*', token(thread)),
     logOfPartition: (partition) => at('log', partition, '>'),
@@ -107,7 +114,11 @@ const longestId = 1_000
 function token(id: string): string {
   if (/^[\w-]{1,100}$/.test(id)) return id
   const bytes = Buffer.from(id)
-  if (bytes.length > longestId) throw new SkeinError('BAD_OPTION', `the id ${id.slice(0, 40)}… has ${bytes.length} bytes; on NATS an id has ${longestId} at most`)
+  if (bytes.length > longestId)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `the id ${id.slice(0, 40)}… has ${bytes.length} bytes; on NATS an id has ${longestId} at most`,
+    )
   return `=${bytes.toString('base64url')}`
 }
 

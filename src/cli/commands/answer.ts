@@ -1,4 +1,6 @@
-/** `skein answer`: the output of a call that waits for a person. What reads as JSON is JSON, everything else is text. */
+/**
+ * `skein answer`: the output of a call that waits for a person. What reads as JSON is JSON, everything else is text.
+ */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import { decidable, decide } from './decide.js'
@@ -19,7 +21,13 @@ export function register(command: Command, perform: Perform): void {
       perform(command, async (around) => {
         const written = given === '-' ? await piped(around.shell) : given
         const output = text ? written : jsonOrText(written)
-        return decide(around, { id, ...defined({ wait: wait || undefined }), why: 'person', done: 'answered', say: (inbox) => inbox.answer(id, output, said) })
+        return decide(around, {
+          id,
+          ...defined({ wait: wait || undefined }),
+          why: 'person',
+          done: 'answered',
+          say: (inbox) => inbox.answer(id, output, said),
+        })
       }),
     )
 }

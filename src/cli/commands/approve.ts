@@ -17,7 +17,14 @@ export function register(command: Command, perform: Perform): void {
     .action((id: string, { args, wait, ...said }: Options) =>
       perform(command, async (around) => {
         const edited = args === undefined ? {} : { args: await jsonOf(args) }
-        return decide(around, { id, ...defined({ wait: wait || undefined }), why: 'approval', shows: edited, done: 'approved', say: (inbox) => inbox.approve(id, { ...said, ...edited }) })
+        return decide(around, {
+          id,
+          ...defined({ wait: wait || undefined }),
+          why: 'approval',
+          shows: edited,
+          done: 'approved',
+          say: (inbox) => inbox.approve(id, { ...said, ...edited }),
+        })
       }),
     )
 }
@@ -27,6 +34,9 @@ async function jsonOf(given: string): Promise<unknown> {
     return JSON.parse(given)
   } catch (thrown) {
     const { SkeinError } = await import('../../index.js')
-    throw new SkeinError('BAD_OPTION', `--args is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `--args is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    )
   }
 }

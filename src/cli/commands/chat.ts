@@ -1,6 +1,6 @@
 /**
- * `skein chat`: one message after another to an agent, a line each. What the thread waits for is asked in place. It ends with the input (Ctrl-D)
- * or `/exit`; the thread stays, and the command that goes on with it is told.
+ * `skein chat`: one message after another to an agent, a line each. What the thread waits for is asked in place. It
+ * ends with the input (Ctrl-D) or `/exit`; the thread stays, and the command that goes on with it is told.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
@@ -34,7 +34,9 @@ async function chat(around: Around, asked: Asked): Promise<ExitCode> {
   const lines = readLines(shell)
   try {
     const thread = await finding
-    out.note(out.paint('dim', `thread ${thread.id} · agent ${thread.agent} · a line is a message, /exit or Ctrl-D ends`))
+    out.note(
+      out.paint('dim', `thread ${thread.id} · agent ${thread.agent} · a line is a message, /exit or Ctrl-D ends`),
+    )
     await talk(around, { client: opened.client, thread, lines })
     out.note(out.paint('dim', `go on with: ${typed(store, 'skein', 'chat', asked.app, '--thread', thread.id)}`))
     return exitCode.ok

@@ -1,4 +1,6 @@
-/** What `cancel`, `pause`, `resume`, `grant` and `terminate` have in common: one command to one thread, and its answer. */
+/**
+ * What `cancel`, `pause`, `resume`, `grant` and `terminate` have in common: one command to one thread, and its answer.
+ */
 import type { Command } from 'commander'
 import type { SkeinClient, Thread } from '../../index.js'
 import { exitCode } from '../exit.js'
@@ -24,20 +26,33 @@ interface Named<Options> {
   readonly options: Options
 }
 
-export function registerAsking<Options = AskOptions>(perform: Perform, command: Command, asking: Asking<Options>): void {
+export function registerAsking<Options = AskOptions>(
+  perform: Perform,
+  command: Command,
+  asking: Asking<Options>,
+): void {
   command
     .argument('<thread>', 'id of the thread')
-    .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => tell(around, client, { ...asking, options, id }))))
+    .action((id: string, options: Options) =>
+      perform(command, (around) =>
+        withClient(around.store, (client) => tell(around, client, { ...asking, options, id })),
+      ),
+    )
 }
 
-async function tell<Options>({ out }: Around, client: SkeinClient, { id, options, ask, done, nothing }: Asking<Options> & Named<Options>): Promise<ExitCode> {
+async function tell<Options>(
+  { out }: Around,
+  client: SkeinClient,
+  { id, options, ask, done, nothing }: Asking<Options> & Named<Options>,
+): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   let changed = false
   const answer = ask(thread, options).then((did) => {
     changed = did
   })
   const state = await kept(answer)
-  if (out.mode === 'json') out.json({ thread: id, state, ...(state === 'accepted' && { changed, status: await thread.status() }) })
+  if (out.mode === 'json')
+    out.json({ thread: id, state, ...(state === 'accepted' && { changed, status: await thread.status() }) })
   else if (state === 'kept') out.note(keptNote)
   else out.print(`${changed ? done : `${nothing}; it is ${await thread.status()}`}\n`)
   return exitCode.ok

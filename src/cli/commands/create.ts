@@ -23,14 +23,28 @@ export function register(command: Command, perform: Perform): void {
     .argument('<agent>', 'agent of the thread')
     .option('--thread <id>', 'id of the thread (default: one that nobody has)')
     .option('--tag <tag>', 'a tag; may be given several times', several)
-    .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
+    .option(
+      '--env <name=value>',
+      'a variable that tools declare; a name alone takes the value of the environment; may be given several times',
+      several,
+    )
     .option('--file <path=file>', fileHelp, several)
     .option('--budget <name=amount>', budgetHelp, several)
-    .action((agent: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => create(around, client, { ...options, agent }))))
+    .action((agent: string, options: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => create(around, client, { ...options, agent }))),
+    )
 }
 
-async function create({ out, shell }: Around, { threads }: SkeinClient, { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string }): Promise<ExitCode> {
-  const [env, files, budget] = await Promise.all([envOf(shell, given.env ?? [], '--env '), filesOf(given.file), budgetOf(given.budget)])
+async function create(
+  { out, shell }: Around,
+  { threads }: SkeinClient,
+  { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string },
+): Promise<ExitCode> {
+  const [env, files, budget] = await Promise.all([
+    envOf(shell, given.env ?? [], '--env '),
+    filesOf(given.file),
+    budgetOf(given.budget),
+  ])
   const state = await kept(threads.create({ agent, id: thread, tags: tag, env, files, ...defined({ budget }) }))
   const value = { thread, state }
   if (out.mode !== 'json') out.print(`${thread}\n`)

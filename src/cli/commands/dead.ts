@@ -11,10 +11,17 @@ import { withClient } from '../store.js'
 export function register(command: Command, perform: Perform): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
-    .action((filter: { readonly root?: string }) => perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))))
+    .action((filter: { readonly root?: string }) =>
+      perform(command, (around) => withClient(around.store, (client) => list(around, client, filter))),
+    )
   const one = (name: 'requeue' | 'drop', description: string, done: string): void => {
-    const sub = command.command(name).description(description).argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
-    sub.action((id: string) => perform(sub, (around) => withClient(around.store, (client) => tell(around, client, { id, name, done }))))
+    const sub = command
+      .command(name)
+      .description(description)
+      .argument('<id>', 'what `skein dead` lists: <thread>/<reference>')
+    sub.action((id: string) =>
+      perform(sub, (around) => withClient(around.store, (client) => tell(around, client, { id, name, done }))),
+    )
   }
   one('requeue', 'try it again; its answer comes to its parent as a message', 'it is tried again')
   one('drop', 'forget it', 'dropped')
@@ -34,7 +41,11 @@ function row({ id, agent, attempts, at, text, failure }: DeadLetter): readonly s
   return [id, agent, String(attempts), dateTime(at), preview(text, 40), oneLine(failureLine(failure), 80)]
 }
 
-async function tell({ out }: Around, client: SkeinClient, { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string }): Promise<ExitCode> {
+async function tell(
+  { out }: Around,
+  client: SkeinClient,
+  { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string },
+): Promise<ExitCode> {
   const state = await kept(client.deadLetters[name](id))
   if (state === 'kept') return tellKept(out, { id, state })
   if (out.mode === 'json') out.json({ id, state })

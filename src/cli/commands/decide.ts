@@ -45,7 +45,11 @@ export function decide(around: Around, deciding: Deciding): Promise<ExitCode> {
   return withClient(around.store, (client) => tell(around, client, deciding))
 }
 
-async function tell(around: Around, client: SkeinClient, { id, wait, why, done, shows, say }: Deciding): Promise<ExitCode> {
+async function tell(
+  around: Around,
+  client: SkeinClient,
+  { id, wait, why, done, shows, say }: Deciding,
+): Promise<ExitCode> {
   const { out } = around
   const thread = await threadOf(client, id)
   const item = await check(around, client, { id, thread, ...defined({ why }) })
@@ -67,17 +71,31 @@ async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
   const [, thread] = /^(.+)\/[^/]+$/.exec(id) ?? []
   if (thread !== undefined) return threads.get(thread)
   const { SkeinError } = await import('../../index.js')
-  throw new SkeinError('BAD_OPTION', `${JSON.stringify(id)} is no id of a call; one looks like t1/call_1_0, and skein inbox lists those that wait`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${JSON.stringify(id)} is no id of a call; one looks like t1/call_1_0, and skein inbox lists those that wait`,
+  )
 }
 
 /** DC1. A host that is there says more of a call that waits for nothing. */
-async function check({ store }: Around, client: SkeinClient, { id, thread, why }: { id: string; thread: Thread; why?: InboxItem['why'] }): Promise<InboxItem | undefined> {
+async function check(
+  { store }: Around,
+  client: SkeinClient,
+  { id, thread, why }: { id: string; thread: Thread; why?: InboxItem['why'] },
+): Promise<InboxItem | undefined> {
   const { SkeinError } = await import('../../index.js')
   const item = (await client.inbox.list({ thread: thread.id })).find((waiting) => waiting.id === id)
   if (item && why !== undefined && item.why !== why) {
     const [instead] = answersTo(store, item)
-    throw new SkeinError('COMMAND_REFUSED', `${id} ${waitsFor(item.why)}, not for ${why === 'approval' ? 'approval' : 'an answer'}${instead === undefined ? '' : `: ${instead}`}`)
+    throw new SkeinError(
+      'COMMAND_REFUSED',
+      `${id} ${waitsFor(item.why)}, not for ` +
+        `${why === 'approval' ? 'approval' : 'an answer'}${instead === undefined ? '' : `: ${instead}`}`,
+    )
   }
   if (item || (await client.hosted())) return item
-  throw new SkeinError('COMMAND_REFUSED', `${id} waits for nothing: it was decided or has ended, or there is no such call; skein inbox lists what waits`)
+  throw new SkeinError(
+    'COMMAND_REFUSED',
+    `${id} waits for nothing: it was decided or has ended, or there is no such call; skein inbox lists what waits`,
+  )
 }

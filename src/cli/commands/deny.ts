@@ -1,4 +1,7 @@
-/** `skein deny`: what someone was asked for is declined, an approval, an answer or values; the model is told, with the comment. */
+/**
+ * `skein deny`: what someone was asked for is declined, an approval, an answer or values; the model is told, with the
+ * comment.
+ */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import { decidable, decide } from './decide.js'
@@ -13,6 +16,13 @@ export function register(command: Command, perform: Perform): void {
   decidable(command)
     .option('--comment <text>', 'why; the model reads it')
     .action((id: string, { wait, ...said }: Options) =>
-      perform(command, (around) => decide(around, { id, ...defined({ wait: wait || undefined }), done: 'denied', say: (inbox) => inbox.reject(id, said) })),
+      perform(command, (around) =>
+        decide(around, {
+          id,
+          ...defined({ wait: wait || undefined }),
+          done: 'denied',
+          say: (inbox) => inbox.reject(id, said),
+        }),
+      ),
     )
 }

@@ -22,11 +22,20 @@ const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn:
 async function examine({ out, shell, store }: Around, app: string | undefined, flags: WorkerFlags): Promise<ExitCode> {
   const workers = await workersOf(shell, flags)
   const { diagnose } = await import('../../index.js')
-  const findings = await diagnose({ backend: await store.source(), ...store.key, env: shell.env, ...defined({ app, workers }) })
+  const findings = await diagnose({
+    backend: await store.source(),
+    ...store.key,
+    env: shell.env,
+    ...defined({ app, workers }),
+  })
   for (const each of findings) {
     const { check, level, says, advice } = each
     if (out.mode === 'json') out.json(each)
-    else out.print(`${out.paint(colours[level], level.padEnd(4))}  ${check.padEnd(9)}  ${oneLine(advice === undefined ? says : `${says} → ${advice}`, 2_000)}\n`)
+    else
+      out.print(
+        `${out.paint(colours[level], level.padEnd(4))}  ${check.padEnd(9)}  ` +
+          `${oneLine(advice === undefined ? says : `${says} → ${advice}`, 2_000)}\n`,
+      )
   }
   return findings.some(({ level }) => level === 'fail') ? exitCode.failed : exitCode.ok
 }

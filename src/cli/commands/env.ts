@@ -1,8 +1,8 @@
 /**
  * `skein env`: the variables of a thread. Without values it lists their names; values are never shown.
  *
- * CE1 A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from stdin, a
- *     file or the environment.
+ * CE1 A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from
+ *     stdin, a file or the environment.
  */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
@@ -31,13 +31,23 @@ interface Asked extends Options {
 
 export function register(command: Command, perform: Perform): void {
   command
-    .argument('<thread>', 'id of the thread; or <thread>/<request>, as `skein inbox` lists it, for a child that waits to begin')
-    .argument('[name=value...]', 'values to set; a name alone takes the value of the environment. Without any, the names are listed')
+    .argument(
+      '<thread>',
+      'id of the thread; or <thread>/<request>, as `skein inbox` lists it, for a child that waits to begin',
+    )
+    .argument(
+      '[name=value...]',
+      'values to set; a name alone takes the value of the environment. Without any, the names are listed',
+    )
     .option('--stdin <name>', 'read the value of this one from stdin')
     .option('--file <name=path>', 'read the value of this one from a file; may be given several times', several)
     .option('--unset <name>', 'take the value away; may be given several times', several)
     .option('--wait', 'watch the turn until it ends or waits again')
-    .action((id: string, given: readonly string[], options: Options) => perform(command, (around) => withClient(around.store, (client) => env(around, client, { ...options, id, given }))))
+    .action((id: string, given: readonly string[], options: Options) =>
+      perform(command, (around) =>
+        withClient(around.store, (client) => env(around, client, { ...options, id, given })),
+      ),
+    )
 }
 
 function several(given: string, before: readonly string[] = []): readonly string[] {
@@ -58,7 +68,12 @@ async function env(around: Around, client: SkeinClient, asked: Asked): Promise<E
   if (state === 'kept') return tellKept(out, told, asked.wait)
   if (run) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json(told)
-  else out.print(`${Object.entries(values).map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`).join('\n')}\n`)
+  else
+    out.print(
+      `${Object.entries(values)
+        .map(([name, value]) => `${name} ${value === null ? 'taken away' : 'set'}`)
+        .join('\n')}\n`,
+    )
   return exitCode.ok
 }
 
@@ -69,8 +84,14 @@ interface Providing {
 }
 
 /** A child that waits to begin takes all of its values at once. */
-async function provide({ out }: Around, { variables }: SkeinClient, { thread, request, values }: Providing): Promise<ExitCode> {
-  const given = Object.fromEntries(Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])))
+async function provide(
+  { out }: Around,
+  { variables }: SkeinClient,
+  { thread, request, values }: Providing,
+): Promise<ExitCode> {
+  const given = Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
+  )
   const state = await kept(variables.provide(thread, request, given))
   const told = { thread, request, names: Object.keys(given), state }
   if (state === 'kept') return tellKept(out, told)
@@ -85,16 +106,27 @@ async function list({ out }: Around, client: SkeinClient, id: string): Promise<E
   const missing = [...new Set(pending.flatMap((item) => item.missing ?? []))]
   if (out.mode === 'json') out.json({ thread: id, variables, missing })
   else if (variables.length + missing.length === 0) out.note('no variables are set')
-  else out.print(table([['NAME', 'VALUE'], ...variables.map(({ name, from }) => [name, from === 'own' ? 'set' : 'inherited']), ...missing.map((name) => [name, 'missing'])]))
+  else
+    out.print(
+      table([
+        ['NAME', 'VALUE'],
+        ...variables.map(({ name, from }) => [name, from === 'own' ? 'set' : 'inherited']),
+        ...missing.map((name) => [name, 'missing']),
+      ]),
+    )
   return exitCode.ok
 }
 
 /** CE1 */
-async function valuesOf({ shell }: Around, { given, stdin, file = [], unset = [] }: Asked): Promise<Readonly<Record<string, string | null>>> {
+async function valuesOf(
+  { shell }: Around,
+  { given, stdin, file = [], unset = [] }: Asked,
+): Promise<Readonly<Record<string, string | null>>> {
   const { SkeinError } = await import('../../index.js')
   const files = file.map(async (entry): Promise<readonly [string, string]> => {
     const [, name, path] = /^([^=]+)=(.+)$/s.exec(entry) ?? []
-    if (name === undefined || path === undefined) throw new SkeinError('BAD_OPTION', `--file takes NAME=path; this is ${JSON.stringify(entry)}`)
+    if (name === undefined || path === undefined)
+      throw new SkeinError('BAD_OPTION', `--file takes NAME=path; this is ${JSON.stringify(entry)}`)
     try {
       return [name, withoutEnd(await readFile(path, 'utf8'))]
     } catch (thrown) {
@@ -102,10 +134,15 @@ async function valuesOf({ shell }: Around, { given, stdin, file = [], unset = []
     }
   })
   const read = await Promise.all(files)
-  const values: Readonly<Record<string, string>> = { ...(await envOf(shell, given)), ...Object.fromEntries(read), ...(stdin !== undefined && { [stdin]: await piped(shell) }) }
+  const values: Readonly<Record<string, string>> = {
+    ...(await envOf(shell, given)),
+    ...Object.fromEntries(read),
+    ...(stdin !== undefined && { [stdin]: await piped(shell) }),
+  }
   // Seldom meant: the shell had no value for it, or the pipe no output.
   const empty = Object.keys(values).find((name) => values[name] === '')
-  if (empty !== undefined) throw new SkeinError('BAD_OPTION', `the value of ${empty} is empty; to take a value away use --unset ${empty}`)
+  if (empty !== undefined)
+    throw new SkeinError('BAD_OPTION', `the value of ${empty} is empty; to take a value away use --unset ${empty}`)
   return { ...values, ...Object.fromEntries(unset.map((name) => [name, null])) }
 }
 

@@ -1,8 +1,8 @@
 /**
  * `skein host`: serves a store until it is told to stop. On NATS it joins those that serve the namespace already.
  *
- * QH1 The first signal hands over in good order: nothing new starts, running calls may land, partitions are given back. The
- *     second ends the process at once, which loses nothing either.
+ * QH1 The first signal hands over in good order: nothing new starts, running calls may land, partitions are given
+ *     back. The second ends the process at once, which loses nothing either.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
@@ -28,17 +28,31 @@ export function register(command: Command, perform: Perform): void {
   command
     .argument('<app>', 'module or folder of the definitions')
     .option('--name <name>', 'name of the app (default: that of its package.json)')
-    .option('--app-version <version>', 'version of the app (default: that of its package.json); on NATS the newest is served first')
-    .option('--env <name=value>', 'a variable that tools declare; a name alone takes the value of the environment; may be given several times', several)
+    .option(
+      '--app-version <version>',
+      'version of the app (default: that of its package.json); on NATS the newest is served first',
+    )
+    .option(
+      '--env <name=value>',
+      'a variable that tools declare; a name alone takes the value of the environment; may be given several times',
+      several,
+    )
     .option('--limit <name=value>', limitHelp, several)
     .option('--workers <count>', workersHelp)
     .option('--worker-env <name>', workerEnvHelp, several)
     .action((app: string, options: Options) => perform(command, (around) => host(around, { ...options, app })))
 }
 
-async function host(around: Around, { app, name, appVersion, env: given = [], ...more }: Options & { readonly app: string }): Promise<ExitCode> {
+async function host(
+  around: Around,
+  { app, name, appVersion, env: given = [], ...more }: Options & { readonly app: string },
+): Promise<ExitCode> {
   const { out, shell, store } = around
-  const [env, limits, workers] = await Promise.all([envOf(shell, given, '--env '), limitsOf(more.limit), workersOf(shell, more)])
+  const [env, limits, workers] = await Promise.all([
+    envOf(shell, given, '--env '),
+    limitsOf(more.limit),
+    workersOf(shell, more),
+  ])
   const { createSkein } = await import('../../index.js')
   const line = createLines(out)
   let serving = false
@@ -52,7 +66,10 @@ async function host(around: Around, { app, name, appVersion, env: given = [], ..
     ...defined({ workers }),
     ...defined({ name }),
     ...defined({ version: appVersion }),
-    warn: (what, thrown) => out.note(`skein: ${thrown instanceof Error ? `${what}: ${(debugging && thrown.stack) || thrown.message}` : what}`),
+    warn: (what, thrown) =>
+      out.note(
+        `skein: ${thrown instanceof Error ? `${what}: ${(debugging && thrown.stack) || thrown.message}` : what}`,
+      ),
     // What it begins with is told by its first line.
     told: (news) => serving && line(wordsFor(news), news),
   })
@@ -81,15 +98,28 @@ async function tellServing({ store }: Around, { profile, agents, hosts: list }: 
   const { partitions = [] } = hosts.find((each) => each.name === name) ?? {}
   const what = [app ?? 'an app without a name', appVersion].filter((word) => word !== undefined).join(' ')
   const part = store.shared ? `: ${partitions.length} of ${counted(of, 'partition')}` : ''
-  line(`serving ${what} from ${store.name} as ${name}${part}`, { type: 'serving', store: store.name, host: name, ...defined({ app, appVersion }), agents, held: partitions.length, of })
+  line(`serving ${what} from ${store.name} as ${name}${part}`, {
+    type: 'serving',
+    store: store.name,
+    host: name,
+    ...defined({ app, appVersion }),
+    agents,
+    held: partitions.length,
+    of,
+  })
 }
 
 function wordsFor(news: HostNews): string {
   if (news.type === 'partitions') return `holds ${news.held} of ${counted(news.of, 'partition')}`
   if (news.type === 'turn') {
     const good = exitOfStop(news.reason) === exitCode.ok
-    return `${good ? '✓' : '✗'} ${label(news.thread)} (${label(news.agent)}) ${news.reason}${news.why === undefined ? '' : `: ${oneLine(news.why, 300)}`}`
+    return (
+      `${good ? '✓' : '✗'} ${label(news.thread)} (${label(news.agent)}) ` +
+      `${news.reason}${news.why === undefined ? '' : `: ${oneLine(news.why, 300)}`}`
+    )
   }
   if (news.type === 'left') return `leaves ${counted(news.threads, 'unfinished thread')} alone`
-  return news.type === 'server.back' ? 'the server is back' : 'the server is lost; it is tried again and again, and threads go on when it is back'
+  return news.type === 'server.back'
+    ? 'the server is back'
+    : 'the server is lost; it is tried again and again, and threads go on when it is back'
 }

@@ -20,7 +20,11 @@ async function list({ out }: Around, client: SkeinClient): Promise<ExitCode> {
   if (hosts.length === 0) out.note('no host serves this store now')
   else out.print(table(rowsOf(hosts, partitions)))
   const held = hosts.reduce((sum, host) => sum + host.partitions.length, 0)
-  if (hosts.length > 0 && held < partitions) out.note(`${counted(partitions - held, 'partition')} of ${partitions} ${partitions - held === 1 ? 'has' : 'have'} no host: a hand-over, the lease of a host that died, or records of a newer Skein`)
+  if (hosts.length > 0 && held < partitions)
+    out.note(
+      `${counted(partitions - held, 'partition')} of ${partitions} ${partitions - held === 1 ? 'has' : 'have'} no ` +
+        `host: a hand-over, the lease of a host that died, or records of a newer Skein`,
+    )
   return exitCode.ok
 }
 

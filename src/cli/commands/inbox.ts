@@ -16,7 +16,9 @@ export function register(command: Command, perform: Perform): void {
     .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
     .option('--thread <thread>', 'only what this thread waits for')
     .option('--full', 'all of each, instead of a line')
-    .action((filter: Options) => perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))))
+    .action((filter: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => inbox(around, client, filter))),
+    )
 }
 
 interface Options extends InboxFilter {
@@ -30,10 +32,17 @@ async function inbox({ out, store }: Around, client: SkeinClient, { full, ...fil
   const items = (await client.inbox.list(filter)).filter(({ why }) => why !== 'children')
   if (out.mode === 'json') out.json({ items, hosted: await client.hosted() })
   else if (items.length === 0) out.note('nothing waits for anyone')
-  else if (full) out.print(`${items.flatMap((item) => [...wholeOf(item), ...answersTo(store, item).map((command) => `  ${command}`), '']).join('\n')}`)
+  else if (full)
+    out.print(
+      `${items.flatMap((item) => [...wholeOf(item), ...answersTo(store, item).map((command) => `  ${command}`), '']).join('\n')}`,
+    )
   else {
     out.print(listing(out, items))
-    if (items.some(({ args }) => preview(args, Infinity) !== preview(args, mostArgs))) out.note(`args that end with … are cut: ${typed(store, 'skein', 'inbox', '--full')} shows all of them, and so does skein approve before it decides`)
+    if (items.some(({ args }) => preview(args, Infinity) !== preview(args, mostArgs)))
+      out.note(
+        `args that end with … are cut: ${typed(store, 'skein', 'inbox', '--full')} shows all of them, and so does ` +
+          `skein approve before it decides`,
+      )
   }
   return exitCode.ok
 }
@@ -41,17 +50,34 @@ async function inbox({ out, store }: Around, client: SkeinClient, { full, ...fil
 const mostArgs = 40
 
 function listing({ paint }: Output, items: readonly InboxItem[]): string {
-  const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)]).trimEnd().split('\n')
-  const lines = rows.flatMap((line, index) => [line, ...questions(items[index]).map((text) => paint('dim', `  ${text}`))])
+  const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)])
+    .trimEnd()
+    .split('\n')
+  const lines = rows.flatMap((line, index) => [
+    line,
+    ...questions(items[index]).map((text) => paint('dim', `  ${text}`)),
+  ])
   return [head, ...lines, ''].join('\n')
 }
 
 function row({ id, why, tool, args, missing, requestedAt, deadlineAt }: InboxItem): readonly string[] {
-  return [id, missing ? `${why}: ${missing.join(', ')}` : why, tool, args === null ? '' : preview(args, mostArgs), dateTime(requestedAt), deadlineAt === undefined ? '' : dateTime(deadlineAt)]
+  return [
+    id,
+    missing ? `${why}: ${missing.join(', ')}` : why,
+    tool,
+    args === null ? '' : preview(args, mostArgs),
+    dateTime(requestedAt),
+    deadlineAt === undefined ? '' : dateTime(deadlineAt),
+  ]
 }
 
 /** In which tree, and whose; then what is asked. */
 function questions({ path = [], reference, prompt, defaults }: Partial<InboxItem> = {}): readonly string[] {
-  const whose = reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')].map(label)
-  return [...whose, ...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]), ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`])]
+  const whose =
+    reference === undefined ? [] : [[path[0], ...(path.length > 2 ? ['…'] : []), reference].join(' › ')].map(label)
+  return [
+    ...whose,
+    ...(prompt === undefined || prompt.trim() === '' ? [] : [oneLine(prompt, 500)]),
+    ...(defaults === undefined ? [] : [`defaults ${preview(defaults, 500)}`]),
+  ]
 }

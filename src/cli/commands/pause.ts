@@ -4,9 +4,13 @@ import { registerAsking } from './command.js'
 import type { Perform } from '../run-command.js'
 
 export function register(command: Command, perform: Perform): void {
-  registerAsking(perform, command.option('--reason <reason>', 'why, for the journal').option('--tree', 'and all threads below it'), {
-    ask: (thread, options) => thread.pause(options),
-    done: 'paused',
-    nothing: 'nothing was changed',
-  })
+  registerAsking(
+    perform,
+    command.option('--reason <reason>', 'why, for the journal').option('--tree', 'and all threads below it'),
+    {
+      ask: (thread, options) => thread.pause(options),
+      done: 'paused',
+      nothing: 'nothing was changed',
+    },
+  )
 }

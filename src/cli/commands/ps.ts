@@ -20,7 +20,20 @@ interface Options {
   readonly limit: number
 }
 
-const statuses = ['created', 'idle', 'thinking', 'acting', 'waiting', 'awaiting_approval', 'awaiting_human', 'awaiting_variables', 'paused', 'failed', 'done', 'terminated']
+const statuses = [
+  'created',
+  'idle',
+  'thinking',
+  'acting',
+  'waiting',
+  'awaiting_approval',
+  'awaiting_human',
+  'awaiting_variables',
+  'paused',
+  'failed',
+  'done',
+  'terminated',
+]
 const over = new Set(['done', 'terminated'])
 
 export function register(command: Command, perform: Perform): void {
@@ -31,7 +44,9 @@ export function register(command: Command, perform: Perform): void {
     .option('--all', 'done and terminated threads too')
     .option('--children', 'threads that others have called too, below those')
     .option('--limit <n>', 'the newest so many', atLeastOne, 50)
-    .action((options: Options) => perform(command, (around) => withClient(around.store, (client) => ps(around, client, options))))
+    .action((options: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => ps(around, client, options))),
+    )
 }
 
 export function atLeastOne(given: string): number {
@@ -53,9 +68,13 @@ async function ps({ out }: Around, client: SkeinClient, options: Options): Promi
     return exitCode.ok
   }
   if (threads.length === 0) out.note('no threads')
-  else out.print(listing(options.children ? asTrees(threads) : threads, { waits, below, nested: options.children === true }))
+  else
+    out.print(
+      listing(options.children ? asTrees(threads) : threads, { waits, below, nested: options.children === true }),
+    )
   if (found.length > threads.length) out.note(`older threads are not shown; see --limit`)
-  if (!hosted && threads.some(({ rest }) => !rest)) out.note('no host serves this store now; unfinished turns go on when one opens it')
+  if (!hosted && threads.some(({ rest }) => !rest))
+    out.note('no host serves this store now; unfinished turns go on when one opens it')
   return exitCode.ok
 }
 
@@ -71,10 +90,15 @@ interface Found {
 }
 
 /**
- * The list is oldest first, so all pages are read; one thread more than asked for tells that there are others. Children are counted with their
- * roots; a program, and whoever asks for a status, an agent or a tag, gets them like all others.
+ * The list is oldest first, so all pages are read; one thread more than asked for tells that there are others.
+ * Children are counted with their roots; a program, and whoever asks for a status, an agent or a tag, gets them like
+ * all others.
  */
-async function newest(client: SkeinClient, filter: HeadFilter, { all, status, children, limit }: Options): Promise<Found> {
+async function newest(
+  client: SkeinClient,
+  filter: HeadFilter,
+  { all, status, children, limit }: Options,
+): Promise<Found> {
   const apart = !children && Object.keys(filter).length === 0
   const below = new Map<string, Below>()
   let found: StoredHead[] = []
@@ -121,10 +145,22 @@ interface Listing {
 /** What is waited for has a column only where someone waits, and children where there are some. */
 function listing(threads: readonly StoredHead[], { waits, below, nested }: Listing): string {
   const counts = !nested && threads.some(({ thread }) => below.has(thread))
-  const head = ['THREAD', 'STATUS', 'AGENT', 'UPDATED', 'TAGS', ...(counts ? ['CHILDREN'] : []), ...(waits.size > 0 ? ['WAITS FOR'] : [])]
+  const head = [
+    'THREAD',
+    'STATUS',
+    'AGENT',
+    'UPDATED',
+    'TAGS',
+    ...(counts ? ['CHILDREN'] : []),
+    ...(waits.size > 0 ? ['WAITS FOR'] : []),
+  ]
   const rows = threads.map((each) => {
     const wait = waits.get(each.thread)
-    return [...row(each, nested), ...(counts ? [countOf(below.get(each.thread))] : []), ...(waits.size > 0 ? [wait ? modelWaitLine(wait) : ''] : [])]
+    return [
+      ...row(each, nested),
+      ...(counts ? [countOf(below.get(each.thread))] : []),
+      ...(waits.size > 0 ? [wait ? modelWaitLine(wait) : ''] : []),
+    ]
   })
   return table([head, ...rows])
 }
@@ -134,7 +170,10 @@ function countOf(below: Below | undefined): string {
   return below.busy === 0 ? `${below.all}` : `${below.all} (${below.busy} at work)`
 }
 
-function row({ thread, path, reference, status, agent, updatedAt, tags }: StoredHead, nested: boolean): readonly string[] {
+function row(
+  { thread, path, reference, status, agent, updatedAt, tags }: StoredHead,
+  nested: boolean,
+): readonly string[] {
   const name = nested && reference !== undefined ? `${'  '.repeat(path.length - 1)}${reference} ${thread}` : thread
   return [name, status, agent, dateTime(updatedAt), tags.join(',')]
 }

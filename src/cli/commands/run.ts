@@ -1,4 +1,7 @@
-/** `skein run`: one message to an agent, or what a thread has outstanding, watched until everything rests or waits for people. */
+/**
+ * `skein run`: one message to an agent, or what a thread has outstanding, watched until everything rests or waits for
+ * people.
+ */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import { createAsk, readLines } from '../turn/ask.js'
@@ -15,9 +18,14 @@ export function register(command: Command, perform: Perform): void {
   openable(command)
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
-    .option('--thread <id>', 'continue this thread, or create it with this id; without a message: go on with what is outstanding')
+    .option(
+      '--thread <id>',
+      'continue this thread, or create it with this id; without a message: go on with what is outstanding',
+    )
     .option('--attach <file>', attachHelp, several)
-    .action((app: string, message: string | undefined, options: Options) => perform(command, (around) => run(around, { ...options, app }, message)))
+    .action((app: string, message: string | undefined, options: Options) =>
+      perform(command, (around) => run(around, { ...options, app }, message)),
+    )
 }
 
 async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
@@ -35,10 +43,19 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
   around.onStop(() => leave(around, { asked, opened, finding, once }))
   try {
     const found = await finding
-    if (around.out.mode !== 'json') around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
+    if (around.out.mode !== 'json')
+      around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
     const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
-    const watched: Watched = { watching: { client: opened.client, thread: found, ...how, ...asking(around, opened) }, before, shown: new Set() }
-    const code = await showFirst(around, watched, message === undefined ? undefined : { text: message, attachments: settings.attachments })
+    const watched: Watched = {
+      watching: { client: opened.client, thread: found, ...how, ...asking(around, opened) },
+      before,
+      shown: new Set(),
+    }
+    const code = await showFirst(
+      around,
+      watched,
+      message === undefined ? undefined : { text: message, attachments: settings.attachments },
+    )
     return opened.runs === 'here' || code === undefined ? await seeOut(around, watched, code) : code
   } finally {
     await opened.client.close()
@@ -46,11 +63,18 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
 }
 
 function asking({ shell, out }: Around, { client }: Opened): Pick<Watched['watching'], 'ask'> {
-  return shell.interactive() && out.mode === 'live' ? { ask: createAsk({ shell, out, client, lines: readLines(shell) }) } : {}
+  return shell.interactive() && out.mode === 'live'
+    ? { ask: createAsk({ shell, out, client, lines: readLines(shell) }) }
+    : {}
 }
 
 async function check({ message, thread, attach = [] }: Asked): Promise<void> {
   const { SkeinError } = await import('../../index.js')
-  if (message === undefined && attach.length > 0) throw new SkeinError('BAD_OPTION', '--attach names a file that goes with a message; give the message as the last argument')
-  if (thread === undefined && message === undefined) throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
+  if (message === undefined && attach.length > 0)
+    throw new SkeinError(
+      'BAD_OPTION',
+      '--attach names a file that goes with a message; give the message as the last argument',
+    )
+  if (thread === undefined && message === undefined)
+    throw new SkeinError('BAD_OPTION', 'there is no message: give one as the last argument, or pipe it in')
 }

@@ -38,17 +38,26 @@ export function register(command: Command, perform: Perform): void {
     )
 }
 
-async function send(around: Around, client: SkeinClient, { thread: id, message, newTurn, wait, ...options }: Asked): Promise<ExitCode> {
+async function send(
+  around: Around,
+  client: SkeinClient,
+  { thread: id, message, newTurn, wait, ...options }: Asked,
+): Promise<ExitCode> {
   const { out } = around
   const thread = await client.threads.get(id)
-  // A host would say so; without one it would be kept and never carried out. A repeated one may have been answered before.
+  // A host would say so; without one it would be kept and never carried out. A repeated one may have been answered
+  // before.
   const status = await thread.status()
   if (options.id === undefined && (status === 'done' || status === 'terminated')) {
     const { SkeinError } = await import('../../index.js')
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} is ${status} and takes no more messages`)
   }
   const attachments = await attachmentsOf(options.attach)
-  const run = thread.send(message, { delivery: newTurn ? 'new_turn' : 'steer', attachments, ...(options.id !== undefined && { id: options.id }) })
+  const run = thread.send(message, {
+    delivery: newTurn ? 'new_turn' : 'steer',
+    attachments,
+    ...(options.id !== undefined && { id: options.id }),
+  })
   const state = await kept(run.accepted())
   if (state === 'kept') return tellKept(out, { thread: id, run: run.id, state }, wait)
   if (wait) return (await watchHere(around, { client, thread, run })).code

@@ -21,12 +21,24 @@ export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--limit <n>', 'the last so many messages', atLeastOne, 20)
-    .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))))
+    .action((id: string, options: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => show(around, client, { id, ...options }))),
+    )
 }
 
-async function show({ out, store }: Around, client: SkeinClient, { id, limit }: Options & { readonly id: string }): Promise<ExitCode> {
+async function show(
+  { out, store }: Around,
+  client: SkeinClient,
+  { id, limit }: Options & { readonly id: string },
+): Promise<ExitCode> {
   const thread = await client.threads.get(id)
-  const [info, usage, all, hosted, held] = await Promise.all([thread.info(), thread.usage(), thread.messages(), client.hosted(), thread.files.usage()])
+  const [info, usage, all, hosted, held] = await Promise.all([
+    thread.info(),
+    thread.usage(),
+    thread.messages(),
+    client.hosted(),
+    thread.files.usage(),
+  ])
   const files = { files: held.files, bytes: held.bytes }
   const failure = info.status === 'failed' || info.status === 'done' ? await lastFailure(thread) : undefined
   const messages = all.slice(-limit)
@@ -37,7 +49,10 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
   const fields = [
     ['thread', id],
     ['agent', info.agent],
-    ['status', `${info.status}${info.reason === undefined ? '' : `: ${oneLine(info.reason, 500)}`}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`],
+    [
+      'status',
+      `${info.status}${info.reason === undefined ? '' : `: ${oneLine(info.reason, 500)}`}${!hosted && !info.rest ? ' (no host serves this store now)' : ''}`,
+    ],
     ...(failure ? [['failure', failureLine(failure)]] : []),
     ...(info.tags.length > 0 ? [['tags', info.tags.join(', ')]] : []),
     ...(info.parent === undefined ? [] : [['parent', info.parent]]),
@@ -46,10 +61,14 @@ async function show({ out, store }: Around, client: SkeinClient, { id, limit }: 
     ['spent', spent(usage.own)],
     ...spentBelow(usage),
     ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
-    ...awaitedOf(info).flatMap((item) => [['waits', awaitedLine(item)], ...answersTo(store, item).map((command) => ['', command])]),
+    ...awaitedOf(info).flatMap((item) => [
+      ['waits', awaitedLine(item)],
+      ...answersTo(store, item).map((command) => ['', command]),
+    ]),
   ]
   for (const [name = '', value = ''] of fields) out.print(`${out.paint('dim', name.padEnd(8))} ${label(value)}\n`)
-  if (all.length > messages.length) out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
+  if (all.length > messages.length)
+    out.print(`\n${out.paint('dim', `… ${all.length - messages.length} earlier messages, see --limit`)}\n`)
   for (const message of messages) out.print(`\n${written(out, message)}`)
   return exitCode.ok
 }
@@ -64,13 +83,20 @@ async function lastFailure(thread: Thread): Promise<Failure | undefined> {
 function amounts({ left, reserved }: NonNullable<ThreadUsage['budget']>): string {
   const names = { tokens: 'tokens', costUsd: 'USD', toolCalls: 'tool calls', steps: 'steps' } as const
   const each = (Object.keys(names) as (keyof typeof names)[]).filter((kind) => left[kind] !== undefined)
-  return each.map((kind) => `${left[kind] ?? 0} ${names[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`).join(' · ')
+  return each
+    .map((kind) => `${left[kind] ?? 0} ${names[kind]} left${reserved[kind] ? `, ${reserved[kind]} reserved` : ''}`)
+    .join(' · ')
 }
 
 /** Only where it says more: there are children, or several models. */
 function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (readonly string[])[] {
-  const below = subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
-  return [...(budget ? [['budget', amounts(budget)]] : []), ...(below ? [['subtree', spent(subtree)]] : []), ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${visible(model)}: ${spent(usage)}`]) : [])]
+  const below =
+    subtree.inputTokens > own.inputTokens || subtree.outputTokens > own.outputTokens || subtree.costUsd > own.costUsd
+  return [
+    ...(budget ? [['budget', amounts(budget)]] : []),
+    ...(below ? [['subtree', spent(subtree)]] : []),
+    ...(byModel.length > 1 ? byModel.map(({ model, ...usage }) => ['', `${visible(model)}: ${spent(usage)}`]) : []),
+  ]
 }
 
 function written({ paint }: Output, message: Message): string {
@@ -78,6 +104,8 @@ function written({ paint }: Output, message: Message): string {
   const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
   const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`
   const body = role === 'tool' ? preview(text, 2_000) : visible(text).trimEnd()
-  const asked = calls.map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`).join('')
+  const asked = calls
+    .map((call) => `${paint('dim', '→')} ${label(call.tool)} ${paint('dim', preview(call.args, 500))}\n`)
+    .join('')
   return `${head}${body === '' ? '' : `${body}\n`}${asked}`
 }

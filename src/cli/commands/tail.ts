@@ -24,10 +24,16 @@ export function register(command: Command, perform: Perform): void {
     .argument('<thread>', 'id of the thread')
     .option('--from <cursor>', 'go on after the event with this cursor (events with --json have one)')
     .option('--no-follow', 'end when everything so far was shown')
-    .action((id: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => tail(around, client, { id, ...options }))))
+    .action((id: string, options: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => tail(around, client, { id, ...options }))),
+    )
 }
 
-async function tail(around: Around, client: SkeinClient, { id, from, follow }: Options & { readonly id: string }): Promise<ExitCode> {
+async function tail(
+  around: Around,
+  client: SkeinClient,
+  { id, from, follow }: Options & { readonly id: string },
+): Promise<ExitCode> {
   const { out } = around
   const thread = await client.threads.get(id)
   const stop = new AbortController()
@@ -35,7 +41,11 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
   void out.gone.then(() => stop.abort())
   const show = createTail(out)
   if (follow && !(await client.hosted())) out.note('no host serves this store now; waiting for one (Ctrl-C ends this)')
-  for await (const event of thread.events({ signal: stop.signal, ...defined({ from }), ...(!follow && { until: 'now' }) })) {
+  for await (const event of thread.events({
+    signal: stop.signal,
+    ...defined({ from }),
+    ...(!follow && { until: 'now' }),
+  })) {
     show(event)
     // Nothing can come after these.
     if (event.type === 'thread.terminated' || event.type === 'thread.ended' || stop.signal.aborted) break
@@ -44,13 +54,26 @@ async function tail(around: Around, client: SkeinClient, { id, from, follow }: O
 }
 
 /** Of these the line of the call says it all. */
-const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set(['tool.result', 'call.began', 'call.held', 'call.decided', 'call.answered', 'call.settled', 'child.called', 'child.reported'])
+const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set([
+  'tool.result',
+  'call.began',
+  'call.held',
+  'call.decided',
+  'call.answered',
+  'call.settled',
+  'child.called',
+  'child.reported',
+])
 
 function createTail(out: Output): (event: SkeinEvent) => void {
   if (out.mode === 'json') return (event) => out.json(event)
   const calls = createCalls()
   return (event) => {
-    if (event.type === 'tree.reset') return out.note('what was shown before this is of a thread that was deleted; the one that has its id now follows from its beginning')
+    if (event.type === 'tree.reset')
+      return out.note(
+        'what was shown before this is of a thread that was deleted; the one that has its id now follows from its ' +
+          'beginning',
+      )
     // Deltas are for live views: the whole text follows.
     if (!('seq' in event)) return
     const time = out.paint('dim', clockTime(event.at))
@@ -69,7 +92,10 @@ function details(event: SkeinEvent): string {
     case 'message.received':
       return `${event.role}: ${preview(event.text, 2_000)}`
     case 'model.replied':
-      return `step ${event.step}${speakerOf(event) === undefined ? '' : `, ${speakerOf(event)}`}: ${preview(event.text, 2_000)}`
+      return (
+        `step ${event.step}${speakerOf(event) === undefined ? '' : `, ${speakerOf(event)}`}: ` +
+        `${preview(event.text, 2_000)}`
+      )
     case 'calls.made':
       return `step ${event.step}, without the model`
     case 'call.queued':
@@ -81,7 +107,14 @@ function details(event: SkeinEvent): string {
     case 'thread.changed':
       return changed(event.changes)
     case 'turn.ended':
-      return [event.reason, event.detail, event.failure && failureLine(event.failure), event.text !== undefined && preview(event.text, 2_000)].filter(Boolean).join(' · ')
+      return [
+        event.reason,
+        event.detail,
+        event.failure && failureLine(event.failure),
+        event.text !== undefined && preview(event.text, 2_000),
+      ]
+        .filter(Boolean)
+        .join(' · ')
     case 'thread.paused':
     case 'thread.terminated':
       return event.reason ?? ''

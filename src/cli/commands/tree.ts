@@ -1,4 +1,6 @@
-/** `skein tree`: a thread and all below it: what each does and waits for, and who waits in line. Reads the store itself. */
+/**
+ * `skein tree`: a thread and all below it: what each does and waits for, and who waits in line. Reads the store itself.
+ */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, StoredHead, Usage } from '../../index.js'
@@ -24,7 +26,11 @@ interface Tree {
 }
 
 export function register(command: Command, perform: Perform): void {
-  command.argument('<thread>', 'id of the thread').action((id: string) => perform(command, (around) => withClient(around.store, (client) => show(around, client, id))))
+  command
+    .argument('<thread>', 'id of the thread')
+    .action((id: string) =>
+      perform(command, (around) => withClient(around.store, (client) => show(around, client, id))),
+    )
 }
 
 async function show({ out }: Around, client: SkeinClient, id: string): Promise<ExitCode> {
@@ -34,7 +40,8 @@ async function show({ out }: Around, client: SkeinClient, id: string): Promise<E
   if (out.mode === 'json') out.json({ thread: id, ...listing(tree), hosted })
   else {
     out.print(table([['TREE', 'AGENT', 'STATUS', 'WAITS FOR', 'SPENT', 'THREAD'], ...rows(tree, top, '')]))
-    if (!hosted && tree.heads.some(({ rest }) => !rest)) out.note('no host serves this store now; unfinished turns go on when one opens it')
+    if (!hosted && tree.heads.some(({ rest }) => !rest))
+      out.note('no host serves this store now; unfinished turns go on when one opens it')
   }
   return exitCode.ok
 }
@@ -43,14 +50,24 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
   const heads = await subtree(client, top)
   const family = createFamily()
   // Parents know what their children are called, and who waits in line; the rest need not be read.
-  const parents = new Set(heads.flatMap(({ thread, parent, status }) => [...(parent === undefined ? [] : [parent]), ...(status === 'waiting' ? [thread] : [])]))
-  for (const parent of parents) for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
+  const parents = new Set(
+    heads.flatMap(({ thread, parent, status }) => [
+      ...(parent === undefined ? [] : [parent]),
+      ...(status === 'waiting' ? [thread] : []),
+    ]),
+  )
+  for (const parent of parents)
+    for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
   const modelWaits = (await client.hosted()) ? await modelWaitsOf(client, heads) : new Map<string, ModelWait>()
   return { heads, family, usage: await usageOf(client, heads, family), modelWaits }
 }
 
 /** Of one that is over its parent knows all of it; the others are asked. */
-async function usageOf(client: SkeinClient, heads: readonly StoredHead[], family: Family): Promise<ReadonlyMap<string, Usage>> {
+async function usageOf(
+  client: SkeinClient,
+  heads: readonly StoredHead[],
+  family: Family,
+): Promise<ReadonlyMap<string, Usage>> {
   const usage = new Map<string, Usage>()
   for (const { thread, status } of heads) {
     const known = status === 'done' ? family.spent(thread) : undefined
@@ -63,9 +80,23 @@ function listing({ heads, family, usage, modelWaits }: Tree) {
   const threads = heads.map((head) => {
     const reference = family.reference(head.thread)
     const failure = family.failure(head.thread)
-    return { ...head, ...defined({ reference }), usage: usage.get(head.thread), ...defined({ failure }), ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }) }
+    return {
+      ...head,
+      ...defined({ reference }),
+      usage: usage.get(head.thread),
+      ...defined({ failure }),
+      ...(modelWaits.has(head.thread) && { waits: modelWaits.get(head.thread) }),
+    }
   })
-  const inLine = heads.flatMap(({ thread }) => family.inLine(thread).map(({ reference, agent, name }, ahead) => ({ parent: thread, reference, agent, ...defined({ name }), place: ahead + 1 })))
+  const inLine = heads.flatMap(({ thread }) =>
+    family.inLine(thread).map(({ reference, agent, name }, ahead) => ({
+      parent: thread,
+      reference,
+      agent,
+      ...defined({ name }),
+      place: ahead + 1,
+    })),
+  )
   return { threads, inLine }
 }
 
@@ -75,9 +106,23 @@ function rows(tree: Tree, head: StoredHead, indent: string): readonly (readonly 
   const below = `${indent}  `
   const line = family.inLine(head.thread)
   return [
-    [`${indent}${family.label(head.thread)}`, head.agent, statusOf(tree, head), waits(tree, head), shortly(usage.get(head.thread)), head.thread],
+    [
+      `${indent}${family.label(head.thread)}`,
+      head.agent,
+      statusOf(tree, head),
+      waits(tree, head),
+      shortly(usage.get(head.thread)),
+      head.thread,
+    ],
     ...heads.filter(({ parent }) => parent === head.thread).flatMap((child) => rows(tree, child, below)),
-    ...line.map((child, ahead) => [`${below}${childName(child)}`, child.agent, 'in line', `its turn: place ${ahead + 1} of ${line.length}`, '', '']),
+    ...line.map((child, ahead) => [
+      `${below}${childName(child)}`,
+      child.agent,
+      'in line',
+      `its turn: place ${ahead + 1} of ${line.length}`,
+      '',
+      '',
+    ]),
   ]
 }
 
@@ -86,7 +131,9 @@ function statusOf({ family }: Tree, { thread, status }: StoredHead): string {
   return status === 'done' && family.failure(thread) ? 'done (failed)' : status
 }
 
-function shortly({ inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }): string {
+function shortly(
+  { inputTokens, outputTokens, costUsd }: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+): string {
   return `${inputTokens} / ${outputTokens}${costUsd > 0 ? ` · $${costUsd.toFixed(4)}` : ''}`
 }
 
@@ -94,5 +141,10 @@ function waits({ family, modelWaits }: Tree, head: StoredHead): string {
   const line = modelWaits.get(head.thread)
   const people = awaitedOf(head).map(({ why, tool }) => `${why}: ${tool}`)
   const working = head.status === 'waiting' ? family.working(head.thread).length : 0
-  return [...people, ...(line ? [modelWaitLine(line)] : []), ...(working > 0 ? [counted(working, 'child', 'children')] : []), ...(head.says === undefined ? [] : [`says: ${head.says}`])].join(', ')
+  return [
+    ...people,
+    ...(line ? [modelWaitLine(line)] : []),
+    ...(working > 0 ? [counted(working, 'child', 'children')] : []),
+    ...(head.says === undefined ? [] : [`says: ${head.says}`]),
+  ].join(', ')
 }

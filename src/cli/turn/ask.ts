@@ -1,7 +1,7 @@
 /**
- * Asking in place: at a terminal, a turn that waits for a person asks whoever watches it, instead of naming commands to type. It reads
- * whole lines, so that Ctrl-C stays what it is everywhere. All of what is approved is shown before it is asked for. Whoever gives no
- * answer is not asked again by this command; what waits is in the inbox.
+ * Asking in place: at a terminal, a turn that waits for a person asks whoever watches it, instead of naming commands
+ * to type. It reads whole lines, so that Ctrl-C stays what it is everywhere. All of what is approved is shown before
+ * it is asked for. Whoever gives no answer is not asked again by this command; what waits is in the inbox.
  */
 import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -53,7 +53,12 @@ export function createAsk(means: Means): Ask {
     for (const item of pending) {
       // The turn may not have taken it yet.
       if (decided.has(item.id) || left.has(item.id)) continue
-      const answer = item.why === 'approval' ? await askApproval(means, item) : item.why === 'person' ? await askAnswer(means, item) : 'later'
+      const answer =
+        item.why === 'approval'
+          ? await askApproval(means, item)
+          : item.why === 'person'
+            ? await askAnswer(means, item)
+            : 'later'
       if (answer === 'later') left.add(item.id)
       else decided.add(item.id)
     }
@@ -65,11 +70,16 @@ type Decision = 'decided' | 'later'
 
 function show({ out }: Means, { tool, args, prompt, reference }: Awaited, words: string): void {
   const whose = reference === undefined ? '' : `${reference} › `
-  out.print(`${out.paint('yellow', `‖ ${whose}${label(tool)} ${words}`)}${prompt === undefined ? '' : `\n${visible(prompt)}`}\n${indented(args)}\n`)
+  out.print(
+    `${out.paint('yellow', `‖ ${whose}${label(tool)} ${words}`)}${prompt === undefined ? '' : `\n${visible(prompt)}`}\n${indented(args)}\n`,
+  )
 }
 
 function indented(args: Json): string {
-  return visible(JSON.stringify(args, undefined, 2)).split('\n').map((line) => `  ${line}`).join('\n')
+  return visible(JSON.stringify(args, undefined, 2))
+    .split('\n')
+    .map((line) => `  ${line}`)
+    .join('\n')
 }
 
 async function askApproval(means: Means, item: Awaited): Promise<Decision> {
@@ -87,7 +97,8 @@ async function askApproval(means: Means, item: Awaited): Promise<Decision> {
     }
     if (word !== 'e') continue
     const args = await edited(means, item.args)
-    if (args !== undefined && (await said(means, client.inbox.approve(item.id, { args }))) === 'decided') return 'decided'
+    if (args !== undefined && (await said(means, client.inbox.approve(item.id, { args }))) === 'decided')
+      return 'decided'
   }
 }
 
@@ -110,7 +121,11 @@ async function said({ out }: Means, answer: Promise<void>): Promise<Decision> {
     if ((await kept(answer)) === 'kept') out.note(keptNote)
     return 'decided'
   } catch (thrown) {
-    if (!isSkeinError(thrown) || (thrown.code !== 'BAD_OPTION' && thrown.code !== 'TOOL_INPUT_INVALID' && thrown.code !== 'COMMAND_REFUSED')) throw thrown
+    if (
+      !isSkeinError(thrown) ||
+      (thrown.code !== 'BAD_OPTION' && thrown.code !== 'TOOL_INPUT_INVALID' && thrown.code !== 'COMMAND_REFUSED')
+    )
+      throw thrown
     out.note(visible(thrown.message))
     return thrown.code === 'COMMAND_REFUSED' ? 'decided' : 'later'
   }

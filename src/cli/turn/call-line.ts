@@ -4,7 +4,12 @@ import { duration, failureLine, oneLine, preview } from '../format.js'
 import type { Output } from '../output.js'
 import { label } from '../visible.js'
 
-const needs: Readonly<Record<HoldReason, string>> = { approval: 'approval', person: 'an answer', variables: 'variables', children: 'its children' }
+const needs: Readonly<Record<HoldReason, string>> = {
+  approval: 'approval',
+  person: 'an answer',
+  variables: 'variables',
+  children: 'its children',
+}
 
 export function waitsFor(why: HoldReason, missing: readonly string[] = []): string {
   return `waits for ${needs[why]}${missing.length > 0 ? ` ${label(missing.join(', '))}` : ''}`
@@ -31,7 +36,10 @@ export function callLine(paint: Output['paint'], news: CallNews, more: string): 
     case 'answered': {
       const { outcome } = news
       if (outcome.ok) return `${paint('green', '✓')} ${tool} ${more}`.trimEnd()
-      return `${paint('red', '✗')} ${tool} ${more === '' ? '' : `${more} `}${paint('red', failureLine(outcome.failure))}`
+      return (
+        `${paint('red', '✗')} ${tool} ` +
+        `${more === '' ? '' : `${more} `}${paint('red', failureLine(outcome.failure))}`
+      )
     }
   }
 }

@@ -1,10 +1,10 @@
 /**
- * The calls of a turn as a watcher needs them: each when it is asked for, when it waits for someone and goes on, and when
- * it is answered.
+ * The calls of a turn as a watcher needs them: each when it is asked for, when it waits for someone and goes on, and
+ * when it is answered.
  *
  * CV1 A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
- * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the child's
- *     report, whether the call waits for that or not. One that failed and is tried again goes on.
+ * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the
+ *     child's report, whether the call waits for that or not. One that failed and is tried again goes on.
  */
 import { defined } from '../../core/defined.js'
 import type { InboxItem, Json, Outcome, SkeinEvent } from '../../index.js'
@@ -27,16 +27,34 @@ export type ChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child'
 
 export type CallNews =
   | { readonly state: 'asked'; readonly call: ShownCall }
-  | { readonly state: 'held'; readonly call: ShownCall; readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string }
+  | {
+      readonly state: 'held'
+      readonly call: ShownCall
+      readonly why: HoldReason
+      readonly missing?: readonly string[]
+      readonly prompt?: string
+    }
   /** Someone let it go on. */
-  | { readonly state: 'freed'; readonly call: ShownCall; readonly how: 'approved' | 'answered' | 'has its variables'; readonly by?: string; readonly edited?: true }
+  | {
+      readonly state: 'freed'
+      readonly call: ShownCall
+      readonly how: 'approved' | 'answered' | 'has its variables'
+      readonly by?: string
+      readonly edited?: true
+    }
   | { readonly state: 'denied'; readonly call: ShownCall; readonly by?: string; readonly comment?: string }
   /** It has a result; whether that counts is said when its turn comes. */
   | { readonly state: 'returned'; readonly call: ShownCall }
   /** What it read has changed since. */
   | { readonly state: 'again'; readonly call: ShownCall }
   /** Without `tookMs` it was not run. */
-  | { readonly state: 'answered'; readonly call: ShownCall; readonly outcome: Outcome; readonly tookMs?: number; readonly cached?: true }
+  | {
+      readonly state: 'answered'
+      readonly call: ShownCall
+      readonly outcome: Outcome
+      readonly tookMs?: number
+      readonly cached?: true
+    }
 
 type Of<Type extends SkeinEvent['type']> = Extract<SkeinEvent, { readonly type: Type }>
 
@@ -63,7 +81,14 @@ export function createCalls() {
         case 'call.decided':
           return [decide(memory, event)]
         case 'call.answered':
-          return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'answered', ...(event.answeredBy !== undefined && { by: event.answeredBy }) }]
+          return [
+            {
+              state: 'freed',
+              call: memory.goOn(memory.known(event), event.at),
+              how: 'answered',
+              ...(event.answeredBy !== undefined && { by: event.answeredBy }),
+            },
+          ]
         case 'call.freed':
           return [{ state: 'freed', call: memory.goOn(memory.known(event), event.at), how: 'has its variables' }]
         case 'tool.result':
@@ -124,7 +149,13 @@ function createMemory() {
 
 function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.made'>): readonly CallNews[] {
   return calls.flatMap(({ tool, args, refused, answered, hold, child }, index): CallNews[] => {
-    const call = { id: `call_${step}_${index}`, tool: child ? childName(child) : tool, args, startedAt: at, ...defined({ child }) }
+    const call = {
+      id: `call_${step}_${index}`,
+      tool: child ? childName(child) : tool,
+      args,
+      startedAt: at,
+      ...defined({ child }),
+    }
     if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
     if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
     open.set(call.id, call)
@@ -133,7 +164,14 @@ function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.
   })
 }
 
-function held(call: ShownCall, { why, missing, prompt }: { readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string }): CallNews {
+function held(
+  call: ShownCall,
+  {
+    why,
+    missing,
+    prompt,
+  }: { readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string },
+): CallNews {
   return { state: 'held', call, why, ...defined({ missing, prompt }) }
 }
 
@@ -142,7 +180,13 @@ function decide({ known, goOn, over }: Memory, event: Of<'call.decided'>): CallN
   const { decision, decidedBy, comment, at } = event
   const by = decidedBy !== undefined && { by: decidedBy }
   if (decision === 'reject') return { state: 'denied', call: over(call), ...by, ...defined({ comment }) }
-  return { state: 'freed', call: goOn(call, at, event.call?.args), how: 'approved', ...by, ...(event.call && { edited: true }) }
+  return {
+    state: 'freed',
+    call: goOn(call, at, event.call?.args),
+    how: 'approved',
+    ...by,
+    ...(event.call && { edited: true }),
+  }
 }
 
 function land({ open, results, known, over }: Memory, event: Of<'tool.result'>): readonly CallNews[] {
@@ -164,7 +208,15 @@ function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'
   const outcome = event.outcome ?? own
   // Its result came before what we have seen.
   if (!outcome) return []
-  return [{ state: 'answered', call: over(call), outcome, ...defined({ tookMs }), ...(verdict === 'cached' && { cached: true }) }]
+  return [
+    {
+      state: 'answered',
+      call: over(call),
+      outcome,
+      ...defined({ tookMs }),
+      ...(verdict === 'cached' && { cached: true }),
+    },
+  ]
 }
 
 /** CV2 */
@@ -183,16 +235,24 @@ function callChild({ open, away, known, goOn, over }: Memory, event: Of<'child.c
 }
 
 /** Another thread goes on in its place; or there is nothing left for one, and that is the answer. */
-function restart({ open, away, over }: Memory, { child, reference, refused, at }: Of<'child.restarted'>): readonly CallNews[] {
+function restart(
+  { open, away, over }: Memory,
+  { child, reference, refused, at }: Of<'child.restarted'>,
+): readonly CallNews[] {
   const isIts = (call: ShownCall): boolean => call.child?.reference === reference
   const [before, calls = []] = [...away].find(([, all]) => all.some(isIts)) ?? []
   if (before !== undefined) away.delete(before)
   if (before !== undefined && !refused) away.set(child, calls)
   const call = refused && ([...open.values()].find(isIts) ?? calls.find(isIts))
-  return refused && call ? [{ state: 'answered', call: over(call), outcome: { ok: false, failure: refused }, tookMs: at - call.startedAt }] : []
+  return refused && call
+    ? [{ state: 'answered', call: over(call), outcome: { ok: false, failure: refused }, tookMs: at - call.startedAt }]
+    : []
 }
 
-function report({ open, away, over }: Memory, { call: id, child, outcome, tree, at, again, began, unasked }: Of<'child.reported'>): readonly CallNews[] {
+function report(
+  { open, away, over }: Memory,
+  { call: id, child, outcome, tree, at, again, began, unasked }: Of<'child.reported'>,
+): readonly CallNews[] {
   // It is tried again, or nobody asked for it.
   if (again || began || unasked) return []
   const call = id === undefined ? away.get(child)?.shift() : open.get(id)

@@ -1,4 +1,7 @@
-/** The children that work for a turn, as events tell of them: what each was asked, what it does now and what it waits for. */
+/**
+ * The children that work for a turn, as events tell of them: what each was asked, what it does now and what it waits
+ * for.
+ */
 import type { Json, SkeinEvent } from '../../index.js'
 import { createCalls } from './calls.js'
 import type { HoldReason, ShownCall } from './calls.js'
@@ -41,12 +44,16 @@ export function standsStill(state: ChildState): boolean {
 export function plainly(said: Json): Json {
   if (typeof said !== 'object' || said === null || Array.isArray(said)) return said
   const parts = Object.entries(said)
-  return parts.some(([, value]) => typeof value === 'object') ? said : parts.map(([name, value]) => `${name} ${value}`).join(', ')
+  return parts.some(([, value]) => typeof value === 'object')
+    ? said
+    : parts.map(([name, value]) => `${name} ${value}`).join(', ')
 }
 
 function saidIn(event: SkeinEvent): string | undefined {
   if (event.type === 'tool.log') return preview(event.text, 60)
-  return event.type === 'tool.progress' || event.type === 'tool.preliminary' ? preview(plainly(event.event), 60) : undefined
+  return event.type === 'tool.progress' || event.type === 'tool.preliminary'
+    ? preview(plainly(event.event), 60)
+    : undefined
 }
 
 export function createChildStates(top: string) {
@@ -59,7 +66,16 @@ export function createChildStates(top: string) {
       const { thread, path, type } = event
       if (thread === top) return
       if (type === 'message.received') topics.set(thread, oneLine(event.text, 40))
-      if (type === 'turn.started') states.set(thread, { depth: path.length - path.indexOf(top) - 2, parent: path.at(-2) ?? '', startedAt: event.at, topic: topics.get(thread) ?? '', calls: createCalls(), open: new Map(), waits: undefined })
+      if (type === 'turn.started')
+        states.set(thread, {
+          depth: path.length - path.indexOf(top) - 2,
+          parent: path.at(-2) ?? '',
+          startedAt: event.at,
+          topic: topics.get(thread) ?? '',
+          calls: createCalls(),
+          open: new Map(),
+          waits: undefined,
+        })
       if (type === 'turn.ended' || type === 'thread.ended' || type === 'thread.terminated') states.delete(thread)
       const state = states.get(thread)
       if (state) follow(state, event)
@@ -73,10 +89,12 @@ function follow(state: ChildState, event: SkeinEvent): void {
   if (event.type === 'thread.resumed') delete state.paused
   state.waits = waitAfter(event, state.waits)
   const said = saidIn(event)
-  const speaks = said !== undefined && 'call' in event && typeof event.call === 'string' ? open.get(event.call) : undefined
+  const speaks =
+    said !== undefined && 'call' in event && typeof event.call === 'string' ? open.get(event.call) : undefined
   if (speaks && said !== undefined) open.set(speaks.call.id, { ...speaks, said })
   for (const news of calls.take(event)) {
-    if (news.state === 'held') open.set(news.call.id, { call: news.call, held: news.why, ...(news.missing && { missing: news.missing }) })
+    if (news.state === 'held')
+      open.set(news.call.id, { call: news.call, held: news.why, ...(news.missing && { missing: news.missing }) })
     else if (news.state === 'answered' || news.state === 'denied') open.delete(news.call.id)
     else open.set(news.call.id, { call: news.call })
   }

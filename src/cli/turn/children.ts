@@ -1,8 +1,9 @@
 /**
- * Which children a thread has called, out of its events: what each is called, who is at work, who waits in line. Threads know
- * their children by reference; the list of threads does not.
+ * Which children a thread has called, out of its events: what each is called, who is at work, who waits in line.
+ * Threads know their children by reference; the list of threads does not.
  *
- * FY1 A child is at work from its call to its report, as its parent has heard of it: a report that is still on its way is work.
+ * FY1 A child is at work from its call to its report, as its parent has heard of it: a report that is still on its
+ *     way is work.
  */
 import type { Failure, SkeinEvent, Usage } from '../../index.js'
 import { childName } from './calls.js'
@@ -32,13 +33,16 @@ export function createFamily() {
   }
   return {
     take(event: SkeinEvent): void {
-      if (event.type === 'thread.created' && event.child) references.set(event.thread, { reference: event.child.reference, ...nameIn(event.tags) })
+      if (event.type === 'thread.created' && event.child)
+        references.set(event.thread, { reference: event.child.reference, ...nameIn(event.tags) })
       if (event.type === 'model.replied' || event.type === 'calls.made') {
         // A call that only speaks to it does not say its name.
-        for (const { child } of event.calls) if (child && (child.create || !references.has(child.thread))) references.set(child.thread, child)
+        for (const { child } of event.calls)
+          if (child && (child.create || !references.has(child.thread))) references.set(child.thread, child)
       }
       // Until it says its name itself, with its first record.
-      if (event.type === 'child.restarted' && !references.has(event.child)) references.set(event.child, { reference: event.reference })
+      if (event.type === 'child.restarted' && !references.has(event.child))
+        references.set(event.child, { reference: event.reference })
       if (event.type === 'child.reported') {
         for (const usage of event.spent?.byModel ?? []) {
           const before = reported.get(event.child)
@@ -78,7 +82,8 @@ function change({ line, working }: Parent, event: SkeinEvent): void {
       const child = line.get(event.index)
       line.delete(event.index)
       // One that reports only when it likes is not waited for.
-      if (child && !event.refused && (child.blocking || child.reports === 'implicit')) working.set(child.thread, (working.get(child.thread) ?? 0) + 1)
+      if (child && !event.refused && (child.blocking || child.reports === 'implicit'))
+        working.set(child.thread, (working.get(child.thread) ?? 0) + 1)
       break
     }
     case 'child.restarted':

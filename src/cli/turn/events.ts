@@ -1,6 +1,6 @@
 /**
- * All that happens in a turn: to its thread, and to the threads below it, which work for it. One subscription for the whole
- * tree, so that a child is never told to have ended before it began, nor after the turn that waited for it.
+ * All that happens in a turn: to its thread, and to the threads below it, which work for it. One subscription for the
+ * whole tree, so that a child is never told to have ended before it began, nor after the turn that waited for it.
  */
 import type { Run, SkeinClient, SkeinEvent, Thread } from '../../index.js'
 
@@ -10,8 +10,15 @@ export interface TurnEvent {
   readonly belongs: boolean
 }
 
-/** `alone`: no other turn was open when it was asked for. Then nothing is asked before its events: a tool may speak at once. */
-export async function* turnEvents(client: SkeinClient, thread: Thread, { run, alone }: { readonly run: Run; readonly alone: boolean }): AsyncGenerator<TurnEvent> {
+/**
+ * `alone`: no other turn was open when it was asked for. Then nothing is asked before its events: a tool may speak at
+ * once.
+ */
+export async function* turnEvents(
+  client: SkeinClient,
+  thread: Thread,
+  { run, alone }: { readonly run: Run; readonly alone: boolean },
+): AsyncGenerator<TurnEvent> {
   const turn = createTurn(thread.id, run.id)
   for await (const event of alone ? run.fullStream : await eventsFor(client, thread, run)) {
     if (event.type === 'tree.reset') break
@@ -20,7 +27,10 @@ export async function* turnEvents(client: SkeinClient, thread: Thread, { run, al
     if (turn.over()) return
   }
   const { SkeinError } = await import('../../index.js')
-  throw new SkeinError('STORE_CLOSED', `the store was closed, or the thread deleted, while a turn of thread ${thread.id} was watched`)
+  throw new SkeinError(
+    'STORE_CLOSED',
+    `the store was closed, or the thread deleted, while a turn of thread ${thread.id} was watched`,
+  )
 }
 
 /** The run's own, unless it waits behind another turn, or joined one: what becomes of that one must be seen too. */

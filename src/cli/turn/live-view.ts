@@ -1,11 +1,11 @@
 /**
- * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below with the last
- * that they said, and below these its children. Moves only when an event comes; what is written above the running lines is
- * never touched again.
+ * A turn on a terminal: the agent's words as they come, finished calls as lines above, running ones below with the
+ * last that they said, and below these its children. Moves only when an event comes; what is written above the
+ * running lines is never touched again.
  *
  * LV1 Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
- * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its running
- *     line and counted at its end.
+ * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its
+ *     running line and counted at its end.
  */
 import type { SkeinEvent } from '../../index.js'
 import { callLine, tookOf, waitsFor } from './call-line.js'
@@ -40,19 +40,29 @@ interface Row {
 /** The time before the args: these may be cut, that must be seen. So must all of a failure, which is wrapped. */
 function toldOf({ paint, fit }: Output, news: CallNews): string | undefined {
   if (news.state !== 'answered') return callLine(paint, news, '')
-  const line = callLine(paint, news, paint('dim', `${tookOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()))
+  const line = callLine(
+    paint,
+    news,
+    paint('dim', `${tookOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()),
+  )
   return line !== undefined && news.outcome.ok ? fit(line) : line
 }
 
 /** What is said besides words and calls. */
 function asideOf(paint: Output['paint'], event: SkeinEvent): string | undefined {
-  if (event.type === 'message.received' && event.role === 'user' && !event.silent) return paint('dim', `> ${oneLine(event.text, 200)}`)
+  if (event.type === 'message.received' && event.role === 'user' && !event.silent)
+    return paint('dim', `> ${oneLine(event.text, 200)}`)
   return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
 }
 
 function endLine(paint: Output['paint'], tally: Tally): string {
   const code = exitOfTally(tally)
-  const [mark, colour] = code === exitCode.ok ? (['✓', 'green'] as const) : code === exitCode.waiting ? (['‖', 'yellow'] as const) : (['✗', 'red'] as const)
+  const [mark, colour] =
+    code === exitCode.ok
+      ? (['✓', 'green'] as const)
+      : code === exitCode.waiting
+        ? (['‖', 'yellow'] as const)
+        : (['✗', 'red'] as const)
   return `${paint(colour, mark)} ${paint('dim', oneLine(tallyLine(tally), 1_000))}`
 }
 
@@ -71,8 +81,16 @@ export function createLiveView(out: Output, thread: string): View {
     if (words.open()) return []
     const turning = frames[frame++ % frames.length] ?? ''
     // A child that is at work has a line of its own.
-    const own = [...rows.values()].filter(({ call, held, returned }) => !call.child || held || returned).map((row) => rowLine(paint, row, turning))
-    return [...own, ...(thinking && rows.size === 0 ? [paint('dim', `${turning} ${waits ? `waits for ${modelWaitLine(waits)}` : 'thinking'}`)] : []), ...children.lines(turning)]
+    const own = [...rows.values()]
+      .filter(({ call, held, returned }) => !call.child || held || returned)
+      .map((row) => rowLine(paint, row, turning))
+    return [
+      ...own,
+      ...(thinking && rows.size === 0
+        ? [paint('dim', `${turning} ${waits ? `waits for ${modelWaitLine(waits)}` : 'thinking'}`)]
+        : []),
+      ...children.lines(turning),
+    ]
   }
 
   function called(news: CallNews): void {
@@ -93,7 +111,8 @@ export function createLiveView(out: Output, thread: string): View {
   function heard(event: Extract<SkeinEvent, { type: 'tool.log' | 'tool.progress' | 'tool.preliminary' }>): void {
     const row = rows.get(event.call)
     if (!row || row.held) return
-    if (event.type !== 'tool.log') return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
+    if (event.type !== 'tool.log')
+      return void rows.set(event.call, { ...row, said: preview(plainly(event.event), 200) })
     const logged = (row.logged ?? 0) + 1
     if (logged <= mostLogged) words.line(paint('dim', `· ${label(event.tool)}: ${oneLine(event.text, 500)}`))
     rows.set(event.call, { ...row, logged, ...(logged > mostLogged && { said: preview(event.text, 200) }) })
@@ -125,7 +144,8 @@ export function createLiveView(out: Output, thread: string): View {
 function rowLine(paint: Output['paint'], { call, held, returned, said }: Row, turning: string): string {
   const args = paint('dim', preview(call.args, said === undefined ? 200 : 40))
   if (held) return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(held))} ${args}`
-  if (returned) return `${paint('dim', '✓')} ${call.tool} ${paint('dim', 'done, waits for the calls before it')} ${args}`
+  if (returned)
+    return `${paint('dim', '✓')} ${call.tool} ${paint('dim', 'done, waits for the calls before it')} ${args}`
   return `${paint('cyan', turning)} ${call.tool} ${args}${said === undefined ? '' : ` · ${said}`}`
 }
 
@@ -189,7 +209,8 @@ function createWords(out: Output) {
       if (event.type === 'turn.started') speaker = undefined
       if (event.type === 'turn.ended' && event.text) line(visible(event.text))
       if (event.type === 'turn.ended' && event.output !== undefined) line(outputText(event.output).trimEnd())
-      if ((event.type === 'text.delta' || event.type === 'model.replied') && event.side && event.text !== '') introduce(event)
+      if ((event.type === 'text.delta' || event.type === 'model.replied') && event.side && event.text !== '')
+        introduce(event)
       if (event.type === 'text.delta') become(said.slice(0, event.offset) + event.text)
       if (event.type === 'stream.reset') become(event.text)
       if (event.type !== 'model.replied') return

@@ -6,7 +6,10 @@ import { label } from '../visible.js'
 export type ModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 
 /** By thread. Hosts take a moment to answer, so they are asked only where someone could wait. */
-export async function modelWaitsOf(client: SkeinClient, heads: readonly StoredHead[]): Promise<ReadonlyMap<string, ModelWait>> {
+export async function modelWaitsOf(
+  client: SkeinClient,
+  heads: readonly StoredHead[],
+): Promise<ReadonlyMap<string, ModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()
   return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))
 }

@@ -1,9 +1,9 @@
 /**
  * Finds out when a turn that is being watched stands still.
  *
- * WA1 A turn that is paused or waits for a person has no end to wait for, nor has one that waits for children who all do:
- *     watching it stops there, after all that they have done so far was shown. While any thread below is at work it goes on: what that
- *     one says may be what is waited for.
+ * WA1 A turn that is paused or waits for a person has no end to wait for, nor has one that waits for children who all
+ *     do: watching it stops there, after all that they have done so far was shown. While any thread below is at work
+ *     it goes on: what that one says may be what is waited for.
  */
 import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../../index.js'
 import { awaitedOf } from './waiting-for.js'
@@ -31,7 +31,12 @@ export function createHalts(client: SkeinClient, { id, info }: Thread) {
       seen.set(event.thread, event.seq)
       family.take(event)
       suspects.take(event)
-      if (event.type === 'message.received' && event.thread !== id && (await statusOf(client, event.thread)) === 'paused') suspects.add(event.thread)
+      if (
+        event.type === 'message.received' &&
+        event.thread !== id &&
+        (await statusOf(client, event.thread)) === 'paused'
+      )
+        suspects.add(event.thread)
       if (!stands && !likely(id)) return undefined
       // What is read here is as new as the event or newer: an old pause that is over does not stop us.
       const head = await info()
@@ -44,7 +49,9 @@ export function createHalts(client: SkeinClient, { id, info }: Thread) {
       const still = stillOf(id, (thread) => {
         const stored = heads.get(thread)
         // Else more is told of it first.
-        return stored && stored.seq <= (seen.get(thread) ?? 0) ? { head: stored, working: family.working(thread) } : undefined
+        return stored && stored.seq <= (seen.get(thread) ?? 0)
+          ? { head: stored, working: family.working(thread) }
+          : undefined
       })
       return still && haltOf(id, still)
     },
@@ -82,7 +89,9 @@ function haltOf(thread: string, still: readonly StoredHead[]): Halt | undefined 
 
 /** Children that cannot begin before someone has given them values. */
 function asked(event: SkeinEvent): readonly string[] {
-  return event.type === 'model.replied' || event.type === 'calls.made' ? event.calls.flatMap(({ deferred }) => (deferred ? [deferred.request] : [])) : []
+  return event.type === 'model.replied' || event.type === 'calls.made'
+    ? event.calls.flatMap(({ deferred }) => (deferred ? [deferred.request] : []))
+    : []
 }
 
 /** Threads of the tree that may stand still, by their events. */
@@ -94,7 +103,8 @@ function createSuspects() {
   const requests = new Map<string, Set<string>>()
   return {
     add: (thread: string) => paused.add(thread),
-    has: (thread: string): boolean => paused.has(thread) || (held.get(thread)?.size ?? 0) > 0 || (requests.get(thread)?.size ?? 0) > 0,
+    has: (thread: string): boolean =>
+      paused.has(thread) || (held.get(thread)?.size ?? 0) > 0 || (requests.get(thread)?.size ?? 0) > 0,
     take(event: SkeinEvent): void {
       const { thread, type } = event
       const own = calls.get(thread) ?? createCalls()
@@ -102,7 +112,8 @@ function createSuspects() {
       if (type === 'thread.paused') paused.add(thread)
       if (type === 'thread.resumed') paused.delete(thread)
       if (type === 'turn.ended') held.delete(thread)
-      for (const request of asked(event)) (requests.get(thread) ?? requests.set(thread, new Set()).get(thread))?.add(request)
+      for (const request of asked(event))
+        (requests.get(thread) ?? requests.set(thread, new Set()).get(thread))?.add(request)
       if (type === 'variables.provided' || type === 'variables.declined') requests.get(thread)?.delete(event.request)
       if (type === 'turn.held') held.set(thread, new Set(['turn']))
       if (type === 'turn.freed') held.delete(thread)

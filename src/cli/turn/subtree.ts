@@ -2,7 +2,10 @@
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, StoredHead } from '../../index.js'
 
-export async function subtree({ threads }: SkeinClient, { thread, root }: Pick<StoredHead, 'thread' | 'root'>): Promise<readonly StoredHead[]> {
+export async function subtree(
+  { threads }: SkeinClient,
+  { thread, root }: Pick<StoredHead, 'thread' | 'root'>,
+): Promise<readonly StoredHead[]> {
   const found: StoredHead[] = []
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = await threads.list({ root, limit: 1_000, ...defined({ cursor }) })

@@ -56,7 +56,12 @@ export function createTally(thread: string, run: string) {
 
 function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> {
   if (event.type === 'model.replied') {
-    return { text: event.text || text, steps: steps + 1, usage: addedUsage(usage, event.usage), finishReason: event.finish }
+    return {
+      text: event.text || text,
+      steps: steps + 1,
+      usage: addedUsage(usage, event.usage),
+      finishReason: event.finish,
+    }
   }
   if (event.type === 'turn.ended') {
     const { run, reason, detail, failure, output, text: told = text } = event
@@ -81,7 +86,10 @@ const standstillWords: Readonly<Record<Standstill, string>> = {
 
 /** Children often spend more than the one who called them. */
 function costs({ usage, subtree }: Tally): string {
-  const own = subtree.inputTokens === usage.inputTokens && subtree.outputTokens === usage.outputTokens && subtree.costUsd === usage.costUsd
+  const own =
+    subtree.inputTokens === usage.inputTokens &&
+    subtree.outputTokens === usage.outputTokens &&
+    subtree.costUsd === usage.costUsd
   return own ? spent(usage) : `${spent(subtree)}, of which its own: ${spent(usage)}`
 }
 

@@ -1,6 +1,6 @@
 /**
- * A whole swarm in one line: how many of its children are done, how the others stand, how long it takes and what it has cost so far. Counted from
- * events. A child that failed and was called again counts once, as it stands now.
+ * A whole swarm in one line: how many of its children are done, how the others stand, how long it takes and what it
+ * has cost so far. Counted from events. A child that failed and was called again counts once, as it stands now.
  */
 import type { SkeinEvent, Usage } from '../../index.js'
 import { addedUsage, duration } from '../format.js'
@@ -37,10 +37,18 @@ export function createSwarmLine(top: string) {
       now = Math.max(now, event.at)
       if (event.type === 'model.replied') usage = addedUsage(usage, event.usage)
       if (event.thread === top) return
-      if (event.type === 'thread.created') keys.set(event.thread, `${event.path.at(-2) ?? ''}/${event.child?.reference ?? event.thread}`)
+      if (event.type === 'thread.created')
+        keys.set(event.thread, `${event.path.at(-2) ?? ''}/${event.child?.reference ?? event.thread}`)
       if (event.type === 'thread.created' || event.type === 'turn.started') set(event.thread, 'work')
-      if (event.type === 'turn.ended') set(event.thread, event.reason === 'completed' || event.reason === 'empty_reply' || event.reason === 'session_stopped' ? 'done' : 'failed')
-      if (event.type === 'thread.terminated' && states.get(keys.get(event.thread) ?? '') === 'work') set(event.thread, 'failed')
+      if (event.type === 'turn.ended')
+        set(
+          event.thread,
+          event.reason === 'completed' || event.reason === 'empty_reply' || event.reason === 'session_stopped'
+            ? 'done'
+            : 'failed',
+        )
+      if (event.type === 'thread.terminated' && states.get(keys.get(event.thread) ?? '') === 'work')
+        set(event.thread, 'failed')
     },
     /** Undefined where there is no swarm, or nothing left of it to wait for. */
     line({ inLine, atOnce, waiting }: Standing): string | undefined {

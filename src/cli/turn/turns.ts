@@ -1,4 +1,6 @@
-/** The turns of a thread that a command stays for, shown one after another until everything rests or waits for people. */
+/**
+ * The turns of a thread that a command stays for, shown one after another until everything rests or waits for people.
+ */
 import type { SendMessage } from '../../index.js'
 import { exitCode, exitOfStatus } from '../exit.js'
 import type { ExitCode } from '../exit.js'
@@ -10,13 +12,21 @@ import { turnsSince, watchHere } from './watch.js'
 import type { Standing, Watching } from './watch.js'
 
 /** The turn that was asked for, or what was outstanding. */
-export async function showFirst(around: Around, watched: Watched, message: SendMessage | undefined): Promise<ExitCode | undefined> {
+export async function showFirst(
+  around: Around,
+  watched: Watched,
+  message: SendMessage | undefined,
+): Promise<ExitCode | undefined> {
   const { watching, shown } = watched
   if (message === undefined) {
     await goOn(watching)
     return watchTurns(around, watched)
   }
-  const seen = await watchHere(around, { ...watching, alone: watched.before.open === undefined, run: watching.thread.send(message) })
+  const seen = await watchHere(around, {
+    ...watching,
+    alone: watched.before.open === undefined,
+    run: watching.thread.send(message),
+  })
   shown.add(seen.run)
   return seen.code
 }
@@ -34,7 +44,9 @@ async function goOn({ client, thread }: Omit<Watching, 'run'>): Promise<void> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
   // The same for children that wait for someone, who may have answered. Paused ones stay so.
-  const below = (await subtree(client, await thread.info())).filter(({ thread: id, status }) => id !== thread.id && status.startsWith('awaiting_'))
+  const below = (await subtree(client, await thread.info())).filter(
+    ({ thread: id, status }) => id !== thread.id && status.startsWith('awaiting_'),
+  )
   for (const child of below) await (await client.threads.get(child.thread)).resume()
 }
 
@@ -52,16 +64,23 @@ async function watchTurns(around: Around, { watching, before, shown }: Watched):
 }
 
 /**
- * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they say may start further turns,
- * which are shown like the first.
+ * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they say
+ * may start further turns, which are shown like the first.
  */
 export async function seeOut(around: Around, watched: Watched, first: ExitCode | undefined): Promise<ExitCode> {
   const { client, thread } = watched.watching
   const { out, store } = around
   let code = first
   for (let more: ExitCode | undefined = first; code !== exitCode.waiting; code = more ?? code) {
-    const busy = (await subtree(client, await thread.info())).filter(({ thread: id, rest }) => !rest && id !== thread.id).map(({ thread: id }) => id)
-    if (busy.length > 0) out.note(`${counted(busy.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go on whenever a host serves the store)`, { thread: thread.id, busy })
+    const busy = (await subtree(client, await thread.info()))
+      .filter(({ thread: id, rest }) => !rest && id !== thread.id)
+      .map(({ thread: id }) => id)
+    if (busy.length > 0)
+      out.note(
+        `${counted(busy.length, 'child is', 'children are')} still at work; this waits for them (Ctrl-C: they go ` +
+          `on whenever a host serves the store)`,
+        { thread: thread.id, busy },
+      )
     await thread.settled({ tree: true })
     more = await watchTurns(around, watched)
     if (more === undefined) break
@@ -71,10 +90,15 @@ export async function seeOut(around: Around, watched: Watched, first: ExitCode |
     await thread.settled({ tree: true })
     return code
   }
-  const asked = (await client.inbox.list({ root: (await thread.info()).root })).filter(({ path }) => path.includes(thread.id))
+  const asked = (await client.inbox.list({ root: (await thread.info()).root })).filter(({ path }) =>
+    path.includes(thread.id),
+  )
   if (asked.length > 0) {
     const command = typed(store, 'skein', 'inbox')
-    out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, { thread: thread.id, command })
+    out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, {
+      thread: thread.id,
+      command,
+    })
     return exitCode.waiting
   }
   if (code !== undefined) return code
@@ -82,4 +106,3 @@ export async function seeOut(around: Around, watched: Watched, first: ExitCode |
   out.note(`nothing is outstanding: thread ${thread.id} is ${status}`, { thread: thread.id, status })
   return exitOfStatus(status)
 }
-

@@ -1,12 +1,13 @@
 /**
- * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events for programs, whole lines for
- * pipes and logs, and a live view for a terminal (live-view.ts).
+ * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events
+ * for programs, whole lines for pipes and logs, and a live view for a terminal (live-view.ts).
  *
- * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two sides it
- *     says whose words they are.
- * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it is noise.
- * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are for its
- *     parent.
+ * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two
+ *     sides it says whose words they are.
+ * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it
+ *     is noise.
+ * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are
+ *     for its parent.
  */
 import type { SkeinEvent } from '../../index.js'
 import { callLine, tookOf } from './call-line.js'
@@ -47,7 +48,11 @@ function createPlainView(out: Output, thread: string): View {
   const calls = new Map<string, ReturnType<typeof createCalls>>()
   const family = createFamily()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
-  const whose = ({ path }: SkeinEvent): string => path.slice(path.indexOf(thread) + 1).map((id) => `${family.label(id)} › `).join('')
+  const whose = ({ path }: SkeinEvent): string =>
+    path
+      .slice(path.indexOf(thread) + 1)
+      .map((id) => `${family.label(id)} › `)
+      .join('')
   const say = (event: SkeinEvent): void => {
     if (event.type === 'turn.ended' && event.output !== undefined) return out.print(outputText(event.output))
     // What a turn came to by a call stands in no reply.
@@ -70,6 +75,7 @@ function createPlainView(out: Output, thread: string): View {
         if (line !== undefined) out.note(line)
       }
     },
-    end: (tally) => out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
+    end: (tally) =>
+      out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
   }
 }

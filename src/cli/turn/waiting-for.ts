@@ -1,8 +1,8 @@
 /**
  * What a thread waits for, and what to type so that it goes on.
  *
- * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment, and is
- *     quoted for a shell.
+ * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment,
+ *     and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
 import type { InboxItem, StoredHead } from '../../index.js'
@@ -16,8 +16,14 @@ import { label, visible } from '../visible.js'
 export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
 
 /** The calls of a thread that wait for someone. */
-export function awaitedOf({ thread, reference, pending = [] }: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
-  return pending.filter(({ why }) => why !== 'children').map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))
+export function awaitedOf({
+  thread,
+  reference,
+  pending = [],
+}: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
+  return pending
+    .filter(({ why }) => why !== 'children')
+    .map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))
 }
 
 export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown, reference }: Awaited): string {
@@ -40,14 +46,25 @@ export function wholeOf({ id, tool, args, prompt, defaults, reference }: Awaited
     ...inFull('args', args),
     ...(defaults === undefined ? [] : inFull('defaults', defaults)),
     // Indented, so that no line of it looks like one of ours.
-    ...(prompt === undefined || prompt.trim() === '' ? [] : visible(prompt).trim().split('\n').map((line, index) => `  ${index === 0 ? 'asks ' : '     '}${line}`)),
+    ...(prompt === undefined || prompt.trim() === ''
+      ? []
+      : visible(prompt)
+          .trim()
+          .split('\n')
+          .map((line, index) => `  ${index === 0 ? 'asks ' : '     '}${line}`)),
   ]
 }
 
 /** The commands that answer it. */
 export function answersTo(store: Place, { id, call, why, missing = [], request }: Awaited): readonly string[] {
   const deny = call === 'turn' ? [] : [typed(store, 'skein', 'deny', id)]
-  if (why === 'variables') return [...missing.map((name) => typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name)), ...deny]
+  if (why === 'variables')
+    return [
+      ...missing.map((name) =>
+        typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name),
+      ),
+      ...deny,
+    ]
   if (why === 'approval') return [typed(store, 'skein', 'approve', id), ...deny]
   return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`, ...deny] : []
 }
@@ -66,29 +83,58 @@ function alike(pending: readonly Awaited[]): readonly (readonly Awaited[])[] {
   const groups = new Map<string, Awaited[]>()
   for (const item of pending) {
     // Values for a child that has not begun are its own.
-    const key = item.request !== undefined ? item.id : item.why === 'variables' ? `variables ${(item.missing ?? []).join()}` : `${item.why} ${item.tool}`
+    const key =
+      item.request !== undefined
+        ? item.id
+        : item.why === 'variables'
+          ? `variables ${(item.missing ?? []).join()}`
+          : `${item.why} ${item.tool}`
     groups.set(key, [...(groups.get(key) ?? []), item])
   }
   return [...groups.values()]
 }
 
 /** A value that many wait for is given once, to the thread above them all: it flows down. */
-function stepsFor(items: readonly Awaited[], { store, thread }: { readonly store: Place; readonly thread: string }): readonly string[] {
+function stepsFor(
+  items: readonly Awaited[],
+  { store, thread }: { readonly store: Place; readonly thread: string },
+): readonly string[] {
   const [first] = items
   if (items.length > 1 && first?.why === 'variables') {
     const { missing = [] } = first
-    return [`${items.length} calls ${waitsFor('variables', missing).replace('waits', 'wait')}`, ...missing.map((name) => `  ${typed(store, 'skein', 'env', thread, '--stdin', name)}`)]
+    return [
+      `${items.length} calls ${waitsFor('variables', missing).replace('waits', 'wait')}`,
+      ...missing.map((name) => `  ${typed(store, 'skein', 'env', thread, '--stdin', name)}`),
+    ]
   }
   const shown = items.length > mostAlike + 1 ? items.slice(0, mostAlike) : items
   const lines = shown.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
-  return shown.length === items.length ? lines : [...lines, `… and ${items.length - shown.length} more of ${first?.tool ?? ''}`, `  ${typed(store, 'skein', 'inbox', '--root', thread)}`]
+  return shown.length === items.length
+    ? lines
+    : [
+        ...lines,
+        `… and ${items.length - shown.length} more of ${first?.tool ?? ''}`,
+        `  ${typed(store, 'skein', 'inbox', '--root', thread)}`,
+      ]
 }
 
 /** For whoever watched a turn until it stood still. */
-export function nextSteps({ thread, standstill, pending = [], pausedChildren = [] }: Pick<Tally, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>, { store, goOn }: Way): readonly string[] {
+export function nextSteps(
+  {
+    thread,
+    standstill,
+    pending = [],
+    pausedChildren = [],
+  }: Pick<Tally, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>,
+  { store, goOn }: Way,
+): readonly string[] {
   if (!standstill) return []
   const people = alike(pending).flatMap((items) => stepsFor(items, { store, thread }))
-  const asked = [...people, ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${typed(store, 'skein', 'resume', child)}`])]
-  if (standstill === 'paused' && pausedChildren.length === 0) return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
+  const asked = [
+    ...people,
+    ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${typed(store, 'skein', 'resume', child)}`]),
+  ]
+  if (standstill === 'paused' && pausedChildren.length === 0)
+    return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
   return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
 }

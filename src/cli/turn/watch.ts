@@ -37,11 +37,15 @@ export async function watchHere({ out, store }: Around, { goOn, ...watched }: Wa
   const seen = { code: exitOfTally(tally), run: tally.run }
   if (!tally.standstill || out.mode === 'json') return seen
   const command = goOn?.()
-  if (!goOn || command !== undefined) for (const line of nextSteps(tally, { store, ...defined({ goOn: command }) })) out.note(line)
+  if (!goOn || command !== undefined)
+    for (const line of nextSteps(tally, { store, ...defined({ goOn: command }) })) out.note(line)
   return seen
 }
 
-async function watchTurn({ client, thread, run, ask, alone = false }: Omit<Watching, 'goOn'>, view: View): Promise<Tally> {
+async function watchTurn(
+  { client, thread, run, ask, alone = false }: Omit<Watching, 'goOn'>,
+  view: View,
+): Promise<Tally> {
   const tally = createTally(thread.id, run.id)
   const halts = createHalts(client, thread)
   let halt: Halt | undefined
@@ -76,7 +80,7 @@ export async function standingOf(thread: Thread): Promise<Standing> {
 export async function* turnsSince(thread: Thread, { seq, open }: Standing): AsyncGenerator<Run> {
   if (open !== undefined) yield thread.run(open)
   let from: string | undefined
-  for (let found = true; found; ) {
+  for (let found = true; found;) {
     found = false
     for await (const event of thread.events({ until: 'now', ...defined({ from }) })) {
       if ('cursor' in event) from = event.cursor

@@ -1,4 +1,7 @@
-/** Work that is done one after another per key, and at once when nothing is before it. Keeps nothing of a key that is idle. */
+/**
+ * Work that is done one after another per key, and at once when nothing is before it. Keeps nothing of a key that is
+ * idle.
+ */
 export class Chains {
   readonly #last = new Map<string, Promise<unknown>>()
 

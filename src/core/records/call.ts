@@ -62,7 +62,10 @@ export interface RecordedCall {
   readonly refused?: Failure
   /** Nothing is to be run: its args are its result (`response`). */
   readonly answered?: Json
-  /** The tool said `sideEffect: true`: it runs only when its intent is durable, alone and after the calls before it, unless it commutes. */
+  /**
+   * The tool said `sideEffect: true`: it runs only when its intent is durable, alone and after the calls before it,
+   * unless it commutes.
+   */
   readonly sideEffect?: true
   readonly commutes?: true
   /** Doing it twice is doing it once. */
@@ -104,8 +107,8 @@ export interface CallUnbegun {
 }
 
 /**
- * A call that was under way when its host died is tried again: how many hosts have had it to no end. One less than it was: a host
- * leaves it in good order, so that its try does not count.
+ * A call that was under way when its host died is tried again: how many hosts have had it to no end. One less than it
+ * was: a host leaves it in good order, so that its try does not count.
  */
 export interface CallTried {
   readonly type: 'call.tried'
@@ -153,8 +156,8 @@ export interface CallReturned extends Landed {
 }
 
 /**
- * Its turn came: all calls before it are settled. `kept`: its outcome and changes count. `stale`: what it read has changed
- * since, it runs again. Anything else: `outcome` stands in place of what it gave, or would have given.
+ * Its turn came: all calls before it are settled. `kept`: its outcome and changes count. `stale`: what it read has
+ * changed since, it runs again. Anything else: `outcome` stands in place of what it gave, or would have given.
  */
 export interface CallSettled {
   readonly type: 'call.settled'
@@ -182,7 +185,10 @@ export interface CallFreed {
   readonly index: number
 }
 
-/** Its body has come to a point where it needs its turn, which can only come when someone has decided about a call before it. */
+/**
+ * Its body has come to a point where it needs its turn, which can only come when someone has decided about a call
+ * before it.
+ */
 export interface CallParked {
   readonly type: 'call.parked'
   readonly step: number

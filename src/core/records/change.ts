@@ -42,8 +42,8 @@ export type FileChange =
   | { readonly op: 'gone'; readonly path: string }
 
 /**
- * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `kv`, `todo`, `schedules`. Each has a version that
- * grows with every change; 0 means that it was never set.
+ * Values of a thread besides its files, by key: `context/<tool>`, `shared`, `kv/<key>`, `kv`, `todo`, `schedules`.
+ * Each has a version that grows with every change; 0 means that it was never set.
  */
 export interface ValueRead {
   readonly key: string

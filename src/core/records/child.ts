@@ -227,7 +227,9 @@ export interface ChildrenStopped {
   readonly children: readonly string[]
   readonly how: 'cancel' | 'terminate'
   readonly reason: string
-  /** What they were asked and nobody waits for: a turn that began with it is cancelled, what was not read is taken back. */
+  /**
+   * What they were asked and nobody waits for: a turn that began with it is cancelled, what was not read is taken back.
+   */
   readonly messages?: readonly string[]
 }
 

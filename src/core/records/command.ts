@@ -4,7 +4,8 @@
  *
  * CM1 A command has an id given by its sender; the same id twice is one command with one answer.
  * CM2 A command has an answer, given after its records are durable: accepted, or refused with a failure.
- * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came early waits.
+ * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came
+ *     early waits.
  */
 import { z } from 'zod'
 import { isVariableName } from '../env.js'
@@ -17,14 +18,22 @@ import type { FrozenTree } from '../tree.js'
 /** Commands are read from JSON text: whatever is there is JSON. */
 const json = z.custom<Json>((value) => value !== undefined)
 /** What is not plain would stand in a tree where nobody finds it again (FT2). */
-const path = z.string().refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
+const path = z
+  .string()
+  .refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
 const tree = z.custom<FrozenTree>(isFrozenTree, 'is no tree of files')
 
 const changes = z.strictObject({
   files: z
     .array(
       z.discriminatedUnion('op', [
-        z.strictObject({ op: z.literal('file'), path, hash: z.string().regex(/^[0-9a-f]{64}$/), size: z.number().int().min(0), mode: z.number().int().exactOptional() }),
+        z.strictObject({
+          op: z.literal('file'),
+          path,
+          hash: z.string().regex(/^[0-9a-f]{64}$/),
+          size: z.number().int().min(0),
+          mode: z.number().int().exactOptional(),
+        }),
         z.strictObject({ op: z.literal('dir'), path, mode: z.number().int().exactOptional() }),
         z.strictObject({ op: z.literal('link'), path, target: z.string() }),
         z.strictObject({ op: z.literal('mode'), path, mode: z.number().int() }),
@@ -36,7 +45,13 @@ const changes = z.strictObject({
   schedules: z
     .array(
       z.discriminatedUnion('op', [
-        z.strictObject({ op: z.literal('add'), id: z.string().min(1), tool: z.string(), args: json, at: z.number().int() }),
+        z.strictObject({
+          op: z.literal('add'),
+          id: z.string().min(1),
+          tool: z.string(),
+          args: json,
+          at: z.number().int(),
+        }),
         z.strictObject({ op: z.literal('remove'), id: z.string() }),
       ]),
     )
@@ -51,7 +66,9 @@ const said = {
   role: z.enum(['user', 'system', 'assistant']),
   delivery: z.enum(['steer', 'new_turn', 'store']),
   silent: z.literal(true).optional(),
-  replyTo: z.strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() }).optional(),
+  replyTo: z
+    .strictObject({ thread: z.string(), call: z.string().exactOptional(), quiet: z.literal(true).exactOptional() })
+    .optional(),
   attachments: tree.optional(),
   /** Attachments in order: paths of the thread's own files, and names in `attachments`. */
   listed: z.array(z.string().min(1)).optional(),
@@ -76,7 +93,16 @@ const create = z.strictObject({
   path: z.array(z.string()).min(1),
   changes: changes.optional(),
   budget: amounts.optional(),
-  child: z.strictObject({ reference: z.string(), lasting: z.boolean(), forked: z.literal(true).exactOptional(), gives: gives.exactOptional(), reports: z.literal('implicit').exactOptional(), caller: z.string().exactOptional() }).optional(),
+  child: z
+    .strictObject({
+      reference: z.string(),
+      lasting: z.boolean(),
+      forked: z.literal(true).exactOptional(),
+      gives: gives.exactOptional(),
+      reports: z.literal('implicit').exactOptional(),
+      caller: z.string().exactOptional(),
+    })
+    .optional(),
   tree: tree.optional(),
   /** What it is told first: a child is made and spoken to by one mail. */
   message: z.strictObject(said).optional(),
@@ -91,9 +117,15 @@ const reason = z.string().optional()
 const set = z.literal(true).optional()
 
 /** A failure of another version may have a code that this one does not know: it is passed on as it is. */
-const failed = z.custom<Failure>((value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value)
+const failed = z.custom<Failure>(
+  (value) => typeof value === 'object' && value !== null && 'code' in value && 'message' in value,
+)
 const outcome = z.discriminatedUnion('ok', [
-  z.strictObject({ ok: z.literal(true), value: json, whole: z.strictObject({ hash: z.string(), size: z.number() }).exactOptional() }),
+  z.strictObject({
+    ok: z.literal(true),
+    value: json,
+    whole: z.strictObject({ hash: z.string(), size: z.number() }).exactOptional(),
+  }),
   z.strictObject({ ok: z.literal(false), failure: failed }),
 ])
 
@@ -110,8 +142,16 @@ const used = z.strictObject({
   cacheWriteTokens: amount.exactOptional(),
   reasoningTokens: amount.exactOptional(),
 })
-const spent = z.strictObject({ byModel: z.array(used).readonly(), amounts: amounts.exactOptional(), returned: amounts.exactOptional(), effects: whole })
-const word = z.union([z.strictObject({ text: z.string(), attachments: tree.exactOptional() }), z.strictObject({ status: z.string() })])
+const spent = z.strictObject({
+  byModel: z.array(used).readonly(),
+  amounts: amounts.exactOptional(),
+  returned: amounts.exactOptional(),
+  effects: whole,
+})
+const word = z.union([
+  z.strictObject({ text: z.string(), attachments: tree.exactOptional() }),
+  z.strictObject({ status: z.string() }),
+])
 
 export const commandSchema = z.discriminatedUnion('kind', [
   create,
@@ -125,18 +165,50 @@ export const commandSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('terminate'), reason, inherited: set }),
   /** Of a root: it goes with its whole tree. */
   z.strictObject({ kind: z.literal('delete'), terminate: set }),
-  z.strictObject({ kind: z.literal('decide'), call: z.string(), decision: z.enum(['approve', 'reject']), args: json.optional(), comment: z.string().optional(), by: z.string().optional() }),
+  z.strictObject({
+    kind: z.literal('decide'),
+    call: z.string(),
+    decision: z.enum(['approve', 'reject']),
+    args: json.optional(),
+    comment: z.string().optional(),
+    by: z.string().optional(),
+  }),
   z.strictObject({ kind: z.literal('answer'), call: z.string(), output: json, by: z.string().optional() }),
   z.strictObject({ kind: z.literal('call'), tool: z.string(), args: json }),
   /** Refused when what was read has changed since. */
-  z.strictObject({ kind: z.literal('change'), changes, reads: z.array(z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() })).optional() }),
-  /** More to spend. `child`: for this one, out of what the thread has itself. `from`: its parent, which has reserved it. */
-  z.strictObject({ kind: z.literal('grant'), amounts, child: z.string().exactOptional(), from: z.string().exactOptional(), resume: yes, by: z.string().exactOptional() }),
+  z.strictObject({
+    kind: z.literal('change'),
+    changes,
+    reads: z
+      .array(
+        z.strictObject({ path, look: z.enum(['kind', 'slot', 'room', 'node', 'list', 'deep']), token: z.string() }),
+      )
+      .optional(),
+  }),
+  /**
+   * More to spend. `child`: for this one, out of what the thread has itself. `from`: its parent, which has reserved it.
+   */
+  z.strictObject({
+    kind: z.literal('grant'),
+    amounts,
+    child: z.string().exactOptional(),
+    from: z.string().exactOptional(),
+    resume: yes,
+    by: z.string().exactOptional(),
+  }),
   /** For a child that was deferred. */
   z.strictObject({ kind: z.literal('provide'), request: z.string(), keys, set: sealed }),
   /** Values arrive sealed; null takes one away. `inherited`: from its parent. */
-  z.strictObject({ kind: z.literal('env'), level: z.enum(['own', 'inherited']), keys, set: z.record(variable, z.string().nullable()) }),
-  /** From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last number is kept (CM3). */
+  z.strictObject({
+    kind: z.literal('env'),
+    level: z.enum(['own', 'inherited']),
+    keys,
+    set: z.record(variable, z.string().nullable()),
+  }),
+  /**
+   * From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last
+   * number is kept (CM3).
+   */
   z.strictObject({
     kind: z.literal('report'),
     child: z.string(),
@@ -149,16 +221,30 @@ export const commandSchema = z.discriminatedUnion('kind', [
     attachments: z.strictObject({ files: tree, paths: z.array(z.string()) }).exactOptional(),
     note: z.string().exactOptional(),
     unasked: z.literal(true).exactOptional(),
-    began: z.strictObject({ by: z.enum(['message', 'report', 'schedule', 'call', 'resume']), of: z.string().exactOptional() }).exactOptional(),
+    began: z
+      .strictObject({ by: z.enum(['message', 'report', 'schedule', 'call', 'resume']), of: z.string().exactOptional() })
+      .exactOptional(),
     failed: z.literal(true).exactOptional(),
     number: z.number().int().positive().exactOptional(),
     spent: spent.exactOptional(),
   }),
   /** What came of a call with a side effect, from a host that had its thread when the body began and has it no more. */
-  z.strictObject({ kind: z.literal('receipt'), step: z.number().int(), index: z.number().int().min(0), key: z.string(), landed }),
+  z.strictObject({
+    kind: z.literal('receipt'),
+    step: z.number().int(),
+    index: z.number().int().min(0),
+    key: z.string(),
+    landed,
+  }),
   /** Of a child that failed for good. */
   z.strictObject({ kind: z.enum(['requeue', 'drop']), reference: z.string() }),
-  z.strictObject({ kind: z.literal('tell'), child: z.string(), reference: z.string(), words: z.array(word), number: z.number().int().positive() }),
+  z.strictObject({
+    kind: z.literal('tell'),
+    child: z.string(),
+    reference: z.string(),
+    words: z.array(word),
+    number: z.number().int().positive(),
+  }),
 ])
 
 export type Command = z.infer<typeof commandSchema>

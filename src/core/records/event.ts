@@ -30,7 +30,10 @@ export type DurableEvent = Place &
     | ToolResult
   )
 
-/** A call has returned. `provisional`: it counts when `call.settled` with its step and index says so; `stale` there means that it runs again. */
+/**
+ * A call has returned. `provisional`: it counts when `call.settled` with its step and index says so; `stale` there
+ * means that it runs again.
+ */
 export interface ToolResult {
   readonly type: 'tool.result'
   readonly step: number
@@ -78,7 +81,10 @@ export type DeltaEvent = DeltaPlace &
     | (ToolPlace & { readonly type: 'tool.log'; readonly text: string })
     /** What was streamed of this step is void; `text` is what stands in its place. */
     | { readonly type: 'stream.reset'; readonly text: string }
-    /** The call waits in line, because the provider has limited the model: nobody goes before `until`. Place 1 is next; 0: the wait is over. */
+    /**
+     * The call waits in line, because the provider has limited the model: nobody goes before `until`. Place 1 is
+     * next; 0: the wait is over.
+     */
     | { readonly type: 'model.waiting'; readonly model: string; readonly place: number; readonly until: number }
   )
 

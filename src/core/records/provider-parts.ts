@@ -1,6 +1,6 @@
 /**
- * What a provider wants to hear again of its model's reply, as it gave it: the order of thoughts, words and calls, with the provider's own
- * data on each (signatures, item ids, encrypted thoughts). Opaque: nothing in Skein reads it.
+ * What a provider wants to hear again of its model's reply, as it gave it: the order of thoughts, words and calls,
+ * with the provider's own data on each (signatures, item ids, encrypted thoughts). Opaque: nothing in Skein reads it.
  *
  * KP1 It is told again to the model that gave it, and to no other: `origin` says who that is.
  * KP2 Texts are not held twice: a part says how long its piece of the reply's text or reasoning is.
@@ -61,9 +61,13 @@ export function maskKept({ origin, parts }: Kept, { before, after, mask, same, c
   if (!given) return undefined
   const pieces = given.map(mask)
   const masked = parts.map((part, at): KeptPart => {
-    const whole = (part.type === 'call' ? same(part.index) : pieces[at] === given[at]) && (part.meta === undefined || clean(part.meta))
+    const whole =
+      (part.type === 'call' ? same(part.index) : pieces[at] === given[at]) &&
+      (part.meta === undefined || clean(part.meta))
     if (whole) return part
-    return part.type === 'call' ? { type: 'call', index: part.index } : { type: part.type, length: pieces[at]?.length ?? 0 }
+    return part.type === 'call'
+      ? { type: 'call', index: part.index }
+      : { type: part.type, length: pieces[at]?.length ?? 0 }
   })
   // A secret that reaches over two parts is masked in neither: then the whole has another text than its parts.
   return piecesOf(masked, after)?.every((piece, at) => piece === pieces[at]) ? { origin, parts: masked } : undefined

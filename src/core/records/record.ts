@@ -15,14 +15,86 @@ import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
 import type { Kept } from './provider-parts.js'
 import type { SideName } from './message.js'
-import type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallQueued, CallReturned, CallSettled, CallTried, CallUnbegun, CallsMade, RecordedCall, StopReason } from './call.js'
-import type { ChildBooted, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Gives, LetterDropped, LetterRequeued, MessagesWithdrawn, ParentTold, ReplyTo, ReportSent, VariablesDeclined, VariablesProvided } from './child.js'
+import type {
+  CallAnswered,
+  CallBegan,
+  CallDecided,
+  CallFreed,
+  CallHeld,
+  CallParked,
+  CallQueued,
+  CallReturned,
+  CallSettled,
+  CallTried,
+  CallUnbegun,
+  CallsMade,
+  RecordedCall,
+  StopReason,
+} from './call.js'
+import type {
+  ChildBooted,
+  ChildCalled,
+  ChildReported,
+  ChildRestarted,
+  ChildTold,
+  ChildrenStopped,
+  Gives,
+  LetterDropped,
+  LetterRequeued,
+  MessagesWithdrawn,
+  ParentTold,
+  ReplyTo,
+  ReportSent,
+  VariablesDeclined,
+  VariablesProvided,
+} from './child.js'
 import type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 import type { FrozenTree } from '../tree.js'
 import type { Usage } from '../usage.js'
 
-export type { CallAnswered, CallBegan, CallDecided, CallFreed, CallHeld, CallParked, CallPolicy, CallQueued, CallReturned, CallSettled, CallTried, CallUnbegun, CallsMade, Hold, HoldReason, Landed, RecordedCall, StopReason } from './call.js'
-export type { AnswerFiles, Began, ChildBooted, ChildCall, ChildCalled, ChildReported, ChildRestarted, ChildTold, ChildrenStopped, Deferred, Gives, MessagesWithdrawn, ParentTold, ReplyTo, ReportSent, Saying, Sealed, Spent, VariablesDeclined, VariablesProvided, Word } from './child.js'
+export type {
+  CallAnswered,
+  CallBegan,
+  CallDecided,
+  CallFreed,
+  CallHeld,
+  CallParked,
+  CallPolicy,
+  CallQueued,
+  CallReturned,
+  CallSettled,
+  CallTried,
+  CallUnbegun,
+  CallsMade,
+  Hold,
+  HoldReason,
+  Landed,
+  RecordedCall,
+  StopReason,
+} from './call.js'
+export type {
+  AnswerFiles,
+  Began,
+  ChildBooted,
+  ChildCall,
+  ChildCalled,
+  ChildReported,
+  ChildRestarted,
+  ChildTold,
+  ChildrenStopped,
+  Deferred,
+  Gives,
+  MessagesWithdrawn,
+  ParentTold,
+  ReplyTo,
+  ReportSent,
+  Saying,
+  Sealed,
+  Spent,
+  VariablesDeclined,
+  VariablesProvided,
+  Word,
+} from './child.js'
 export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
 export const recordVersion = 3
@@ -44,8 +116,18 @@ export interface ThreadCreated {
   readonly changes?: Changes
   /** What it and all below it may spend. */
   readonly budget?: Amounts
-  /** Of a child: what its parent calls it, whether it stays after its first answer, and whether it then reports every turn. */
-  readonly child?: { readonly reference: string; readonly lasting: boolean; readonly forked?: true; readonly gives?: Gives; readonly reports?: 'implicit'; readonly caller?: string }
+  /**
+   * Of a child: what its parent calls it, whether it stays after its first answer, and whether it then reports every
+   * turn.
+   */
+  readonly child?: {
+    readonly reference: string
+    readonly lasting: boolean
+    readonly forked?: true
+    readonly gives?: Gives
+    readonly reports?: 'implicit'
+    readonly caller?: string
+  }
   /** The files that it begins with: a copy of its parent's. */
   readonly tree?: FrozenTree
   readonly env?: Env
@@ -62,7 +144,10 @@ export interface MessageReceived {
   readonly silent?: true
   /** Files that came with it: a directory of them, put into `/attachments`. */
   readonly attachments?: FrozenTree
-  /** Attachments in the order given: paths of files that the thread had, and names in `attachments`. Absent: those, by name. */
+  /**
+   * Attachments in the order given: paths of files that the thread had, and names in `attachments`. Absent: those, by
+   * name.
+   */
   readonly listed?: readonly string[]
   /** What the answer may cost. */
   readonly grant?: Amounts
@@ -123,7 +208,9 @@ export interface ThreadChanged {
   readonly changes: Changes
 }
 
-/** A budget was raised; `child`: that of a child, for which it is reserved here, and the mail goes out with this record. */
+/**
+ * A budget was raised; `child`: that of a child, for which it is reserved here, and the mail goes out with this record.
+ */
 export interface BudgetGranted {
   readonly type: 'budget.granted'
   readonly amounts: Amounts

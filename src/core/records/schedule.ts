@@ -1,6 +1,6 @@
 /**
- * Calls that are to be made later. A thread has them in one of its values, a list in the order of their time, so that what a
- * body sees of them is compared at its turn like every other value.
+ * Calls that are to be made later. A thread has them in one of its values, a list in the order of their time, so that
+ * what a body sees of them is compared at its turn like every other value.
  *
  * SH1 Times are absolute: a restart, a pause and a move to another host change nothing about them.
  * SH2 An id is never used twice in its thread: removing one that is gone changes nothing.
@@ -35,7 +35,13 @@ export function firstSchedule(value: Json | undefined): Scheduled | undefined {
 }
 
 function isScheduled(value: Json): value is Scheduled {
-  return isObject(value) && typeof value['id'] === 'string' && typeof value['tool'] === 'string' && typeof value['at'] === 'number' && value['args'] !== undefined
+  return (
+    isObject(value) &&
+    typeof value['id'] === 'string' &&
+    typeof value['tool'] === 'string' &&
+    typeof value['at'] === 'number' &&
+    value['args'] !== undefined
+  )
 }
 
 /** The list after the changes; undefined when none is left. */

@@ -1,6 +1,6 @@
 /**
- * What a call means for the turn that it is part of, as its agent's definition said when it was asked for; and what is read off
- * it when it has succeeded.
+ * What a call means for the turn that it is part of, as its agent's definition said when it was asked for; and what
+ * is read off it when it has succeeded.
  */
 import type { Json } from '../json.js'
 import { isObject } from '../json.js'

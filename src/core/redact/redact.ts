@@ -1,13 +1,13 @@
 /**
  * Redaction by value: secrets are masked wherever they turn up, in any form that a body is likely to have given them.
  *
- * RX1 Masked are the value itself and what says it under escapes (JSON, percent, entities, in any mixture), in hex, in base64 and as
- *     a list of bytes (secret-search.ts). Each line of a value is a value.
+ * RX1 Masked are the value itself and what says it under escapes (JSON, percent, entities, in any mixture), in hex,
+ *     in base64 and as a list of bytes (secret-search.ts). Each line of a value is a value.
  * RX2 Values that overlap are masked together: nothing of either is left.
  * RX3 What holds no secret is given back as it is, without a copy.
  * RX4 Values under 8 characters are not masked: they would hit words that are no secrets. Loading refuses them.
- * RX5 Bytes are masked as text is. What a stream gives, piece by piece, is in the end what the whole text would have been; the
- *     start of a form is held back until it is known whether it is one.
+ * RX5 Bytes are masked as text is. What a stream gives, piece by piece, is in the end what the whole text would have
+ *     been; the start of a form is held back until it is known whether it is one.
  * RX6 What an error of JSON.parse quotes is masked if a piece of it is of a value: it is cut wherever the parser stood.
  */
 import { isObject } from '../json.js'
@@ -97,7 +97,10 @@ function createByteStream(search: Search): ByteStream {
       const { spans, safe } = search(bytes, false)
       held.push(bytes.subarray(safe))
       before = bytes.length - safe
-      return maskedBytes(bytes.subarray(0, safe), spans.filter(([, end]) => end <= safe))
+      return maskedBytes(
+        bytes.subarray(0, safe),
+        spans.filter(([, end]) => end <= safe),
+      )
     },
     end() {
       const rest = take()
@@ -131,7 +134,10 @@ function createTextStream(search: Search): TextStream {
       const [upTo = 0] = charsAt(whole, [safe])
       held.push(text.slice(upTo))
       before = text.length - upTo
-      return maskedText(whole.slice(0, upTo), spans.filter(([, end]) => end <= safe))
+      return maskedText(
+        whole.slice(0, upTo),
+        spans.filter(([, end]) => end <= safe),
+      )
     },
     end() {
       const rest = take()
@@ -203,7 +209,9 @@ function united(spans: readonly Span[]): readonly Span[] {
 
 /** A list of the bytes of a secret. */
 function saysSecret(items: readonly Json[], search: Search): boolean {
-  const bytes = items.length >= shortestSecret && items.every((item) => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255)
+  const bytes =
+    items.length >= shortestSecret &&
+    items.every((item) => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255)
   return bytes && search(Uint8Array.from(items, Number), true).spans.length > 0
 }
 
@@ -215,7 +223,9 @@ function listed(items: readonly Json[], json: (value: Json) => Json): Json {
 function fielded(fields: { readonly [key: string]: Json }, { json, text }: Pick<Redactor, 'json' | 'text'>): Json {
   const entries = Object.entries(fields)
   const clean = entries.map(([key, value]) => [text(key), json(value)] as const)
-  return clean.every(([key, value], index) => key === entries[index]?.[0] && value === entries[index]?.[1]) ? fields : Object.fromEntries(clean)
+  return clean.every(([key, value], index) => key === entries[index]?.[0] && value === entries[index]?.[1])
+    ? fields
+    : Object.fromEntries(clean)
 }
 
 const quoted = /"([^\n]{4,80}?)"((?:\.\.\.)? is not valid JSON)/g
@@ -224,7 +234,8 @@ const pieceLength = 4
 /** Whether a text has a piece of a value; made when it is first asked. */
 function createPieces(values: readonly string[]): (text: string) => boolean {
   let known: Set<string> | undefined
-  const piecesOf = (text: string): string[] => Array.from({ length: Math.max(0, text.length - pieceLength + 1) }, (_, at) => text.slice(at, at + pieceLength))
+  const piecesOf = (text: string): string[] =>
+    Array.from({ length: Math.max(0, text.length - pieceLength + 1) }, (_, at) => text.slice(at, at + pieceLength))
   return (text) => {
     known ??= new Set(values.flatMap(piecesOf))
     return piecesOf(text).some((piece) => known?.has(piece))

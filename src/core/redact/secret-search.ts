@@ -1,9 +1,11 @@
 /**
- * Where secrets are in bytes, in whatever dress: as they are and under up to three layers of escapes (unescape.ts), in base64 at any
- * place within a longer text and broken into lines, in hex with or without something between, as a list of byte values.
+ * Where secrets are in bytes, in whatever dress: as they are and under up to three layers of escapes (unescape.ts),
+ * in base64 at any place within a longer text and broken into lines, in hex with or without something between, as a
+ * list of byte values.
  *
  * QS1 One pass for each layer: the work is linear in the bytes, whatever the secrets are (AU1).
- * QS2 `safe` is a place up to which nothing that may follow changes what was found, and from which a search may begin anew.
+ * QS2 `safe` is a place up to which nothing that may follow changes what was found, and from which a search may begin
+ *     anew.
  */
 import { createAutomaton } from './automaton.js'
 import type { Automaton } from './automaton.js'
@@ -28,13 +30,23 @@ export function createSearch(values: readonly Uint8Array[]): Search {
   const writings = [
     { feed: feedText, automaton: createAutomaton(values.flatMap(textsOf)) },
     { feed: feedBase64, automaton: createAutomaton(values.flatMap(base64Of)) },
-    { feed: feedHex, automaton: createAutomaton(values.flatMap((value) => [hexOf(value), ...beginning(value, shownBytes).map(hexOf)])) },
-    { feed: feedNumbers, automaton: createAutomaton(values.flatMap((value) => [value, ...beginning(value, shownItems)])) },
+    {
+      feed: feedHex,
+      automaton: createAutomaton(values.flatMap((value) => [hexOf(value), ...beginning(value, shownBytes).map(hexOf)])),
+    },
+    {
+      feed: feedNumbers,
+      automaton: createAutomaton(values.flatMap((value) => [value, ...beginning(value, shownItems)])),
+    },
   ]
   return (bytes, complete) => {
     const layers: Layer[] = [{ bytes }]
     const traces: Trace[] = []
-    for (let layer: Layer | undefined = layers[0]; layer; layer = layers.length <= mostLayers ? unescape(layer, complete) : undefined) {
+    for (
+      let layer: Layer | undefined = layers[0];
+      layer;
+      layer = layers.length <= mostLayers ? unescape(layer, complete) : undefined
+    ) {
       if (layer.starts) layers.push(layer)
       for (const { feed, automaton } of writings) {
         const trace = new Trace(automaton, layer)
@@ -50,7 +62,12 @@ export function createSearch(values: readonly Uint8Array[]): Search {
 /** A value may hold what looks like an escape, which is then taken off with those that someone put over it. */
 function textsOf(value: Uint8Array): readonly Uint8Array[] {
   const texts: Uint8Array[] = []
-  for (let layer: Layer | undefined = { bytes: value }; layer && texts.length < mostLayers; layer = unescape(layer, true)) texts.push(layer.bytes.map(plain))
+  for (
+    let layer: Layer | undefined = { bytes: value };
+    layer && texts.length < mostLayers;
+    layer = unescape(layer, true)
+  )
+    texts.push(layer.bytes.map(plain))
   return texts.filter((text) => text.length >= shortestText)
 }
 
@@ -105,7 +122,11 @@ class Trace {
   get open(): number {
     const depth = this.#automaton.depth[this.#state] ?? 0
     const begun = depth === 0 ? Infinity : startOf(this.#layer, this.#fed[this.#count - depth] ?? 0)
-    return Math.min(begun, this.unfed === undefined ? Infinity : startOf(this.#layer, this.unfed), this.#layer.pending ?? Infinity)
+    return Math.min(
+      begun,
+      this.unfed === undefined ? Infinity : startOf(this.#layer, this.unfed),
+      this.#layer.pending ?? Infinity,
+    )
   }
 }
 
@@ -117,7 +138,9 @@ const feedText: Feed = (trace, bytes) => {
 
 const isSpace = (byte: number): boolean => byte === 0x20 || (byte >= 9 && byte <= 13)
 
-/** For each byte what it is in base64: 0 is nothing of it, 1 is passed over. A plus may have become a space on its way. */
+/**
+ * For each byte what it is in base64: 0 is nothing of it, 1 is passed over. A plus may have become a space on its way.
+ */
 const base64Bytes = Uint8Array.from({ length: 256 }, (_, byte) => {
   if (isSpace(byte) || '+-='.includes(String.fromCharCode(byte))) return 1
   if (byte === 0x5f || byte === 0x2f) return 0x2f
@@ -181,7 +204,7 @@ interface Searched {
 /** QS2 */
 function safeOf({ bytes, layers, traces, spans }: Searched): number {
   let safe = traces.reduce((least, { open }) => Math.min(least, open), bytes.length)
-  for (let before = -1; before !== safe; ) {
+  for (let before = -1; before !== safe;) {
     before = safe
     // A span that ends there may grow by what follows it; spans are sorted by their start.
     for (const [start, end] of spans.toReversed()) if (end >= safe && start < safe) safe = start
@@ -212,21 +235,31 @@ function notInNumber(bytes: Uint8Array, place: number): number {
 }
 
 function hexOf(bytes: Uint8Array): Uint8Array {
-  return Uint8Array.from({ length: bytes.length * 2 }, (_, at) => ((bytes[at >> 1] ?? 0) >> (at % 2 === 0 ? 4 : 0)) & 15)
+  return Uint8Array.from(
+    { length: bytes.length * 2 },
+    (_, at) => ((bytes[at >> 1] ?? 0) >> (at % 2 === 0 ? 4 : 0)) & 15,
+  )
 }
 
 /** Shorter ones would be found where there is none. */
 const shortestBase64 = 6
 
-/** The characters that depend on the value alone, for each place that it may begin at within three bytes; and itself, if it is base64 in lines. */
+/**
+ * The characters that depend on the value alone, for each place that it may begin at within three bytes; and itself,
+ * if it is base64 in lines.
+ */
 function base64Of(bytes: Uint8Array): readonly Uint8Array[] {
   const forms = [0, 1, 2].map((before) => {
     const shifted = new Uint8Array(before + bytes.length)
     shifted.set(bytes, before)
     let binary = ''
     for (const byte of shifted) binary += String.fromCharCode(byte)
-    return new TextEncoder().encode(btoa(binary).slice(Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)))
+    return new TextEncoder().encode(
+      btoa(binary).slice(Math.ceil((before * 8) / 6), Math.floor((shifted.length * 8) / 6)),
+    )
   })
   const inLines = bytes.includes(10) && bytes.every((byte) => base64Bytes[byte] !== 0)
-  return [...forms, ...(inLines ? [bytes] : [])].map((form) => form.map((byte) => base64Bytes[byte] ?? 0).filter((byte) => byte > 1)).filter((form) => form.length >= shortestBase64)
+  return [...forms, ...(inLines ? [bytes] : [])]
+    .map((form) => form.map((byte) => base64Bytes[byte] ?? 0).filter((byte) => byte > 1))
+    .filter((form) => form.length >= shortestBase64)
 }

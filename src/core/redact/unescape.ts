@@ -1,6 +1,6 @@
 /**
- * What a text says when one layer of writing is taken off: percent encoding, the escapes of JSON and of programs, entities of HTML,
- * the plus of form fields. All at once, in whatever mixture and case; what is no escape stays.
+ * What a text says when one layer of writing is taken off: percent encoding, the escapes of JSON and of programs,
+ * entities of HTML, the plus of form fields. All at once, in whatever mixture and case; what is no escape stays.
  *
  * UE1 Each byte knows which bytes of the original it stands for.
  * UE2 An escape that has begun where the bytes end is left out, and told (`pending`), unless nothing follows.
@@ -57,7 +57,12 @@ export function unescape(layer: Layer, complete: boolean): Layer | undefined {
     at += said.size
   }
   if (!changed && pending === layer.pending) return undefined
-  return { bytes: out.subarray(0, count), starts: starts.subarray(0, count), ends: ends.subarray(0, count), ...defined({ pending }) }
+  return {
+    bytes: out.subarray(0, count),
+    starts: starts.subarray(0, count),
+    ends: ends.subarray(0, count),
+    ...defined({ pending }),
+  }
 }
 
 /** A space and a plus are one here: which is meant only its writer knows. */
@@ -78,7 +83,19 @@ function escapeAt(bytes: Uint8Array, at: number): Escape | 'open' | undefined {
   return byte === ampersand ? entityAt(bytes, at) : undefined
 }
 
-const short: ReadonlyMap<string, number> = new Map([['n', 10], ['t', 9], ['r', 13], ['b', 8], ['f', 12], ['v', 11], ['"', 0x22], ["'", 0x27], ['`', 0x60], ['\\', backslash], ['/', 0x2f]])
+const short: ReadonlyMap<string, number> = new Map([
+  ['n', 10],
+  ['t', 9],
+  ['r', 13],
+  ['b', 8],
+  ['f', 12],
+  ['v', 11],
+  ['"', 0x22],
+  ["'", 0x27],
+  ['`', 0x60],
+  ['\\', backslash],
+  ['/', 0x2f],
+])
 
 function backslashAt(bytes: Uint8Array, at: number): Escape | 'open' | undefined {
   const byte = bytes[at + 1]
@@ -106,7 +123,11 @@ function utf8(code: number): readonly number[] {
   return [...new TextEncoder().encode(String.fromCodePoint(code))]
 }
 
-function hexAt(bytes: Uint8Array, from: number, { digits, size }: { readonly digits: number; readonly size: number }): Escape | 'open' | undefined {
+function hexAt(
+  bytes: Uint8Array,
+  from: number,
+  { digits, size }: { readonly digits: number; readonly size: number },
+): Escape | 'open' | undefined {
   const value = valueAt(bytes, from, digits)
   return typeof value === 'number' ? { size, codes: [value] } : value
 }
@@ -130,7 +151,13 @@ export function digitOf(byte: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
-const entities = new Map([['amp', '&'], ['lt', '<'], ['gt', '>'], ['quot', '"'], ['apos', "'"]])
+const entities = new Map([
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['quot', '"'],
+  ['apos', "'"],
+])
 const longestEntity = 9
 
 function entityAt(bytes: Uint8Array, at: number): Escape | 'open' | undefined {

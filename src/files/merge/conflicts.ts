@@ -28,7 +28,9 @@ export function conflictReport(conflicts: readonly Conflict[]): string {
   if (conflicts.length === 0) return ''
   const more = conflicts.length - mostEntries
   return [
-    `${conflicts.length} ${conflicts.length === 1 ? 'conflict' : 'conflicts'} when the child's files were merged into yours; everything else was merged, and nothing was lost. Where there are two versions, compare them, put what is right at the path, and remove the other.`,
+    `${conflicts.length} ${conflicts.length === 1 ? 'conflict' : 'conflicts'} when the child's files were merged ` +
+      `into yours; everything else was merged, and nothing was lost. Where there are two versions, compare them, ` +
+      `put what is right at the path, and remove the other.`,
     ...conflicts.slice(0, mostEntries).map((conflict) => `- ${entryOf(conflict)}`),
     ...(more > 0 ? [`- and ${more} more: names with ".theirs" in them are versions of the child.`] : []),
   ].join('\n')
@@ -37,7 +39,8 @@ export function conflictReport(conflicts: readonly Conflict[]): string {
 function entryOf({ path, kind, kept, theirs, mode }: Conflict): string {
   // Quoted: a name may hold anything, line ends too.
   const name = JSON.stringify(path)
-  const aside = theirs === undefined ? 'Yours is kept.' : `Yours is kept; the child's version is ${JSON.stringify(theirs)}.`
+  const aside =
+    theirs === undefined ? 'Yours is kept.' : `Yours is kept; the child's version is ${JSON.stringify(theirs)}.`
   switch (kind) {
     case 'content':
       return `${name}: both changed it, and the changes do not fit together. ${aside}`
@@ -46,10 +49,14 @@ function entryOf({ path, kind, kept, theirs, mode }: Conflict): string {
     case 'kind':
       return `${name}: it is a different kind of thing (file, directory, link) on each side. ${aside}`
     case 'mode':
-      return `${name}: both changed its mode. Yours is kept${mode === undefined ? '' : `; the child's was ${mode.toString(8)}`}.`
+      return (
+        `${name}: both changed its mode. Yours is ` +
+        `kept${mode === undefined ? '' : `; the child's was ${mode.toString(8)}`}.`
+      )
     case 'deleted':
       return kept === 'ours'
         ? `${name}: the child deleted it, you changed it. Yours is kept; delete it if it is not needed.`
-        : `${name}: you deleted it, the child changed it. The child's version stands there; delete it if it is not needed.`
+        : `${name}: you deleted it, the child changed it. The child's version stands there; delete it if it is ` +
+            `not needed.`
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Which lines of one list are still there in another: a shortest way from the one to the other (Myers, greedy from the front).
+ * Which lines of one list are still there in another: a shortest way from the one to the other (Myers, greedy from
+ * the front).
  *
- * ML1 The work is bounded: linear in the lines, and for what differs no more than a fixed number of steps. Where that does not do,
- *     there is no answer.
+ * ML1 The work is bounded: linear in the lines, and for what differs no more than a fixed number of steps. Where that
+ *     does not do, there is no answer.
  */
 
 /** Lines that were removed and added. */
@@ -16,7 +17,10 @@ export function matchLines(base: Int32Array, side: Int32Array): Int32Array | und
   return found && traced(base, side, found)
 }
 
-/** How far each diagonal got, after each number of edits; diagonal `d` (place in base less place in side) is at `d + edits`. */
+/**
+ * How far each diagonal got, after each number of edits; diagonal `d` (place in base less place in side) is at `d +
+ * edits`.
+ */
 type Trail = readonly Int32Array[]
 
 function shortest(base: Int32Array, side: Int32Array): Trail | undefined {

@@ -1,8 +1,8 @@
 /**
  * Where a version goes that cannot stand at its own path: beside it, as `<name>.theirs`, or `.theirs.2` and so on.
  *
- * MQ1 The name is free, and short enough to be opened (PN2): a long one is cut, and where a path has no room left the place
- *     is in a directory further up.
+ * MQ1 The name is free, and short enough to be opened (PN2): a long one is cut, and where a path has no room left the
+ *     place is in a directory further up.
  */
 import { Buffer } from 'node:buffer'
 import type { TreeNode } from '../../core/tree.js'
@@ -41,7 +41,8 @@ function longestBelow(node: TreeNode): number {
   for (const each of ahead) {
     longest = Math.max(longest, each.bytes)
     if (each.node.kind !== 'dir') continue
-    for (const [name, child] of each.node.entries) ahead.push({ node: child, bytes: each.bytes + 1 + Buffer.byteLength(name) })
+    for (const [name, child] of each.node.entries)
+      ahead.push({ node: child, bytes: each.bytes + 1 + Buffer.byteLength(name) })
   }
   return longest
 }

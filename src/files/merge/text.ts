@@ -2,11 +2,11 @@
  * A three-way merge of one text by its lines.
  *
  * MT1 Lines keep their ends, so CRLF, a missing last newline and a byte order mark come out as they went in.
- * MT2 Two changes merge only if at least one line that neither touched is between them, or if they are equal: no order has
- *     to be guessed, and which side is whose makes no difference. Where a change may be thought in several places, as a
- *     blank line among others, it touches all of them: else what both did alike could come out twice.
- * MT3 Where finding the smallest difference would cost too much, all between the first and the last difference counts as
- *     one change: that may give a conflict too many, never a wrong merge.
+ * MT2 Two changes merge only if at least one line that neither touched is between them, or if they are equal: no
+ *     order has to be guessed, and which side is whose makes no difference. Where a change may be thought in several
+ *     places, as a blank line among others, it touches all of them: else what both did alike could come out twice.
+ * MT3 Where finding the smallest difference would cost too much, all between the first and the last difference counts
+ *     as one change: that may give a conflict too many, never a wrong merge.
  * MT4 It is done in slices, none of which is more than linear (ML1): threads that share the process go on in between.
  */
 import { matchLines } from './match-lines.js'
@@ -102,7 +102,10 @@ function linesOf(text: string): readonly string[] {
 /** MT2: hunks that touch are one group. */
 function groupsOf(ours: readonly Hunk[], theirs: readonly Hunk[]): readonly Group[] {
   const groups: Group[] = []
-  const all = [...ours.map((hunk) => ({ hunk, side: 'ours' as const })), ...theirs.map((hunk) => ({ hunk, side: 'theirs' as const }))]
+  const all = [
+    ...ours.map((hunk) => ({ hunk, side: 'ours' as const })),
+    ...theirs.map((hunk) => ({ hunk, side: 'theirs' as const })),
+  ]
   for (const { hunk, side } of all.sort((a, b) => a.hunk.from - b.hunk.from)) {
     let group = groups.at(-1)
     if (!group || hunk.from > group.to) {
@@ -141,7 +144,9 @@ function hunksOf(side: readonly string[], kept: Int32Array): readonly Hunk[] {
   return hunks
 }
 
-/** MT2: where each line of the base is in the side, or -1, as far as it is the same from the front and from the back. */
+/**
+ * MT2: where each line of the base is in the side, or -1, as far as it is the same from the front and from the back.
+ */
 async function keptLines(base: Int32Array, side: Int32Array): Promise<Int32Array> {
   const front = matchLines(base, side)
   await othersFirst()
@@ -159,5 +164,7 @@ function sameEnds(base: Int32Array, side: Int32Array): Int32Array {
   while (head < shorter && base[head] === side[head]) head++
   let tail = 0
   while (tail < shorter - head && base[base.length - 1 - tail] === side[side.length - 1 - tail]) tail++
-  return base.map((_, line) => (line < head ? line : line >= base.length - tail ? line + side.length - base.length : -1))
+  return base.map((_, line) =>
+    line < head ? line : line >= base.length - tail ? line + side.length - base.length : -1,
+  )
 }

@@ -1,8 +1,8 @@
 /**
  * A three-way merge of file trees: what a child did to its copy of its parent's files goes into the parent's.
  *
- * MG1 Times are no change. What one side changed is taken, what both changed alike is left; a rename is a removal and an
- *     addition. A directory goes when one side deleted it and the other left nothing changed or new in it.
+ * MG1 Times are no change. What one side changed is taken, what both changed alike is left; a rename is a removal and
+ *     an addition. A directory goes when one side deleted it and the other left nothing changed or new in it.
  * MG2 No version is lost: where both cannot be had, that of `ours` stays as it is, the child's goes beside it
  *     (merge-place.ts), and a conflict says so. What one deleted and the other changed is kept, with a conflict.
  * MG3 What all share is not walked: the cost is that of the directories in which something changed. Sharing is told by
@@ -74,7 +74,7 @@ class Merging {
     return this.#both(path, versions)
   }
 
-  // ── directories ─────────────────────────────────────────────────────────────────────────────────────
+  // ── directories ──
 
   /** Those that are directories on both sides, or were one and are on one side. */
   async #dirs(path: string, dirs: Versions<DirNode | undefined>): Promise<boolean> {
@@ -101,20 +101,24 @@ class Merging {
       }
       return true
     }
-    if (theirs && theirs.mode !== base?.mode) this.conflicts.push({ path, kind: 'deleted', kept: 'theirs', theirs: path })
+    if (theirs && theirs.mode !== base?.mode)
+      this.conflicts.push({ path, kind: 'deleted', kept: 'theirs', theirs: path })
     else if (!stands) return false
     this.changes.splice(start, 0, { op: 'dir', path, ...(theirs && { mode: theirs.mode }) })
     return true
   }
 
   /** The mode that is taken. */
-  #mode(path: string, { base, ours, theirs }: { readonly base: number | undefined; readonly ours: number; readonly theirs: number }): number {
+  #mode(
+    path: string,
+    { base, ours, theirs }: { readonly base: number | undefined; readonly ours: number; readonly theirs: number },
+  ): number {
     if (ours === base) return theirs
     if (theirs !== base && theirs !== ours) this.conflicts.push({ path, kind: 'mode', kept: 'ours', mode: theirs })
     return ours
   }
 
-  // ── what both changed ───────────────────────────────────────────────────────────────────────────────
+  // ── what both changed ──
 
   async #both(path: string, { base, ours, theirs }: Versions<TreeNode | undefined>): Promise<boolean> {
     if (!theirs) this.conflicts.push({ path, kind: 'deleted', kept: 'ours' })
@@ -127,16 +131,28 @@ class Merging {
     return true
   }
 
-  async #files(path: string, files: { readonly base: FileNode | undefined; readonly ours: FileNode; readonly theirs: FileNode }): Promise<void> {
+  async #files(
+    path: string,
+    files: { readonly base: FileNode | undefined; readonly ours: FileNode; readonly theirs: FileNode },
+  ): Promise<void> {
     const { base, ours, theirs } = files
     const content = await this.#content(files)
     if (typeof content === 'string') return this.#aside(path, theirs, content)
     const mode = this.#mode(path, { base: base?.mode, ours: ours.mode, theirs: theirs.mode })
-    if (content.hash !== ours.hash) this.changes.push({ op: 'file', path, hash: content.hash, size: content.size, mode })
+    if (content.hash !== ours.hash)
+      this.changes.push({ op: 'file', path, hash: content.hash, size: content.size, mode })
     else if (mode !== ours.mode) this.changes.push({ op: 'mode', path, mode })
   }
 
-  async #content({ base, ours, theirs }: { readonly base: FileNode | undefined; readonly ours: FileNode; readonly theirs: FileNode }): Promise<{ readonly hash: string; readonly size: number } | 'content' | 'binary'> {
+  async #content({
+    base,
+    ours,
+    theirs,
+  }: {
+    readonly base: FileNode | undefined
+    readonly ours: FileNode
+    readonly theirs: FileNode
+  }): Promise<{ readonly hash: string; readonly size: number } | 'content' | 'binary'> {
     if (theirs.hash === base?.hash || theirs.hash === ours.hash) return ours
     if (ours.hash === base?.hash) return theirs
     if (Math.max(base?.size ?? 0, ours.size, theirs.size) > mostBytes) return 'content'
@@ -146,11 +162,15 @@ class Merging {
     return typeof merged === 'string' ? merged : this.#merge.write(merged)
   }
 
-  // ── the outcome ─────────────────────────────────────────────────────────────────────────────────────
+  // ── the outcome ──
 
   #aside(path: string, theirs: TreeNode, kind: Conflict['kind']): void {
     const { base, ours, theirs: child } = this.#merge
-    const place = placeBeside(path, theirs, (at) => !this.#placed.has(at) && [base, ours, child].every((tree) => !nodeAt(tree, at)))
+    const place = placeBeside(
+      path,
+      theirs,
+      (at) => !this.#placed.has(at) && [base, ours, child].every((tree) => !nodeAt(tree, at)),
+    )
     this.#placed.add(place)
     this.#put(place, theirs)
     this.conflicts.push({ path, kind, kept: 'ours', theirs: place })
@@ -163,7 +183,8 @@ class Merging {
     for (const each of ahead) {
       this.changes.push(putting(each.path, each.node))
       if (each.node.kind !== 'dir') continue
-      for (const [name, child] of sortedEntries(each.node.entries)) ahead.push({ path: join(each.path, name), node: child })
+      for (const [name, child] of sortedEntries(each.node.entries))
+        ahead.push({ path: join(each.path, name), node: child })
     }
     return node !== undefined
   }

@@ -1,8 +1,8 @@
 /**
  * Patterns that texts are searched for.
  *
- * PX1 One that is given as a text is of RE2: the time it takes grows with the text and with its own size, which is bounded,
- *     and with nothing else. A `RegExp` is the business of whoever wrote it.
+ * PX1 One that is given as a text is of RE2: the time it takes grows with the text and with its own size, which is
+ *     bounded, and with nothing else. A `RegExp` is the business of whoever wrote it.
  */
 import { fileError } from '../error.js'
 
@@ -14,7 +14,12 @@ export interface Pattern {
 
 export async function patternOf(pattern: RegExp | string): Promise<Pattern> {
   if (pattern instanceof RegExp) return ofEngine(pattern)
-  if (typeof pattern !== 'string') throw fileError('EINVAL', { syscall: 'grep', path: String(pattern) }, `a pattern is a text or a RegExp, not ${typeof pattern}`)
+  if (typeof pattern !== 'string')
+    throw fileError(
+      'EINVAL',
+      { syscall: 'grep', path: String(pattern) },
+      `a pattern is a text or a RegExp, not ${typeof pattern}`,
+    )
   const { test, find } = await compiled(pattern, { syscall: 'grep', mostSteps: 1000 })
   return {
     test,
@@ -45,7 +50,10 @@ export interface Compiled {
 }
 
 /** `mostSteps`: how much it may do for each character. */
-export async function compiled(pattern: string, { syscall, mostSteps }: { readonly syscall: string; readonly mostSteps: number }): Promise<Compiled> {
+export async function compiled(
+  pattern: string,
+  { syscall, mostSteps }: { readonly syscall: string; readonly mostSteps: number },
+): Promise<Compiled> {
   const { RE2JS } = await import('re2js')
   const refuse = (why: string): Error => fileError('EINVAL', { syscall, path: pattern.slice(0, 1000) }, why)
   let expression: InstanceType<typeof RE2JS>
@@ -54,7 +62,8 @@ export async function compiled(pattern: string, { syscall, mostSteps }: { readon
   } catch (error) {
     throw refuse(error instanceof Error ? explained(error.message) : 'it is no regular expression')
   }
-  if (expression.programSize() > mostSteps) throw refuse('it is too large; repeat less in it, such as .* instead of .{0,500}')
+  if (expression.programSize() > mostSteps)
+    throw refuse('it is too large; repeat less in it, such as .* instead of .{0,500}')
   return {
     test: (text) => expression.test(text),
     find(text) {

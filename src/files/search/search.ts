@@ -27,7 +27,12 @@ interface Found {
 /** All below, a directory before what it holds. */
 async function* below(view: View, start: Place, depth: number): AsyncGenerator<Found> {
   const next = async ({ place, name }: Found): Promise<Found[]> =>
-    (await view.list(place)).map((child) => ({ place: child, name: join(name, child.path.slice(child.path.lastIndexOf('/') + 1)).replace(/^\//, '') })).reverse()
+    (await view.list(place))
+      .map((child) => ({
+        place: child,
+        name: join(name, child.path.slice(child.path.lastIndexOf('/') + 1)).replace(/^\//, ''),
+      }))
+      .reverse()
   const ahead = await next({ place: start, name: '' })
   for (let found = ahead.pop(); found; found = ahead.pop()) {
     yield found
@@ -35,7 +40,11 @@ async function* below(view: View, start: Place, depth: number): AsyncGenerator<F
   }
 }
 
-export async function find(view: View, glob: string, { path = '/', limit = Infinity, signal }: FindOptions = {}): Promise<readonly string[]> {
+export async function find(
+  view: View,
+  glob: string,
+  { path = '/', limit = Infinity, signal }: FindOptions = {},
+): Promise<readonly string[]> {
   const breath = createBreath(signal)
   const fromRoot = glob.startsWith('/')
   const top = fromRoot ? '/' : normalise(path, 'scandir')
@@ -82,7 +91,11 @@ interface Searched {
   readonly contents: Contents
 }
 
-export async function grep({ view, contents }: Searched, given: RegExp | string, options: GrepOptions = {}): Promise<readonly Match[]> {
+export async function grep(
+  { view, contents }: Searched,
+  given: RegExp | string,
+  options: GrepOptions = {},
+): Promise<readonly Match[]> {
   const { path = '/', glob, limit = Infinity, maxChars = Infinity, signal } = options
   const pattern = await patternOf(given)
   const fits = await fitting(glob)
@@ -98,7 +111,11 @@ export async function grep({ view, contents }: Searched, given: RegExp | string,
       await breath(text.length)
       if (line === found || !pattern.test(text)) continue
       found = line
-      matches.push({ path: shown, line, text: text.length > maxChars ? around(text, pattern.place(text), maxChars) : text })
+      matches.push({
+        path: shown,
+        line,
+        text: text.length > maxChars ? around(text, pattern.place(text), maxChars) : text,
+      })
       if (matches.length >= limit) return
     }
   }

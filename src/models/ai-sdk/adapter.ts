@@ -51,7 +51,11 @@ export function isAiSdkModel(value: unknown): value is AiSdkModel {
 
 export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptions = {}): Model {
   if (!isAiSdkModel(model)) {
-    throw new SkeinError('BAD_OPTION', 'fromAiSdk: not an AI SDK language model; it needs specificationVersion v2, v3 or v4, provider, modelId and doStream')
+    throw new SkeinError(
+      'BAD_OPTION',
+      'fromAiSdk: not an AI SDK language model; it needs specificationVersion v2, v3 or v4, provider, modelId and ' +
+        'doStream',
+    )
   }
   const name = originOf(model)
   /** Some servers take back no thoughts at all. */
@@ -63,7 +67,7 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
       signal.throwIfAborted()
       const pictures = request.read && (await picturesFor(request, model))
       signal.throwIfAborted()
-      for (let put: Put = { request, thoughts: taken, ...defined({ pictures }) }; ; ) {
+      for (let put: Put = { request, thoughts: taken, ...defined({ pictures }) }; ;) {
         try {
           return await ask(model, put, options)
         } catch (thrown) {
@@ -94,7 +98,9 @@ async function ask(model: AiSdkModel, put: Put, options: ModelCallOptions): Prom
 
 /** A model that ignores the signal may still open a stream after the abort; nobody would ever read it. */
 function cancelLate(asked: ReturnType<AiSdkModel['doStream']>): void {
-  asked.then(({ stream }) => stream.getReader().cancel()).then(undefined, () => {
-    // It never opened, or was being read and is cancelled already: either way nothing is left to close.
-  })
+  asked
+    .then(({ stream }) => stream.getReader().cancel())
+    .then(undefined, () => {
+      // It never opened, or was being read and is cancelled already: either way nothing is left to close.
+    })
 }

@@ -1,8 +1,9 @@
 /**
- * A request that a provider refuses for good, put another way: what is refused may come from another model's part in the thread, or be
- * more than this model takes, and the thread must not be stuck with it.
+ * A request that a provider refuses for good, put another way: what is refused may come from another model's part in
+ * the thread, or be more than this model takes, and the thread must not be stuck with it.
  *
- * AA1 Only a refusal (MODEL_REJECTED with status 400, 404 or 422) that names what can be left out is amended, each way once.
+ * AA1 Only a refusal (MODEL_REJECTED with status 400, 404 or 422) that names what can be left out is amended, each
+ *     way once.
  * AA2 Nothing has been said by then: a provider refuses before it speaks.
  */
 import type { SkeinError } from '../../core/failure.js'
@@ -11,9 +12,13 @@ import type { Put } from './request.js'
 
 const refusals: readonly unknown[] = [400, 404, 422]
 
-/** Whether a refusal of thoughts is of this server for ever, and not of this conversation: it need not be asked again. */
+/**
+ * Whether a refusal of thoughts is of this server for ever, and not of this conversation: it need not be asked again.
+ */
 export function isNeverTaken({ message }: SkeinError): boolean {
-  return /unsupported|not supported|not allowed|not permitted|unknown|unrecognized|additional propert|extra inputs|unexpected/i.test(message)
+  return /unsupported|not supported|not allowed|not permitted|unknown|unrecognized|additional propert|extra inputs|unexpected/i.test(
+    message,
+  )
 }
 
 /** Undefined: it stays refused. */
@@ -31,5 +36,7 @@ export function amended(put: Put, { code, message, data }: SkeinError, origin: s
   if (thoughts !== 'kept') return undefined
   if (/reasoning_content/.test(message) && /missing|must|required/i.test(message)) return { ...put, thoughts: 'told' }
   const unknown = /thinking|thought|signature|reasoning|encrypted|\bitem\b/i.test(message)
-  return unknown && (isKeptFor(origin, request.messages) || /expected .?thinking/i.test(message)) ? { ...put, thoughts: 'bare' } : undefined
+  return unknown && (isKeptFor(origin, request.messages) || /expected .?thinking/i.test(message))
+    ? { ...put, thoughts: 'bare' }
+    : undefined
 }

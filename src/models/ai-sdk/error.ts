@@ -44,7 +44,9 @@ export function toModelError(thrown: unknown, model: string, clock: Clock): Skei
   const said = status === undefined ? detail : `status ${status}: ${detail}`
   switch (kindOf(thrown, status)) {
     case 'limited': {
-      const message = `model ${model} is rate limited (${said}); fewer calls at once or a higher limit at the provider would help`
+      const message =
+        `model ${model} is rate limited (${said}); fewer calls at once or a higher limit at the ` +
+        `provider would help`
       return new SkeinError('MODEL_RATE_LIMITED', message, { retry: true, data })
     }
     case 'rejected': {
@@ -62,13 +64,24 @@ function adviceOn(status: number | undefined, detail: string): string {
   if (status === 401 || status === 403) return `${again}: check the API key and what it may use, then resume the thread`
   if (status === 413 || /too (?:long|large|many)|context (?:length|window)|maximum.{0,20}tokens/i.test(detail)) {
     const less = 'have the prompt read less of it (includePastTools: false, includeChat: false)'
-    return `the conversation is too long for it: give the model a fallback that takes more, or ${less}, then resume the thread`
+    return (
+      `the conversation is too long for it: give the model a fallback that takes more, or ${less}, then ` +
+      `resume the thread`
+    )
   }
-  const ways = ['name another model in the prompt', 'a fallback that takes it', 'change the message that it refuses (thread.edit, thread.remove)']
+  const ways = [
+    'name another model in the prompt',
+    'a fallback that takes it',
+    'change the message that it refuses (thread.edit, thread.remove)',
+  ]
   return `${again}: ${ways.join(', or ')}, then resume the thread`
 }
 
-export function unavailable(model: string, detail: string, data: Readonly<Record<string, unknown>> = { model }): SkeinError {
+export function unavailable(
+  model: string,
+  detail: string,
+  data: Readonly<Record<string, unknown>> = { model },
+): SkeinError {
   const message = `model ${model} did not answer (${detail}); the same request may succeed later`
   return new SkeinError('MODEL_UNAVAILABLE', message, { retry: true, data })
 }
@@ -153,6 +166,9 @@ function messageOf(thrown: unknown): string {
 function masked(text: string): string {
   return text
     .replace(/\bbearer\s+[^\s"',]+/gi, 'Bearer [masked]')
-    .replace(/((?:api[-_ ]?key|token|secret|password|authorization|[?&]key)\b[^:=]{0,20}[:=]\s*["']?)(?!bearer )[^\s"',}&]+/gi, '$1[masked]')
+    .replace(
+      /((?:api[-_ ]?key|token|secret|password|authorization|[?&]key)\b[^:=]{0,20}[:=]\s*["']?)(?!bearer )[^\s"',}&]+/gi,
+      '$1[masked]',
+    )
     .replace(/\b(?:sk|pk|rk|gsk|xai|key)[-_][\w*.-]{6,}|\bAIza[\w-]{10,}/g, '[masked]')
 }

@@ -1,7 +1,9 @@
 /**
- * The parts of a reply as they come: texts, thoughts and calls in the provider's order, with the provider's own data on each.
+ * The parts of a reply as they come: texts, thoughts and calls in the provider's order, with the provider's own data
+ * on each.
  *
- * GP1 A part begins with its `-start`, or with its first piece where there is none; an id that begins again is another part.
+ * GP1 A part begins with its `-start`, or with its first piece where there is none; an id that begins again is
+ *     another part.
  * GP2 Of the same field of a part's data the last one counts: signatures come at the end.
  */
 import { isObject, toJson } from '../../core/json.js'
@@ -119,7 +121,14 @@ export class Gathering {
 
   #ask(id: unknown, tool: unknown): Asked {
     checkCalls(this.#calls + 1)
-    const call: Asked = { type: 'call', index: this.#calls++, tool: textOf(tool), spelt: false, made: false, meta: undefined }
+    const call: Asked = {
+      type: 'call',
+      index: this.#calls++,
+      tool: textOf(tool),
+      spelt: false,
+      made: false,
+      meta: undefined,
+    }
     const key = textOf(id)
     this.#asked.set(key, [...(this.#asked.get(key) ?? []), call])
     this.#parts.push(call)
@@ -135,7 +144,9 @@ export class Gathering {
   }
 
   #make(part: Part): void {
-    const call = this.#asked.get(textOf(part['toolCallId']))?.find(({ made }) => !made) ?? this.#ask(part['toolCallId'], part['toolName'])
+    const call =
+      this.#asked.get(textOf(part['toolCallId']))?.find(({ made }) => !made) ??
+      this.#ask(part['toolCallId'], part['toolName'])
     call.made = true
     call.input = part['input']
     note(call, part)

@@ -1,6 +1,6 @@
 /**
- * Images and documents of messages in a prompt: the files of a user message are parts of it; those of a result are part of the result where the
- * provider takes that, else they follow it in a user message.
+ * Images and documents of messages in a prompt: the files of a user message are parts of it; those of a result are
+ * part of the result where the provider takes that, else they follow it in a user message.
  *
  * PI1 A model that is not shown something is told what it is not shown.
  * PI2 The newest are shown first, up to `mostShown` bytes of a request: providers refuse larger ones.
@@ -31,7 +31,10 @@ const mostShown = 24 * 1024 * 1024
 const takers = /^(?:anthropic|google|openai|azure|vertex|amazon-bedrock)\b/
 
 /** Undefined: it is shown nothing. */
-export async function picturesFor(request: ModelRequest, { provider, specificationVersion }: Reader): Promise<Pictures | undefined> {
+export async function picturesFor(
+  request: ModelRequest,
+  { provider, specificationVersion }: Reader,
+): Promise<Pictures | undefined> {
   const { messages, media: takes, read } = request
   if (!read || !(takes ?? takers.test(provider)) || !messages.some(({ media }) => media)) return undefined
   const wanted = chosen(messages)
@@ -43,7 +46,10 @@ export async function picturesFor(request: ModelRequest, { provider, specificati
     }),
   )
   const within = /anthropic|^google|^vertex|\.responses$/.test(provider)
-  return { shown, results: !within || specificationVersion === 'v4' ? 'after' : specificationVersion === 'v2' ? 'media' : 'data' }
+  return {
+    shown,
+    results: !within || specificationVersion === 'v4' ? 'after' : specificationVersion === 'v2' ? 'media' : 'data',
+  }
 }
 
 /** PI2 */
@@ -74,7 +80,9 @@ export function illustrated(message: Converted, media: readonly Media[], picture
   const said = (text: string): string => withUnseen(text, media, unseen)
   if ('role' in message) {
     if (message.role !== 'user') return message
-    const words = message.content.map((part): TextPart | FilePart => (part.type === 'file' ? part : { ...part, text: said(part.text) }))
+    const words = message.content.map((part): TextPart | FilePart =>
+      part.type === 'file' ? part : { ...part, text: said(part.text) },
+    )
     return { ...message, content: [...words, ...(pictures ? filesOf(media, pictures.shown) : [])] }
   }
   const { output } = message
@@ -98,6 +106,8 @@ function withUnseen(text: string, media: readonly Media[], unseen: readonly Medi
   const taken = (marker: string, size: string): string => (sizes.has(size) ? `, ${size} bytes]` : marker)
   if (unseen.length === 0) return text.replaceAll(/, (\d+) bytes, not shown\]/g, taken)
   if (text.includes(', not shown]')) return text
-  const told = unseen.map(({ mediaType, size, name = mediaType.split('/')[0] }) => `[${name} ${mediaType}, ${size} bytes, not shown]`)
+  const told = unseen.map(
+    ({ mediaType, size, name = mediaType.split('/')[0] }) => `[${name} ${mediaType}, ${size} bytes, not shown]`,
+  )
   return [text, ...told].join('\n')
 }

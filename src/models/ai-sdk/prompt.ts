@@ -3,9 +3,9 @@
  *
  * PR1 A message is converted once: messages never change, so a step converts only what is new.
  * PR2 Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
- * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no call
- *     whose args are not an object, no thoughts with nothing after them, no name or half a character that they do not take
- *     (sendable.ts). A bad message would block its thread for good.
+ * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no
+ *     call whose args are not an object, no thoughts with nothing after them, no name or half a character that they
+ *     do not take (sendable.ts). A bad message would block its thread for good.
  * PR4 A system message inside the transcript goes out as a marked user message: several providers refuse
  *     or hoist a system message that is not the first.
  * PR5 What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
@@ -57,8 +57,8 @@ export type PromptMessage = { readonly providerOptions?: Meta } & (
 export type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | ResultPart | 'nothing'
 
 /**
- * How much of what replies keep is told: `kept`, what the model itself gave; `bare`, nothing; `told`, the readable thoughts of every reply
- * that calls tools, whoever gave it.
+ * How much of what replies keep is told: `kept`, what the model itself gave; `bare`, nothing; `told`, the readable
+ * thoughts of every reply that calls tools, whoever gave it.
  */
 export type Thoughts = 'kept' | 'bare' | 'told'
 
@@ -83,11 +83,13 @@ export function toPrompt({ system, messages, origin, thoughts, pictures }: Askin
   let late: FilePart[] = []
   const flush = (): void => {
     results = undefined
-    if (late.length > 0) prompt.push({ role: 'user', content: [{ type: 'text', text: '(What the tools above have shown:)' }, ...late] })
+    if (late.length > 0)
+      prompt.push({ role: 'user', content: [{ type: 'text', text: '(What the tools above have shown:)' }, ...late] })
     late = []
   }
   for (const message of messages) {
-    const plainly = thoughts === 'told' ? told(message) : convertOnce(message, thoughts === 'kept' && message.kept?.origin === origin)
+    const plainly =
+      thoughts === 'told' ? told(message) : convertOnce(message, thoughts === 'kept' && message.kept?.origin === origin)
     const one = message.media ? illustrated(plainly, message.media, pictures) : plainly
     if (one === 'nothing') continue
     if ('role' in one) {
@@ -145,7 +147,10 @@ function told(message: Message): Converted {
 }
 
 function userMessage(text: string): Converted {
-  return { role: 'user', content: [{ type: 'text', text: text.trim() === '' ? '(empty message)' : sendableText(text) }] }
+  return {
+    role: 'user',
+    content: [{ type: 'text', text: text.trim() === '' ? '(empty message)' : sendableText(text) }],
+  }
 }
 
 /** PR3 */
@@ -172,7 +177,10 @@ function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly Ass
   })
 }
 
-/** Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under Google's. */
+/**
+ * Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under
+ * Google's.
+ */
 function optionsOf({ meta }: KeptPart): { readonly providerOptions?: Meta } {
   if (!isObject(meta)) return {}
   const signed = Object.values(meta).find((fields) => isObject(fields) && 'thoughtSignature' in fields)
@@ -181,5 +189,10 @@ function optionsOf({ meta }: KeptPart): { readonly providerOptions?: Meta } {
 
 function callPart({ id, tool, args }: Call): CallPart {
   // What the model sent may be anything; it should see it again, next to the error it led to (PR3).
-  return { type: 'tool-call', toolCallId: id, toolName: sendableName(tool), input: sendableJson(isObject(args) ? args : { raw: args }) }
+  return {
+    type: 'tool-call',
+    toolCallId: id,
+    toolName: sendableName(tool),
+    input: sendableJson(isObject(args) ? args : { raw: args }),
+  }
 }

@@ -1,14 +1,14 @@
 /**
- * A Skein request as the call options of an AI SDK model: prompt, tools, tool choice, and the settings, of which few have a
- * common name among providers.
+ * A Skein request as the call options of an AI SDK model: prompt, tools, tool choice, and the settings, of which few
+ * have a common name among providers.
  *
  * AQ1 A setting is sent only when the request asks for it, so a provider's default stays its default.
  * AQ2 Settings without a common name go under the provider's own key of `providerOptions`; a provider reads
  *     no key but its own. What the app says there itself is stronger.
- * AQ3 Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come back with
- *     the reply, and a thread can go on after any time.
- * AQ4 What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far. Not of a single
- *     question, which would only pay for the writing.
+ * AQ3 Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come
+ *     back with the reply, and a thread can go on after any time.
+ * AQ4 What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far.
+ *     Not of a single question, which would only pay for the writing.
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
@@ -29,7 +29,9 @@ type Settings = Record<string, unknown>
 interface CallOptions {
   readonly prompt: PromptMessage[]
   readonly tools?: FunctionTool[]
-  readonly toolChoice?: { readonly type: 'auto' | 'none' | 'required' } | { readonly type: 'tool'; readonly toolName: string }
+  readonly toolChoice?:
+    | { readonly type: 'auto' | 'none' | 'required' }
+    | { readonly type: 'tool'; readonly toolName: string }
   readonly reasoning?: 'low' | 'medium' | 'high'
   readonly temperature?: number
   readonly maxOutputTokens?: number
@@ -63,14 +65,24 @@ function functionTool(tool: ToolSpec): FunctionTool {
   return known
 }
 
-export function toCallOptions({ request, thoughts, pictures }: Put, reader: Reader, abortSignal: AbortSignal): CallOptions {
+export function toCallOptions(
+  { request, thoughts, pictures }: Put,
+  reader: Reader,
+  abortSignal: AbortSignal,
+): CallOptions {
   const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
   const providerOptions = optionsFor({ request, thoughts }, reader)
   return {
-    prompt: cached(toPrompt({ system, messages, origin: originOf(reader), thoughts, ...defined({ pictures }) }), request, reader),
+    prompt: cached(
+      toPrompt({ system, messages, origin: originOf(reader), thoughts, ...defined({ pictures }) }),
+      request,
+      reader,
+    ),
     ...(tools.length > 0 && { tools: tools.map(functionTool) }),
     ...(tools.length > 0 && toolChoice && { toolChoice: choiceOf(toolChoice) }),
-    ...(request.reasoning && thoughts !== 'bare' && reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),
+    ...(request.reasoning &&
+      thoughts !== 'bare' &&
+      reader.specificationVersion === 'v4' && { reasoning: request.reasoning }),
     ...defined({ temperature }),
     ...defined({ maxOutputTokens }),
     ...defined({ providerOptions }),
@@ -81,7 +93,11 @@ export function toCallOptions({ request, thoughts, pictures }: Put, reader: Read
 const breakpoint = { anthropic: { cacheControl: { type: 'ephemeral' } } } as const
 
 /** AQ4: at the system prompt, at the last message, and at what was the last message of the request before. */
-function cached(prompt: PromptMessage[], { tools, messages, promptCache = true }: ModelRequest, { provider }: Reader): PromptMessage[] {
+function cached(
+  prompt: PromptMessage[],
+  { tools, messages, promptCache = true }: ModelRequest,
+  { provider }: Reader,
+): PromptMessage[] {
   if (!promptCache || !provider.includes('anthropic') || (tools.length === 0 && messages.length < 2)) return prompt
   const last = prompt.length - 1
   const before = prompt.findLastIndex(({ role }, at) => at < last && role === 'assistant') - 1
@@ -109,23 +125,29 @@ function optionsFor({ request, thoughts }: Put, reader: Reader): Record<string, 
     if (isObject(settings) && Object.keys(settings).length > 0) all[provider] = { ...all[provider], ...settings }
   }
   // A reply without its thoughts is only taken from a model that is not to think now.
-  if (thoughts === 'bare' && isObject(all['anthropic']?.['thinking'])) all['anthropic'] = { ...all['anthropic'], thinking: { type: 'disabled' } }
+  if (thoughts === 'bare' && isObject(all['anthropic']?.['thinking']))
+    all['anthropic'] = { ...all['anthropic'], thinking: { type: 'disabled' } }
   return Object.keys(all).length === 0 ? undefined : all
 }
 
-function ownOptions({ request, thoughts }: Put, { provider, specificationVersion, modelId }: Reader): Record<string, Settings> {
+function ownOptions(
+  { request, thoughts }: Put,
+  { provider, specificationVersion, modelId }: Reader,
+): Record<string, Settings> {
   const alone = request.parallelToolCalls === false && request.tools.length > 0
   // v4 has a common word for it.
   const effort = specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
   const family = provider.split('.')[0] ?? provider
-  if (provider.includes('anthropic')) return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
+  if (provider.includes('anthropic'))
+    return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
   if (family === 'openai' || family.startsWith('azure')) {
     const responses = provider.endsWith('.responses') // AQ3
     const settings = { ...(alone && { parallelToolCalls: false }), ...defined({ reasoningEffort: effort }) }
     return { openai: { ...(responses && { store: false }), ...settings } }
   }
   if (family === 'google' || family === 'vertex') {
-    const thinkingConfig = effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
+    const thinkingConfig =
+      effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
     return { google: { ...defined({ thinkingConfig }) } }
   }
   // OpenAI-compatible providers send keys they do not know as they are; others drop them.

@@ -62,7 +62,10 @@ export async function collect(stream: PartStream, options: CollectOptions): Prom
 function drain(reader: ReturnType<PartStream['getReader']>): void {
   const again = (): void => {
     // After `finish` nothing that fails can change the reply.
-    reader.read().then(({ done }) => (done ? undefined : again()), () => undefined)
+    reader.read().then(
+      ({ done }) => (done ? undefined : again()),
+      () => undefined,
+    )
   }
   again()
 }

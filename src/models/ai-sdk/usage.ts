@@ -1,6 +1,6 @@
 /**
- * What a call has used, as an AI SDK model reports it: v2 gives numbers, v3 and v4 objects with a total. A cost is taken where the
- * provider gives one: OpenRouter in its usage, a gateway in its metadata.
+ * What a call has used, as an AI SDK model reports it: v2 gives numbers, v3 and v4 objects with a total. A cost is
+ * taken where the provider gives one: OpenRouter in its usage, a gateway in its metadata.
  */
 import { isObject } from '../../core/json.js'
 import type { Usage } from '../../core/usage.js'

@@ -1,16 +1,18 @@
 /**
- * The gate before one model, for all threads of a process (and hosts: src/runtime/admission.ts): a call goes, or waits in line.
+ * The gate before one model, for all threads of a process (and hosts: src/runtime/admission.ts): a call goes, or
+ * waits in line.
  *
  * AG1 Until a call was limited, passing costs a comparison and two additions: no promise, nothing kept for a call.
- * AG2 A limited call closes the gate for as long as the provider asked, and a random part of base × 2ⁿ on top, n being how often
- *     it closed before without one being let in between. What closes it again never opens it earlier.
+ * AG2 A limited call closes the gate for as long as the provider asked, and a random part of base × 2ⁿ on top, n
+ *     being how often it closed before without one being let in between. What closes it again never opens it earlier.
  * AG3 Who waits goes in the order in which they first asked; one that was limited goes back to its place.
- * AG4 When it opens, one goes. For each that is let in (answered, or not refused within 10 s) one more may be under way, up to
- *     half of what was when it closed; from there one more for as many as are.
+ * AG4 When it opens, one goes. For each that is let in (answered, or not refused within 10 s) one more may be under
+ *     way, up to half of what was when it closed; from there one more for as many as are.
  * AG5 It is forgotten a minute after it opened, when nobody waits.
  * AG6 An abort ends a wait at once, and leaves nothing behind.
- * AG7 All that wait are given up when it has closed more often in a row than a call is tried again, or when the provider asks for
- *     more than five minutes; in that case whoever comes in the next five, too, and then one asks again.
+ * AG7 All that wait are given up when it has closed more often in a row than a call is tried again, or when the
+ *     provider asks for more than five minutes; in that case whoever comes in the next five, too, and then one asks
+ *     again.
  */
 import type { Chance, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
@@ -158,7 +160,10 @@ export class Gate {
     if (pass.since === this.#closing) this.#letGo()
   }
 
-  /** AG2: the provider refused a call that is under way. Gives how long all wait now; undefined where that is given up (AG7). */
+  /**
+   * AG2: the provider refused a call that is under way. Gives how long all wait now; undefined where that is given up
+   * (AG7).
+   */
   limited(askedMs: number, pass: Pass | undefined): number | undefined {
     const before = this.#closing
     const now = this.#now
@@ -178,7 +183,11 @@ export class Gate {
     const before = this.#closing
     const shut = before && this.#now < before.until
     if (shut && this.#now + waitMs <= before.until) return
-    this.#close({ askedMs: waitMs, times: before?.times ?? 0, half: shut ? before.half : (before?.going ?? this.#underWay) / 2 })
+    this.#close({
+      askedMs: waitMs,
+      times: before?.times ?? 0,
+      half: shut ? before.half : (before?.going ?? this.#underWay) / 2,
+    })
   }
 
   #shut(how: Limited): number | undefined {
@@ -216,13 +225,21 @@ export class Gate {
     const { clock } = this.#options
     this.#underWay++
     since.going++
-    const pass: Pass = { since, letIn: false, cancel: clock.wakeAt(clock.now() + refusedWithinMs, () => this.letIn(pass)) }
+    const pass: Pass = {
+      since,
+      letIn: false,
+      cancel: clock.wakeAt(clock.now() + refusedWithinMs, () => this.letIn(pass)),
+    }
     return pass
   }
 
   #letGo(): void {
     let went = false
-    for (let closing = this.#closing; closing && this.#line.length > 0 && this.#mayGo(closing); closing = this.#closing) {
+    for (
+      let closing = this.#closing;
+      closing && this.#line.length > 0 && this.#mayGo(closing);
+      closing = this.#closing
+    ) {
       this.#line.next()
       went = true
     }
@@ -234,7 +251,8 @@ export class Gate {
     this.#cancelWake?.()
     this.#cancelWake = undefined
     const until = this.#closing?.until ?? 0
-    if (this.#line.length > 0 && this.#now < until) this.#cancelWake = this.#options.clock.wakeAt(until, () => this.#letGo())
+    if (this.#line.length > 0 && this.#now < until)
+      this.#cancelWake = this.#options.clock.wakeAt(until, () => this.#letGo())
   }
 
   get #now(): number {
@@ -242,12 +260,17 @@ export class Gate {
   }
 
   #barred(until: number): SkeinError {
-    const message = `model ${this.#model} is rate limited: its provider asked for a wait of more than ${longestAskedWaitMs / 1_000} s, so it is not asked again before ${new Date(until).toISOString()}; a fallback or a higher limit at the provider would help`
+    const message =
+      `model ${this.#model} is rate limited: its provider asked for a wait of more than ` +
+      `${longestAskedWaitMs / 1_000} s, so it is not asked again before ${new Date(until).toISOString()}; a ` +
+      `fallback or a higher limit at the provider would help`
     return new SkeinError('MODEL_RATE_LIMITED', message, { retry: true, data: { model: this.#model, until } })
   }
 
   #gaveUp(times: number): SkeinError {
-    const message = `model ${this.#model} is rate limited: it refused ${times} times in a row, each time after the wait that it asked for; gave up all calls that waited for it`
+    const message =
+      `model ${this.#model} is rate limited: it refused ${times} times in a row, each time after ` +
+      `the wait that it asked for; gave up all calls that waited for it`
     return new SkeinError('MODEL_RATE_LIMITED', message, { retry: true, data: { model: this.#model, times } })
   }
 }

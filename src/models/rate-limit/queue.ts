@@ -2,8 +2,9 @@
  * The line before a model's gate: who waits, and who is told of its place.
  *
  * AL1 It is in the order of tickets.
- * AL2 A change tells those whose place is a power of two: whoever waits hears of its way forward, and a line of a thousand that
- *     moves by one costs ten words, not a thousand. What a wait says of itself when it is asked is always so.
+ * AL2 A change tells those whose place is a power of two: whoever waits hears of its way forward, and a line of a
+ *     thousand that moves by one costs ten words, not a thousand. What a wait says of itself when it is asked is
+ *     always so.
  */
 import type { ModelWait } from '../port.js'
 
@@ -66,7 +67,9 @@ export class Line {
 
   /** The first of them. */
   list(most: number): readonly (ModelWait & { readonly thread: string })[] {
-    return this.#waiting.slice(0, most).map(({ thread }, ahead) => ({ thread, model: this.#model, place: ahead + 1, until: this.#until() }))
+    return this.#waiting
+      .slice(0, most)
+      .map(({ thread }, ahead) => ({ thread, model: this.#model, place: ahead + 1, until: this.#until() }))
   }
 
   #tell(waiter: Waiter): void {

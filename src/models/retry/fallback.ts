@@ -25,7 +25,11 @@ export function withFallback(models: readonly Model[]): Model {
   }
 }
 
-async function firstAnswer(models: readonly Model[], request: ModelRequest, call: ModelCallOptions): Promise<ModelReply> {
+async function firstAnswer(
+  models: readonly Model[],
+  request: ModelRequest,
+  call: ModelCallOptions,
+): Promise<ModelReply> {
   const refusals: Refusal[] = []
   for (const model of models) {
     if (refusals.length > 0) call.restarted?.()

@@ -1,7 +1,8 @@
 /**
  * How large one reply of a model may be. A provider that never stops speaking would otherwise fill the host's memory.
  *
- * YL1 A reply that goes beyond fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still being spoken; what was said of it is void.
+ * YL1 A reply that goes beyond fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still being spoken; what was said
+ *     of it is void.
  */
 import { SkeinError } from '../../core/failure.js'
 import type { ModelReply } from '../port.js'
@@ -42,5 +43,9 @@ export function checkSize({ text, reasoning = '', calls }: ModelReply): void {
 }
 
 function tooLarge(what: string): SkeinError {
-  return new SkeinError('MODEL_REPLY_TOO_LARGE', `the model's reply has ${what}, which no step may have; it was given up. Ask for less at once, or set the model's own limit of output.`)
+  return new SkeinError(
+    'MODEL_REPLY_TOO_LARGE',
+    `the model's reply has ${what}, which no step may have; it was given up. Ask for less at once, or set the ` +
+      `model's own limit of output.`,
+  )
 }

@@ -1,10 +1,13 @@
 /**
  * One attempt to run a call on a worker, from the queue for a place until nothing of it is left.
  *
- * AO1 It is settled once, by whatever comes first: an answer, the death of its worker, or an end that came before it began.
+ * AO1 It is settled once, by whatever comes first: an answer, the death of its worker, or an end that came before it
+ *     began.
  * AO2 An end is told to the body; a body that has begun and goes on past the grace costs its worker.
- * AO4 A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time stands still.
- * AO5 A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is not.
+ * AO4 A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time
+ *     stands still.
+ * AO5 A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is
+ *     not.
  */
 import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
@@ -103,7 +106,8 @@ export class Attempt implements Listener {
   begin(again: boolean): Promise<Attempted> {
     const { cancel } = this.#job
     this.#stops.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
-    if (!cancel.reason) this.#stops.push(this.#means.places.enter((worker) => this.#start(worker), again, this.#job.shares))
+    if (!cancel.reason)
+      this.#stops.push(this.#means.places.enter((worker) => this.#start(worker), again, this.#job.shares))
     return this.#result
   }
 
@@ -150,7 +154,12 @@ export class Attempt implements Listener {
   die(why: string): void {
     const worker = this.#worker
     if (this.#ended) this.#over({ outcome: { ok: false, failure: this.#ended } })
-    else this.#over({ died: worker?.doom ?? why, begun: worker?.begun(this.#task.call) ?? false, company: worker?.company ?? false })
+    else
+      this.#over({
+        died: worker?.doom ?? why,
+        begun: worker?.begun(this.#task.call) ?? false,
+        company: worker?.company ?? false,
+      })
   }
 
   /** AO5. */
@@ -188,7 +197,10 @@ export class Attempt implements Listener {
     else if (!this.#settled) worker.kill(`${this.#task.tool}, which ran on it, did not end when it was told to`)
   }
 
-  async #reply({ call, id, question }: Extract<FromWorker, { question: unknown }>, bytes: Uint8Array | undefined): Promise<void> {
+  async #reply(
+    { call, id, question }: Extract<FromWorker, { question: unknown }>,
+    bytes: Uint8Array | undefined,
+  ): Promise<void> {
     const clerk = (this.#clerk ??= createClerk(this.#job.desk, (opening) => this.#stepAside(opening)))
     let reply: ToWorker
     let given: Uint8Array | undefined
@@ -197,7 +209,8 @@ export class Attempt implements Listener {
       given = answer.bytes
       reply = { call, id, ...(answer.gets !== undefined && { gets: answer.gets }) }
     } catch (thrown) {
-      const errno = !isSkeinError(thrown) && isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : undefined
+      const errno =
+        !isSkeinError(thrown) && isObject(thrown) && typeof thrown['code'] === 'string' ? thrown['code'] : undefined
       reply = { call, id, failure: toFailure(thrown, 'TOOL_FAILED'), ...defined({ errno }) }
     }
     if (!this.#settled) this.#worker?.post(reply, given)

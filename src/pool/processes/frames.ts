@@ -1,8 +1,7 @@
 /**
- * Messages in a stream of bytes between the host and a worker process: a head of two lengths, the message, and the bytes that go
- * with it. Both sides are Skein, of one build.
- * A message costs what it is long: it is put together once, whatever parts it arrives in.
- * Bytes that are given out belong to whoever gets them.
+ * Messages in a stream of bytes between the host and a worker process: a head of two lengths, the message, and the
+ * bytes that go with it. Both sides are Skein, of one build. A message costs what it is long: it is put together
+ * once, whatever parts it arrives in. Bytes that are given out belong to whoever gets them.
  */
 import { Buffer } from 'node:buffer'
 import { deserialize, serialize } from 'node:v8'
@@ -36,7 +35,9 @@ export function structuredFrame(message: object): Buffer {
 }
 
 /** Gives what takes the parts of the stream as they come. It throws where they make no message. */
-export function createUnframer(heard: (message: unknown, bytes: Uint8Array<ArrayBuffer> | undefined) => void): (part: Buffer) => void {
+export function createUnframer(
+  heard: (message: unknown, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
+): (part: Buffer) => void {
   let parts: Buffer[] = []
   let have = 0
   let need = headBytes

@@ -1,11 +1,12 @@
 /**
  * A lane: worker threads for calls of one kind, with a number of places on each.
  *
- * LN1 A call goes to the thread with the fewest active calls, rather to one that has started than to one that has not. When
- *     each has some, a further thread is started for those that come next, up to `threads`.
+ * LN1 A call goes to the thread with the fewest active calls, rather to one that has started than to one that has
+ *     not. When each has some, a further thread is started for those that come next, up to `threads`.
  * LN2 A thread that cannot be started costs those who waited for it their attempt; nobody waits for ever.
- * LN3 A thread that is stuck (WT2) gets no calls, and what has not begun there goes to another. It does not count as one of
- *     `threads`, so that another may be started in its place, up to `mostThreads` in all. One without calls is ended.
+ * LN3 A thread that is stuck (WT2) gets no calls, and what has not begun there goes to another. It does not count as
+ *     one of `threads`, so that another may be started in its place, up to `mostThreads` in all. One without calls is
+ *     ended.
  */
 import type { Clock } from '../../core/clock.js'
 import type { Failure } from '../../core/failure.js'
@@ -60,7 +61,11 @@ export function createLane(options: LaneOptions): Lane {
     return best
   }
   // LN3: what a stuck one holds is nobody's.
-  const shared = (): number => [...threads].reduce((sum, { stuck, doom, seat }) => (stuck || doom !== undefined ? sum + seat.active : sum), wanted * perThread)
+  const shared = (): number =>
+    [...threads].reduce(
+      (sum, { stuck, doom, seat }) => (stuck || doom !== undefined ? sum + seat.active : sum),
+      wanted * perThread,
+    )
   const places = createPlaces({ perThread, shared, choose })
   const means: AttemptMeans = { clock, graceMs, places }
   return {

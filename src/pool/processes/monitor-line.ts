@@ -23,7 +23,11 @@ interface Told {
   readonly broken: () => void
 }
 
-const schema = z.union([z.strictObject({ beat: z.number(), rssKb: z.number() }), z.strictObject({ withdrawn: z.number(), ok: z.boolean() }), z.strictObject({ ended: z.string() })])
+const schema = z.union([
+  z.strictObject({ beat: z.number(), rssKb: z.number() }),
+  z.strictObject({ withdrawn: z.number(), ok: z.boolean() }),
+  z.strictObject({ ended: z.string() }),
+])
 
 function toldIn(line: string): FromMonitor | undefined {
   try {

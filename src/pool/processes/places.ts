@@ -1,11 +1,12 @@
 /**
- * Places of a lane: how many calls are active at once. A call takes a place on a thread before it begins, may give it back
- * while it waits for others, and takes one on the same thread again before it goes on.
+ * Places of a lane: how many calls are active at once. A call takes a place on a thread before it begins, may give it
+ * back while it waits for others, and takes one on the same thread again before it goes on.
  *
  * PC1 No thread has more than `perThread` active calls.
- * PC2 A call that goes on comes before one that begins, and one that lost its thread before one that is new; otherwise those who
- *     share the places take turns, each with its first.
- * PC3 Nobody waits for the calls of others alone: who has less than an equal part gets a place, on a further thread if need be (QC1).
+ * PC2 A call that goes on comes before one that begins, and one that lost its thread before one that is new;
+ *     otherwise those who share the places take turns, each with its first.
+ * PC3 Nobody waits for the calls of others alone: who has less than an equal part gets a place, on a further thread
+ *     if need be (QC1).
  */
 import { Shares } from './shares.js'
 import type { ShareKeys } from './shares.js'
@@ -24,7 +25,10 @@ export interface Seated {
 type Enter<Thread> = (thread: Thread | undefined) => void
 
 export interface Places<Thread extends Seated> {
-  /** Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. `again`: it had a place before. */
+  /**
+   * Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. `again`: it had a place
+   * before.
+   */
   enter(go: Enter<Thread>, again?: boolean, shares?: ShareKeys): () => void
   /** Gives a place back. */
   leave(thread: Thread, shares?: ShareKeys): void
@@ -42,7 +46,9 @@ export interface PlacesOptions<Thread> {
   readonly perThread: number
   /** Places that are shared. Default: as many as there are. */
   shared?(): number
-  /** The thread that the next call gets: one that has a place. `further`: there may be more threads for it than usual. */
+  /**
+   * The thread that the next call gets: one that has a place. `further`: there may be more threads for it than usual.
+   */
   choose(further: boolean): Thread | undefined
 }
 
@@ -53,7 +59,11 @@ interface Entry<Thread> {
 
 const nobody: ShareKeys = []
 
-export function createPlaces<Thread extends Seated>({ perThread, choose, shared = () => Infinity }: PlacesOptions<Thread>): Places<Thread> {
+export function createPlaces<Thread extends Seated>({
+  perThread,
+  choose,
+  shared = () => Infinity,
+}: PlacesOptions<Thread>): Places<Thread> {
   const shares = new Shares(shared)
   const queue = createQueue<Thread>()
   const returns = createReturns(perThread, shares)

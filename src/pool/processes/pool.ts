@@ -1,14 +1,14 @@
 /**
- * A pool of workers: processes, so that whatever a body does, its host goes on. Calls share workers, so that I/O overlaps; a call
- * that computes has one to itself; calls with side effects share only with one another.
+ * A pool of workers: processes, so that whatever a body does, its host goes on. Calls share workers, so that I/O
+ * overlaps; a call that computes has one to itself; calls with side effects share only with one another.
  *
  * WP1 `run` never rejects. Whatever happens to a worker costs its own call one error result (T14).
  * WP2 An abort or a time-out is told to the body first; a body that has not ended within the grace loses its worker.
- * WP3 What shared a worker that died runs again, alone, so that the guilty one dies alone; a call with a side effect is run
- *     again only if its body had not begun.
+ * WP3 What shared a worker that died runs again, alone, so that the guilty one dies alone; a call with a side effect
+ *     is run again only if its body had not begun.
  * WP4 After `close` nothing begins, not even again.
- * WP5 No call waits behind a body that never lets its worker's event loop turn, unless there are `threadsAtWorst` such bodies
- *     for each worker of its lane (LN3). What had begun on such a worker stays there until it ends.
+ * WP5 No call waits behind a body that never lets its worker's event loop turn, unless there are `threadsAtWorst`
+ *     such bodies for each worker of its lane (LN3). What had begun on such a worker stays there until it ends.
  */
 import type { ToolDefinition } from '../../agent/define.js'
 import type { Clock } from '../../core/clock.js'
@@ -95,7 +95,7 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
     let name: LaneName = tool?.cpu ? 'alone' : effect ? 'effects' : 'shared'
     const limit = callLimit(tool, job.args, maxToolMs)
     let again = false
-    for (let count = 1; ; ) {
+    for (let count = 1; ;) {
       if (closed) return crashed(job.tool, 'the pool was closed')
       const attempted = await laneNamed(name).attempt({ job, acts: effect, limit }, again)
       again = true

@@ -55,7 +55,10 @@ export function createClerk(desk: Desk, waited: (opening: Promise<Snapshot>) => 
 
 type About<Each extends Question['topic']> = Extract<Question, { readonly topic: Each }>
 
-async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' | 'entries' | 'node' | 'deep' | 'usage' | 'bytes'>): Promise<Reply> {
+async function answerOnce(
+  snapshot: Snapshot,
+  question: About<'open' | 'value' | 'entries' | 'node' | 'deep' | 'usage' | 'bytes'>,
+): Promise<Reply> {
   const { files } = snapshot
   switch (question.topic) {
     case 'open':
@@ -78,7 +81,10 @@ async function answerOnce(snapshot: Snapshot, question: About<'open' | 'value' |
   }
 }
 
-async function answerStream(streams: Map<number, AsyncIterator<Uint8Array>>, { topic, stream: id }: About<'next' | 'drop'>): Promise<Reply> {
+async function answerStream(
+  streams: Map<number, AsyncIterator<Uint8Array>>,
+  { topic, stream: id }: About<'next' | 'drop'>,
+): Promise<Reply> {
   const stream = named(streams, id)
   const part = topic === 'next' ? await stream.next() : await stream.return?.()
   if (topic === 'next' && part?.done === false) return { bytes: copied(part.value) }
@@ -86,7 +92,11 @@ async function answerStream(streams: Map<number, AsyncIterator<Uint8Array>>, { t
   return {}
 }
 
-async function answerStore(stores: Map<number, Store>, question: About<'chunk' | 'stored' | 'broken'>, bytes: Uint8Array = new Uint8Array()): Promise<Reply> {
+async function answerStore(
+  stores: Map<number, Store>,
+  question: About<'chunk' | 'stored' | 'broken'>,
+  bytes: Uint8Array = new Uint8Array(),
+): Promise<Reply> {
   const { writer, stored } = named(stores, question.store)
   if (question.topic === 'chunk') {
     await writer.write(bytes)

@@ -14,16 +14,24 @@ export interface SpawnOptions {
   readonly env?: WorkerEnv | undefined
 }
 
-/** Of the host's own options: what would make a second process something else, keep it from starting, or give it the host's environment. */
-const notForWorkers = /^--(?:env-file|input-type|inspect|max-old-space-size|max-semi-space-size|stack-size|test|watch|prof|cpu-prof|heap-prof|title)/
+/**
+ * Of the host's own options: what would make a second process something else, keep it from starting, or give it the
+ * host's environment.
+ */
+const notForWorkers =
+  /^--(?:env-file|input-type|inspect|max-old-space-size|max-semi-space-size|stack-size|test|watch|prof|cpu-prof|heap-prof|title)/
 
 export function spawnWorker({ app, memoryMb, env }: SpawnOptions): ChildProcess {
   const data: WorkerData = { app, memoryMb }
-  const options = [...optionsOf(process.execArgv), ...(process.env['SKEIN_DEBUG'] === '1' ? ['--enable-source-maps'] : [])]
+  const options = [
+    ...optionsOf(process.execArgv),
+    ...(process.env['SKEIN_DEBUG'] === '1' ? ['--enable-source-maps'] : []),
+  ]
   return spawn(process.execPath, [...options, fileURLToPath(workerFile('thread/process')), JSON.stringify(data)], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe'],
     env: workerEnv(process.env, env),
-    // In the host's own session: where the system shares its time between sessions, a call would take four times as long.
+    // In the host's own session: where the system shares its time between sessions, a call would take four times as
+    // long.
     windowsHide: true,
   })
 }
@@ -47,7 +55,8 @@ export interface Death {
   readonly memoryMb: number
 }
 
-const outOfMemory = /heap out of memory|heap limit|invalid (?:array|table|string) (?:length|size)|Allocation failed|out of memory/i
+const outOfMemory =
+  /heap out of memory|heap limit|invalid (?:array|table|string) (?:length|size)|Allocation failed|out of memory/i
 
 /** Of the thread alone: V8 could still say that its heap is used up, or a body has called `process.exit`. */
 export function causeOfEnd(why: string, memoryMb: number): string {
@@ -60,7 +69,10 @@ function tooMuch(memoryMb: number): string {
 
 export function causeOfDeath({ code, signal, said, memoryMb }: Death): string {
   if (outOfMemory.test(said)) return tooMuch(memoryMb)
-  const words = said.trim().split('\n').findLast((line) => line.trim() !== '')
+  const words = said
+    .trim()
+    .split('\n')
+    .findLast((line) => line.trim() !== '')
   const last = words === undefined ? '' : `; its last words: ${words.trim().slice(0, 500)}`
   return `${signal === null ? `it exited with ${code ?? 'no code'}` : `it was ended by ${signal}`}${last}`
 }

@@ -1,6 +1,6 @@
 /**
- * The secrets that a worker thread has been told (F3): what a thread says last, or prints where nobody knows for whom, may hold
- * any of them.
+ * The secrets that a worker thread has been told (F3): what a thread says last, or prints where nobody knows for
+ * whom, may hold any of them.
  *
  * KS1 A thread that was told more secrets than can be searched for is not quoted at all.
  */

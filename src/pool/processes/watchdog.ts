@@ -1,6 +1,6 @@
 /**
- * Looks after worker threads at even intervals, and only while there are calls. By the machine's time, whatever clock the calls
- * live by: that is what bodies take and what memory grows by.
+ * Looks after worker threads at even intervals, and only while there are calls. By the machine's time, whatever clock
+ * the calls live by: that is what bodies take and what memory grows by.
  */
 import { systemClock } from '../../core/clock.js'
 

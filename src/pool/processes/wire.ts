@@ -1,10 +1,11 @@
 /**
- * What crosses between the host and a worker process. Each has one line for all its calls, as long as it lives, and what is said
- * on it is heard in the order in which it was said; and one to its monitor, which answers while a body computes.
+ * What crosses between the host and a worker process. Each has one line for all its calls, as long as it lives, and
+ * what is said on it is heard in the order in which it was said; and one to its monitor, which answers while a body
+ * computes.
  *
  * WI1 A call is known by its number on its process, given in the order in which the process is handed its calls.
- * WI2 Bytes go behind the message that they belong to, never as text. What is sent belongs to whoever sends it: bytes that someone
- *     may still hold are copied once.
+ * WI2 Bytes go behind the message that they belong to, never as text. What is sent belongs to whoever sends it: bytes
+ *     that someone may still hold are copied once.
  */
 import type { Failure } from '../../core/failure.js'
 import type { Shown, Usage } from '../../files/port.js'
@@ -40,7 +41,10 @@ export interface ThreadData extends WorkerData {
 export const channel = {
   /** To it: `ToWorker`. */
   down: 3,
-  /** From it: `FromWorker`. Written at once, so that what was said is heard also when the process dies of what comes next. */
+  /**
+   * From it: `FromWorker`. Written at once, so that what was said is heard also when the process dies of what comes
+   * next.
+   */
   up: 4,
   /** To its monitor and back, a line each. */
   monitor: 5,
@@ -64,7 +68,10 @@ export const ask = {
   withdraw: (call: number): string => `withdraw ${call}`,
 } as const
 
-/** What a body may ask of its desk, with what is given for each. A stream and a store are known by the number of the question that opened them. */
+/**
+ * What a body may ask of its desk, with what is given for each. A stream and a store are known by the number of the
+ * question that opened them.
+ */
 export interface Questions {
   open: { readonly asks: object; readonly gets: { readonly at: number } }
   value: { readonly asks: { readonly key: string }; readonly gets: ValueAt }

@@ -1,11 +1,11 @@
 /**
- * A worker as the host knows it: a process with a Piscina thread that has loaded the app and runs bodies, and with a monitor, its main
- * thread, which answers also while a body computes. A process, because nothing less can be ended whatever it does, and because V8 ends the
- * whole process of a body that takes too much memory (docs/decisions/0012).
+ * A worker as the host knows it: a process with a Piscina thread that has loaded the app and runs bodies, and with a
+ * monitor, its main thread, which answers also while a body computes. A process, because nothing less can be ended
+ * whatever it does, and because V8 ends the whole process of a body that takes too much memory (docs/decisions/0012).
  *
- * WT1 While it lives its monitor knows which calls have begun: one that was withdrawn never begins. When it is dead `begun` says
- *     which may have: every call that it was handed, but of those with a side effect the ones that have. Such a call says so
- *     before it begins, and what was said is heard to the end.
+ * WT1 While it lives its monitor knows which calls have begun: one that was withdrawn never begins. When it is dead
+ *     `begun` says which may have: every call that it was handed, but of those with a side effect the ones that have.
+ *     Such a call says so before it begins, and what was said is heard to the end.
  * WT2 A worker whose app is loaded and whose event loop has not turned for a while is stuck, until it turns again.
  * WT3 What it says last, and what it prints for nobody, is told without the secrets of any call that it ever had.
  * WT4 It does not outlive its host, whatever its body does: the monitor ends the process when the host is gone.
@@ -84,7 +84,11 @@ export class Worker {
     this.#gone = gone
     this.loading = new Promise((resolve) => (this.#tellLoaded = resolve))
     this.#child = spawnWorker(options)
-    this.#monitor = createMonitorLine(this.#pipe(channel.monitor), { seen: (told) => this.#seen(told), ended: (why) => (this.#dying ??= this.causeOf(causeOfEnd(why, options.memoryMb))), broken: () => this.kill('it wrote to the line of its monitor what the host does not understand') })
+    this.#monitor = createMonitorLine(this.#pipe(channel.monitor), {
+      seen: (told) => this.#seen(told),
+      ended: (why) => (this.#dying ??= this.causeOf(causeOfEnd(why, options.memoryMb))),
+      broken: () => this.kill('it wrote to the line of its monitor what the host does not understand'),
+    })
     const unframe = createUnframer((message, bytes) => this.#hear(message as FromWorker, bytes))
     this.#pipe(channel.up)?.on('data', (part: Buffer) => {
       try {
@@ -93,12 +97,15 @@ export class Worker {
         this.kill(`it spoke what the host does not understand: ${toFailure(thrown, 'WORKER_CRASHED').message}`)
       }
     })
-    for (const stream of [this.#child.stdout, this.#child.stderr]) stream?.setEncoding('utf8').on('data', (text: string) => this.#wrote(text))
+    for (const stream of [this.#child.stdout, this.#child.stderr])
+      stream?.setEncoding('utf8').on('data', (text: string) => this.#wrote(text))
     // One that was ended while it was written to.
     for (const stream of this.#child.stdio) stream?.on('error', () => undefined)
     this.#child.on('error', (thrown) => this.#die(`it could not be started: ${thrown.message}`))
     this.#child.on('exit', () => this.#gone(this))
-    this.#child.on('close', (code, signal) => this.#die(causeOfDeath({ code, signal, said: this.#lastErrors, memoryMb: options.memoryMb })))
+    this.#child.on('close', (code, signal) =>
+      this.#die(causeOfDeath({ code, signal, said: this.#lastErrors, memoryMb: options.memoryMb })),
+    )
     // Calls keep the host alive, and whoever waits for the app to load; a worker does not.
     // But until its app is there, or is known not to come, whoever opens the skein waits for it.
     this.loading.finally(() => this.#child.unref())
@@ -254,7 +261,10 @@ export class Worker {
     // Heap and buffers, each up to the limit. One that turns looks after itself (workers/thread/pulse.ts).
     const { memoryMb } = this.#options
     if (!turned && (rssKb - this.#loadedRss) * 1024 > 2 * memoryMb * mb) {
-      this.kill(`it ran out of memory: a worker may have ${memoryMb} MB, and it took more memory than that without ever waiting; work in smaller pieces, or raise workers.memoryMb`)
+      this.kill(
+        `it ran out of memory: a worker may have ${memoryMb} MB, and it took more memory than that without ever ` +
+          `waiting; work in smaller pieces, or raise workers.memoryMb`,
+      )
     }
   }
 

@@ -4,7 +4,8 @@
  * LA1 `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
  *     and are those that the app's own folder finds. The bundle may therefore lie anywhere.
  * LA5 A file of the app sees itself where it lies: `import.meta`, `__dirname`, and its lines in a stack.
- * LA6 TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the workspace.
+ * LA6 TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the
+ *     workspace.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -27,7 +28,10 @@ export interface BundleEntry {
 /** The file that holds the bundle. */
 export async function bundle({ path, text: entry }: BundleEntry): Promise<string> {
   const { build } = await import('esbuild')
-  const start: BuildOptions = entry === undefined ? { entryPoints: [path] } : { stdin: { contents: entry, resolveDir: path, sourcefile: 'app.mjs', loader: 'js' } }
+  const start: BuildOptions =
+    entry === undefined
+      ? { entryPoints: [path] }
+      : { stdin: { contents: entry, resolveDir: path, sourcefile: 'app.mjs', loader: 'js' } }
   const built = build({
     ...start,
     bundle: true,
@@ -49,20 +53,39 @@ export async function bundle({ path, text: entry }: BundleEntry): Promise<string
   const [map, code] = [/\.map$/, /\.mjs$/].map((end) => outputFiles.find((file) => end.test(file.path))?.text ?? '')
   const text = `${code}//# sourceMappingURL=data:application/json;base64,${Buffer.from(absolute(map ?? '{}', tmpdir())).toString('base64')}\n`
   const name = `${createHash('sha256').update(path).update(text).digest('hex').slice(0, 20)}.mjs`
-  const written = (await write(cacheFolder(path), name, text)) ?? (await write(await mkdtemp(join(tmpdir(), 'skein-app-')), name, text))
-  if (written === undefined) throw new SkeinError('APP_NOT_LOADED', `the app ${path} must be bundled, and there is no place to write its bundle to; tried node_modules/.cache and ${tmpdir()}`)
+  const written =
+    (await write(cacheFolder(path), name, text)) ??
+    (await write(await mkdtemp(join(tmpdir(), 'skein-app-')), name, text))
+  if (written === undefined)
+    throw new SkeinError(
+      'APP_NOT_LOADED',
+      `the app ${path} must be bundled, and there is no place to write its bundle to; tried node_modules/.cache ` +
+        `and ${tmpdir()}`,
+    )
   return written
 }
 
 const failedBuild = z.object({
-  errors: z.array(z.object({ text: z.string(), location: z.object({ file: z.string(), line: z.number(), column: z.number() }).nullish() })).min(1),
+  errors: z
+    .array(
+      z.object({
+        text: z.string(),
+        location: z.object({ file: z.string(), line: z.number(), column: z.number() }).nullish(),
+      }),
+    )
+    .min(1),
 })
 
 /** What esbuild found in the app's files, each with its place. */
 function refusalOf(path: string, thrown: unknown): unknown {
   const { data: failed } = failedBuild.safeParse(thrown)
-  const says = failed?.errors.map(({ text, location }) => `${location ? `${resolve(location.file)}:${location.line}:${location.column + 1}: ` : ''}${text}`)
-  return says ? new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${says.join('\n')}`, { cause: thrown }) : thrown
+  const says = failed?.errors.map(
+    ({ text, location }) =>
+      `${location ? `${resolve(location.file)}:${location.line}:${location.column + 1}: ` : ''}${text}`,
+  )
+  return says
+    ? new SkeinError('APP_NOT_LOADED', `the app ${path} could not be loaded: ${says.join('\n')}`, { cause: thrown })
+    : thrown
 }
 
 /** LA5: the map names the sources by URL, so that it holds wherever the bundle lies. */
@@ -77,12 +100,14 @@ const packagesByPath: Plugin = {
   name: 'packages-by-path',
   setup(build) {
     build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
-      if (kind === 'entry-point' || pluginData === asked || path.startsWith('node:') || isAbsolute(path)) return undefined
+      if (kind === 'entry-point' || pluginData === asked || path.startsWith('node:') || isAbsolute(path))
+        return undefined
       if (path === 'skein') return { path: pathToFileURL(ownModule('index')).href, external: true }
       if (path === 'skein/testing') return { path: pathToFileURL(ownModule('testing')).href, external: true }
       const found = await build.resolve(path, { kind, resolveDir, pluginData: asked })
       // What is imported when it is needed is missed when it is needed.
-      if (found.errors.length > 0) return kind === 'import-statement' ? { errors: found.errors } : { path, external: true }
+      if (found.errors.length > 0)
+        return kind === 'import-statement' ? { errors: found.errors } : { path, external: true }
       if (found.external) return { path, external: true }
       // LA6
       if (sources.test(found.path) || !isInstalled(path, resolveDir)) return { path: found.path }
@@ -98,7 +123,10 @@ const sources = /\.[cm]?tsx?$/
 
 /** Whether this is the name of a package, and not one that tsconfig `paths` or `imports` give to a file of the app. */
 function isInstalled(path: string, from: string): boolean {
-  const name = path.split('/').slice(0, path.startsWith('@') ? 2 : 1).join('/')
+  const name = path
+    .split('/')
+    .slice(0, path.startsWith('@') ? 2 : 1)
+    .join('/')
   for (let folder = from; ; folder = dirname(folder)) {
     if (existsSync(join(folder, 'node_modules', name))) return true
     if (folder === dirname(folder)) return false
@@ -124,9 +152,15 @@ const filesKnowThemselves: Plugin = {
       const text = await readFile(path, 'utf8')
       if (!asksForItself.test(text)) return undefined
       const own = { url: pathToFileURL(path).href, dirname: dirname(path), filename: path }
-      const resolver = `((name) => /^\\.{0,2}\\//.test(name) ? new URL(name, ${JSON.stringify(own.url)}).href : __skein_resolve(${JSON.stringify(path)}, name))`
+      const resolver =
+        `((name) => /^\\.{0,2}\\//.test(name) ? new URL(name, ${JSON.stringify(own.url)}).href : ` +
+        `__skein_resolve(${JSON.stringify(path)}, name))`
       // On the first line, so that every line keeps its number.
-      return { contents: `const __skein_file = { ...${JSON.stringify(own)}, resolve: ${resolver} }; ${text.replace(/^#!.*/, '')}`, loader: loaderOf(path), resolveDir: dirname(path) }
+      return {
+        contents: `const __skein_file = { ...${JSON.stringify(own)}, resolve: ${resolver} }; ${text.replace(/^#!.*/, '')}`,
+        loader: loaderOf(path),
+        resolveDir: dirname(path),
+      }
     })
   },
 }
@@ -138,8 +172,12 @@ function loaderOf(path: string): Loader {
 
 /** A bundle is an ES module; `require` is nevertheless the app's. */
 function requireOf(path: string): string {
-  return `import { createRequire as __skein_require } from 'node:module'; import { pathToFileURL as __skein_url } from 'node:url'; ` +
-    `const require = __skein_require(${JSON.stringify(pathToFileURL(join(path, '_')).href)}); const __skein_resolve = (from, name) => __skein_url(__skein_require(from).resolve(name)).href;`
+  return (
+    `import { createRequire as __skein_require } from 'node:module'; import { pathToFileURL as __skein_url } from ` +
+    `'node:url'; ` +
+    `const require = __skein_require(${JSON.stringify(pathToFileURL(join(path, '_')).href)}); const ` +
+    `__skein_resolve = (from, name) => __skein_url(__skein_require(from).resolve(name)).href;`
+  )
 }
 
 /** Undefined where this folder cannot be written: a read-only image, a folder that is not there. */
@@ -152,7 +190,11 @@ async function write(folder: string | undefined, name: string, text: string): Pr
     await rename(`${target}.${process.pid}`, target)
     return target
   } catch (thrown) {
-    if (isObject(thrown) && ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'ENOTDIR', 'EEXIST'].includes(String(thrown['code']))) return undefined
+    if (
+      isObject(thrown) &&
+      ['EACCES', 'EROFS', 'EPERM', 'ENOSPC', 'ENOTDIR', 'EEXIST'].includes(String(thrown['code']))
+    )
+      return undefined
     throw thrown
   }
 }

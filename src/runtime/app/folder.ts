@@ -17,7 +17,12 @@ import { isObject } from '../../core/json.js'
 type Place = 'agents' | 'prompts' | 'tools' | 'models'
 
 /** What each folder may hold. A server of tools stands among the tools. */
-const places: Readonly<Record<Place, readonly Definition['kind'][]>> = { agents: ['agent'], prompts: ['prompt'], tools: ['tool', 'mcp'], models: ['model'] }
+const places: Readonly<Record<Place, readonly Definition['kind'][]>> = {
+  agents: ['agent'],
+  prompts: ['prompt'],
+  tools: ['tool', 'mcp'],
+  models: ['model'],
+}
 
 /** Folders of the convention that hold nothing that can run yet. */
 const unsupported = ['hooks', 'api'] as const
@@ -38,10 +43,23 @@ export interface Folder {
 export async function readFolder(folder: string): Promise<Folder> {
   const files: AppFile[] = []
   for (const place of ['agents', 'prompts', 'tools', 'models'] as const) {
-    for (const name of await sourcesIn(join(folder, place))) files.push({ path: `${place}/${name}`, place, name: name.replace(/\.\w+$/, '') })
+    for (const name of await sourcesIn(join(folder, place)))
+      files.push({ path: `${place}/${name}`, place, name: name.replace(/\.\w+$/, '') })
   }
-  if (files.length === 0) throw new SkeinError('APP_NOT_LOADED', `the folder ${folder} holds no app: no file in ${Object.keys(places).map((place) => `${place}/`).join(', ')}. Put one definition in each file, or name a module that exports them`)
-  const left = await Promise.all(unsupported.map(async (place) => ((await sourcesIn(join(folder, place), true)).length > 0 ? [`${join(folder, place)}: ${place}/ is not supported yet; its files are left out`] : [])))
+  if (files.length === 0)
+    throw new SkeinError(
+      'APP_NOT_LOADED',
+      `the folder ${folder} holds no app: no file in ${Object.keys(places)
+        .map((place) => `${place}/`)
+        .join(', ')}. Put one definition in each file, or name a module that exports them`,
+    )
+  const left = await Promise.all(
+    unsupported.map(async (place) =>
+      (await sourcesIn(join(folder, place), true)).length > 0
+        ? [`${join(folder, place)}: ${place}/ is not supported yet; its files are left out`]
+        : [],
+    ),
+  )
   return { files, warnings: left.flat() }
 }
 
@@ -50,7 +68,12 @@ async function sourcesIn(folder: string, recursive = false): Promise<readonly st
   try {
     const entries = await readdir(folder, { withFileTypes: true, recursive })
     return entries
-      .filter((entry) => !entry.isDirectory() && /^[^.].*\.(?:ts|mts|js|mjs)$/.test(entry.name) && !/\.(?:test|spec|d)\.\w+$/.test(entry.name))
+      .filter(
+        (entry) =>
+          !entry.isDirectory() &&
+          /^[^.].*\.(?:ts|mts|js|mjs)$/.test(entry.name) &&
+          !/\.(?:test|spec|d)\.\w+$/.test(entry.name),
+      )
       .map(({ name }) => name)
       .sort()
   } catch (thrown) {
@@ -93,7 +116,8 @@ export function collect({ files }: Folder, module: object): Collected {
     if (other) twice.push({ code: 'DUPLICATE_NAME', text: `${path} and ${other.path} both name "${name}"; keep one` })
     // Whoever names one of these has made no second mistake.
     if (says !== undefined) claimed.push({ kind, name }, ...own)
-    if (own.length === 1 && definition && places[place].includes(definition.kind) && !other) found.set({ ...definition, name }, path)
+    if (own.length === 1 && definition && places[place].includes(definition.kind) && !other)
+      found.set({ ...definition, name }, path)
   }
   return { files: found, mistakes: [...twice, ...wrong], claimed }
 }
@@ -107,8 +131,15 @@ function mistakeOf({ place, name }: AppFile, own: readonly Definition[], module:
     })
     return `it exports no definition${plain === undefined ? '; its default export must be one' : `: ${plain}`}`
   }
-  if (more) return `it exports ${own.length} definitions (${own.map(({ kind, name: each }) => `${kind} "${each}"`).join(', ')}); one file holds one`
+  if (more)
+    return (
+      `it exports ${own.length} definitions ` +
+      `(${own.map(({ kind, name: each }) => `${kind} "${each}"`).join(', ')}); one file holds one`
+    )
   if (!places[place].includes(definition.kind)) return `it exports a ${definition.kind}; ${place}/ holds ${place}`
   if (definition.name === '' || definition.name === name) return undefined
-  return `its definition is named "${definition.name}"; in a folder the file gives the name: rename one of them, or leave \`name\` out`
+  return (
+    `its definition is named "${definition.name}"; in a folder the file gives the name: rename one of them, ` +
+    `or leave \`name\` out`
+  )
 }

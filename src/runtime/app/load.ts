@@ -39,7 +39,8 @@ export function pathOf(source: URL | string): string {
   const text = String(source)
   if (/^file:/i.test(text)) return resolve(fileURLToPath(text))
   const isUrl = source instanceof URL || /^[a-z][a-z0-9+.-]+:/i.test(text)
-  if (isUrl) throw new SkeinError('APP_NOT_LOADED', `the app ${text} is no file; give a path, or a URL that begins with file:`)
+  if (isUrl)
+    throw new SkeinError('APP_NOT_LOADED', `the app ${text} is no file; give a path, or a URL that begins with file:`)
   return resolve(text)
 }
 
@@ -64,10 +65,19 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
   const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
   const { files, mistakes, claimed } = collect(folder, await importMapped(module))
-  return assemble([...files.keys()], `the folder ${path}`, { ...options, module, files, mistakes, claimed, warnings: folder.warnings })
+  return assemble([...files.keys()], `the folder ${path}`, {
+    ...options,
+    module,
+    files,
+    mistakes,
+    claimed,
+    warnings: folder.warnings,
+  })
 }
 
-/** LA5: of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts). */
+/**
+ * LA5: of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts).
+ */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
   return import(module)
@@ -76,24 +86,48 @@ async function importMapped(module: string): Promise<object> {
 /** LA2, LA4 */
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
   const exported = new Map<unknown, string>()
-  for (const [name, value] of Object.entries(module)) for (const each of [value].flat(1)) if (!exported.has(each)) exported.set(each, name)
+  for (const [name, value] of Object.entries(module))
+    for (const each of [value].flat(1)) if (!exported.has(each)) exported.set(each, name)
   const definitions = [...exported.keys()].filter(isDefinition)
   const lookalikes = [...exported].flatMap(([value, name]) => {
     const seems = lookalike(value)
-    return seems ? [{ kind: seems.kind, name: isObject(value) && typeof value['name'] === 'string' ? value['name'] : name, says: `the export ${name} ${seems.says}` }] : []
+    return seems
+      ? [
+          {
+            kind: seems.kind,
+            name: isObject(value) && typeof value['name'] === 'string' ? value['name'] : name,
+            says: `the export ${name} ${seems.says}`,
+          },
+        ]
+      : []
   })
   if (definitions.length === 0) {
-    const why = lookalikes.length > 0 ? `: ${lookalikes.map(({ says }) => says).join('; ')}` : '; export what defineAgent, definePrompt, defineTool and defineModel give'
+    const why =
+      lookalikes.length > 0
+        ? `: ${lookalikes.map(({ says }) => says).join('; ')}`
+        : '; export what defineAgent, definePrompt, defineTool and defineModel give'
     throw new SkeinError('APP_NOT_LOADED', `${source} exports no definitions${why}`)
   }
-  return assemble(definitions, source, { ...options, lookalikes, warnings: lookalikes.map(({ says }) => `${source}: ${says}; it is left out`) })
+  return assemble(definitions, source, {
+    ...options,
+    lookalikes,
+    warnings: lookalikes.map(({ says }) => `${source}: ${says}; it is left out`),
+  })
 }
 
 /** LA3 */
-async function assemble(definitions: readonly Definition[], source: string, { connectMcp, ...options }: LoadOptions & AppOptions): Promise<App> {
+async function assemble(
+  definitions: readonly Definition[],
+  source: string,
+  { connectMcp, ...options }: LoadOptions & AppOptions,
+): Promise<App> {
   const servers = definitions.filter((definition) => isDefinition(definition) && definition.kind === 'mcp')
   const [server] = servers
-  if (server && !connectMcp) throw new SkeinError('APP_NOT_LOADED', `${source} names the MCP server "${server.name}", and nothing was given to connect it`)
+  if (server && !connectMcp)
+    throw new SkeinError(
+      'APP_NOT_LOADED',
+      `${source} names the MCP server "${server.name}", and nothing was given to connect it`,
+    )
   const given = server && connectMcp ? await connectMcp(servers) : []
   return createApp([...definitions, ...given], source, options)
 }

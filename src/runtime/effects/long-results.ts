@@ -21,11 +21,17 @@ export function isLong(outcome: Outcome, keep: boolean): outcome is Success {
 }
 
 /** `call`: the id of the call whose result it is. */
-export async function archived(blobs: Blobs, outcome: Success, call: string): Promise<{ readonly outcome: Outcome; readonly text: string }> {
+export async function archived(
+  blobs: Blobs,
+  outcome: Success,
+  call: string,
+): Promise<{ readonly outcome: Outcome; readonly text: string }> {
   const whole = resultText(outcome.value)
   const { hash, size } = await blobs.put(new TextEncoder().encode(whole))
   const start = beginning(whole)
-  const text = `${start}\n[cut: these are ${start.length} of ${whole.length} characters; get_tool_response with id ${JSON.stringify(call)} gives the rest]`
+  const text =
+    `${start}\n[cut: these are ${start.length} of ${whole.length} characters; get_tool_response with ` +
+    `id ${JSON.stringify(call)} gives the rest]`
   return { outcome: { ok: true, value: start, whole: { hash, size } }, text }
 }
 

@@ -1,8 +1,8 @@
 /**
  * A child that worked on a copy of its parent's files has ended: what it did there is merged into them (B3).
  *
- * JN1 Only an answer is merged. What a child that failed or was cancelled had changed is put aside, whole, and the model is told
- *     where: half of a work is never mixed with the parent's own.
+ * JN1 Only an answer is merged. What a child that failed or was cancelled had changed is put aside, whole, and the
+ *     model is told where: half of a work is never mixed with the parent's own.
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -16,7 +16,11 @@ import { conflictReport } from '../../files/merge/conflicts.js'
 export async function joinFiles(blobs: Blobs, state: ThreadState, { base, join, call }: Slot): Promise<Landed> {
   if (!base || !join) return { outcome: { ok: true, value: null } }
   const { outcome, tree } = join
-  if (!outcome.ok) return { outcome, ...leftAside(state, { base: thawTree(base), theirs: thawTree(tree), name: call.child?.reference ?? 'child' }) }
+  if (!outcome.ok)
+    return {
+      outcome,
+      ...leftAside(state, { base: thawTree(base), theirs: thawTree(tree), name: call.child?.reference ?? 'child' }),
+    }
   const { changes, conflicts } = await mergeTrees({
     base: thawTree(base),
     ours: state.files,
@@ -28,7 +32,11 @@ export async function joinFiles(blobs: Blobs, state: ThreadState, { base, join, 
     },
     write: (bytes) => blobs.put(bytes),
   })
-  return { outcome, ...(conflicts.length > 0 && { note: conflictReport(conflicts) }), ...(changes.length > 0 && { changes: { files: changes } }) }
+  return {
+    outcome,
+    ...(conflicts.length > 0 && { note: conflictReport(conflicts) }),
+    ...(changes.length > 0 && { changes: { files: changes } }),
+  }
 }
 
 /** JN1 */

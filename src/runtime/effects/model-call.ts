@@ -114,7 +114,11 @@ export class ModelCall implements Started {
 
   #failed(thrown: unknown): Landing {
     const failure = toFailure(thrown, 'MODEL_REJECTED')
-    return { kind: 'model_failed', step: this.#step, failure: this.#redactor ? maskFailure(this.#redactor, failure) : failure }
+    return {
+      kind: 'model_failed',
+      step: this.#step,
+      failure: this.#redactor ? maskFailure(this.#redactor, failure) : failure,
+    }
   }
 
   abort(reason: string): void {

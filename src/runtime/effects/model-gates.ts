@@ -1,5 +1,6 @@
 /**
- * The gates of a host's models (L5), joined with those of other hosts by signals; and who waits before them, for whoever asks.
+ * The gates of a host's models (L5), joined with those of other hosts by signals; and who waits before them, for
+ * whoever asks.
  *
  * AY1 News of a limit may be lost: a host that missed it is limited itself. No result depends on it.
  * AY2 It says for how long, not until when: clocks of hosts differ. Each host adds a random time of its own.
@@ -64,7 +65,9 @@ export function createAdmission({ app, signals, clock, chance }: AdmissionMeans)
     signals.subscribe(waitsTopic, (value) => {
       const { data: asked } = askSchema.safeParse(value)
       const now = clock.now()
-      const waits = [...gates.values()].flatMap((each) => each.waiting(mostListed)).map(({ thread, model, place, until }) => ({ thread, model, place, inMs: Math.max(0, until - now) }))
+      const waits = [...gates.values()]
+        .flatMap((each) => each.waiting(mostListed))
+        .map(({ thread, model, place, until }) => ({ thread, model, place, inMs: Math.max(0, until - now) }))
       if (asked && waits.length > 0) signals.publish(asked.to, waits)
     }),
   ]
@@ -75,12 +78,17 @@ export function createAdmission({ app, signals, clock, chance }: AdmissionMeans)
 }
 
 /** Threads of all hosts that wait before a model's gate, the first 1,000 of each model and host. */
-export async function askWaits({ signals, clock, chance }: Omit<AdmissionMeans, 'app'>): Promise<readonly ThreadWait[]> {
+export async function askWaits({
+  signals,
+  clock,
+  chance,
+}: Omit<AdmissionMeans, 'app'>): Promise<readonly ThreadWait[]> {
   const to = `${waitsTopic}/${chance.id()}`
   const waits: ThreadWait[] = []
   const stop = signals.subscribe(to, (value: Json) => {
     const now = clock.now()
-    for (const { inMs, ...wait } of z.array(waitSchema).safeParse(value).data ?? []) waits.push({ ...wait, until: now + inMs })
+    for (const { inMs, ...wait } of z.array(waitSchema).safeParse(value).data ?? [])
+      waits.push({ ...wait, until: now + inMs })
   })
   signals.publish(waitsTopic, { to })
   await new Promise<void>((resolve) => {

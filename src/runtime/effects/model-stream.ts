@@ -40,7 +40,11 @@ export class Voice implements ModelCallOptions {
   /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
   #muted = false
 
-  constructor(wanting: Wanting, step: number, { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined }) {
+  constructor(
+    wanting: Wanting,
+    step: number,
+    { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined },
+  ) {
     this.#wanting = wanting
     this.#step = step
     this.#cancel = cancel
@@ -59,7 +63,11 @@ export class Voice implements ModelCallOptions {
 
   readonly emit = (delta: ModelDelta): void => {
     // An adapter's mistake ends its step here, not the process of whoever listens.
-    if (typeof delta.text !== 'string') throw new SkeinError('MODEL_REJECTED', `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`)
+    if (typeof delta.text !== 'string')
+      throw new SkeinError(
+        'MODEL_REJECTED',
+        `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`,
+      )
     if (this.#muted) return
     this.#meter.add(delta.type, delta.text.length) // YL1
     if (delta.type === 'text') this.#say(this.#said.push(delta.text))
@@ -97,7 +105,9 @@ export class Voice implements ModelCallOptions {
     if (this.#muted) return
     this.#reason(this.#reasoned.end())
     this.#say(this.#said.end())
-    if (this.#asked) for (const [index, { tool, line }] of this.#asked) this.#ask(index, this.#redactor?.text(tool) ?? tool, line.end())
+    if (this.#asked)
+      for (const [index, { tool, line }] of this.#asked)
+        this.#ask(index, this.#redactor?.text(tool) ?? tool, line.end())
   }
 
   soFar(): readonly DeltaEvent[] {
@@ -119,7 +129,15 @@ export class Voice implements ModelCallOptions {
   #place() {
     const { state } = this.#wanting
     const side = state.turn?.session?.side
-    return { thread: state.id, path: state.path, run: state.turn?.run ?? '', step: this.#step, attempt: this.#attempt, ...defined({ side }), ...(this.label !== undefined && { label: this.label }) }
+    return {
+      thread: state.id,
+      path: state.path,
+      run: state.turn?.run ?? '',
+      step: this.#step,
+      attempt: this.#attempt,
+      ...defined({ side }),
+      ...(this.label !== undefined && { label: this.label }),
+    }
   }
 
   #say(piece: string): void {

@@ -19,7 +19,10 @@ export interface ModelsMeans {
   readonly admission: Admission
 }
 
-export function createModels(app: App, { clock, chance, admission }: ModelsMeans): (brief: Brief) => Model | Promise<Model> {
+export function createModels(
+  app: App,
+  { clock, chance, admission }: ModelsMeans,
+): (brief: Brief) => Model | Promise<Model> {
   const made = new Map<string, Model | Promise<Model>>()
 
   async function make(definition: ModelDefinition): Promise<Model> {
@@ -54,7 +57,8 @@ export function createModels(app: App, { clock, chance, admission }: ModelsMeans
 /** What the prompt says is stronger than what its model does. */
 function withSettings(definition: ModelDefinition, request: ModelRequest): ModelRequest {
   const { temperature, maxOutputTokens, promptCache, media, providerOptions } = definition
-  if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined)) return request
+  if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined))
+    return request
   return {
     ...defined({ temperature }),
     ...defined({ maxOutputTokens }),

@@ -1,12 +1,13 @@
 /**
- * Calls with a side effect whose thread has left this host while their bodies ran: its lease was lost, a commit was refused or
- * failed. What a body did to the world is done, whoever has the thread now.
+ * Calls with a side effect whose thread has left this host while their bodies ran: its lease was lost, a commit was
+ * refused or failed. What a body did to the world is done, whoever has the thread now.
  *
- * OR1 A body is not ended because its thread has left. What comes of it goes to the thread's mailbox, as a receipt for that call.
- * OR2 If the thread comes back to this host before that, the call waits for its body instead of being taken for one that may
- *     have happened.
- * OR3 A receipt is sent until the store has it; sent twice it is one, by its id. Where a thread can only come back here (a store
- *     with one host), none is sent.
+ * OR1 A body is not ended because its thread has left. What comes of it goes to the thread's mailbox, as a receipt
+ *     for that call.
+ * OR2 If the thread comes back to this host before that, the call waits for its body instead of being taken for one
+ *     that may have happened.
+ * OR3 A receipt is sent until the store has it; sent twice it is one, by its id. Where a thread can only come back
+ *     here (a store with one host), none is sent.
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { Mailbox } from '../../backend/port.js'
@@ -80,18 +81,28 @@ export class Orphans {
     const { thread, step, index, key } = orphan
     const here = (): boolean => this.#left.get(id) === orphan && !this.#closed
     // One that asks someone has no outcome: whoever has the thread decides what is to be done.
-    if (landing.kind === 'returned' && here()) await this.#send(thread, { id: `receipt-${key}`, body: sealMail({ kind: 'receipt', step, index, key, landed: landing.landed }) }, here)
+    if (landing.kind === 'returned' && here())
+      await this.#send(
+        thread,
+        { id: `receipt-${key}`, body: sealMail({ kind: 'receipt', step, index, key, landed: landing.landed }) },
+        here,
+      )
     if (here()) this.#left.delete(id)
   }
 
   /** OR3 */
-  async #send(to: string, mail: { readonly id: string; readonly body: ReturnType<typeof sealMail> }, wanted: () => boolean): Promise<void> {
+  async #send(
+    to: string,
+    mail: { readonly id: string; readonly body: ReturnType<typeof sealMail> },
+    wanted: () => boolean,
+  ): Promise<void> {
     const { mailbox, clock, warn } = this.#means
     while (wanted()) {
       try {
         return await mailbox.put({ to, ...mail })
       } catch (thrown) {
-        if (!isSkeinError(thrown) || !thrown.retry) return warn(`what came of a call of thread ${to} could not be told`, thrown)
+        if (!isSkeinError(thrown) || !thrown.retry)
+          return warn(`what came of a call of thread ${to} could not be told`, thrown)
         await new Promise<void>((resolve) => {
           clock.wakeAt(clock.now() + againMs, resolve)
         })

@@ -1,6 +1,6 @@
 /**
- * Scheduled calls: their time is awaited like any deadline, and when it comes the call is recorded as its tool is defined
- * then, not as it was when it was scheduled.
+ * Scheduled calls: their time is awaited like any deadline, and when it comes the call is recorded as its tool is
+ * defined then, not as it was when it was scheduled.
  *
  * SQ1 A call whose tool is gone by then, or takes other args, is made all the same: what it reads is its error (P3).
  */
@@ -18,7 +18,11 @@ import type { Started } from '../resident/reconcile.js'
 export function awaitSchedule(means: Means, wanting: Wanting, { scheduled }: ScheduleEffect): Started {
   const { id, tool, args, at } = scheduled
   const queue = async (): Promise<void> => {
-    const call = await recordCall(means, { threadId: wanting.state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
+    const call = await recordCall(
+      means,
+      { threadId: wanting.state.id, allowed: new Set(means.app.tools.keys()) },
+      { tool, args },
+    )
     wanting.land({ kind: 'scheduled', id, call })
   }
   return { abort: means.clock.wakeAt(at, () => void queue()) }
@@ -27,7 +31,10 @@ export function awaitSchedule(means: Means, wanting: Wanting, { scheduled }: Sch
 type Changing = Extract<Command, { kind: 'change' | 'create' }>
 
 /** The command with its args checked, or why one of its calls could not be made as things are. */
-export function checkSchedules<Given extends Changing>({ app }: Pick<CallDesk, 'app'>, command: Given): Given | { readonly refused: Failure } {
+export function checkSchedules<Given extends Changing>(
+  { app }: Pick<CallDesk, 'app'>,
+  command: Given,
+): Given | { readonly refused: Failure } {
   const { changes } = command
   if (!changes?.schedules) return command
   const schedules: ScheduleChange[] = []
@@ -37,7 +44,13 @@ export function checkSchedules<Given extends Changing>({ app }: Pick<CallDesk, '
       continue
     }
     const tool = app.tools.get(change.tool)
-    if (!tool) return { refused: failure('UNKNOWN_TOOL', `the app has no tool ${JSON.stringify(change.tool)}; it has: ${[...app.tools.keys()].join(', ') || 'none'}`) }
+    if (!tool)
+      return {
+        refused: failure(
+          'UNKNOWN_TOOL',
+          `the app has no tool ${JSON.stringify(change.tool)}; it has: ${[...app.tools.keys()].join(', ') || 'none'}`,
+        ),
+      }
     const checked = checkArgs(tool.name, tool.args, change.args)
     if (!checked.ok) return { refused: checked.failure }
     schedules.push({ ...change, args: checked.args })

@@ -54,7 +54,8 @@ export class RunningCall implements Started {
     if (!slot) return
     this.#job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
     this.#work = this.#adopted?.work ?? carryOut(means, this.#job, { effect, slot })
-    // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread starts over from its journal.
+    // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread
+    // starts over from its journal.
     this.#work.then(
       (landing) => wanting.land(landing),
       (thrown: unknown) => wanting.storeFailed(thrown),
@@ -63,7 +64,11 @@ export class RunningCall implements Started {
 
   /** OR1 */
   leave(): boolean {
-    const orphan = this.#adopted ?? (this.#job?.acting && this.#work ? { ...this.#job.place, work: this.#work, cancel: this.#cancel, voice: this.#voice } : undefined)
+    const orphan =
+      this.#adopted ??
+      (this.#job?.acting && this.#work
+        ? { ...this.#job.place, work: this.#work, cancel: this.#cancel, voice: this.#voice }
+        : undefined)
     if (orphan) this.#means.orphans.leave(orphan)
     return orphan !== undefined
   }
@@ -113,13 +118,19 @@ async function runEffect(means: Means, job: CallJob, recovered: boolean): Promis
   const found = tool?.probe && (await means.pool.run(job.probing()))
   if (found?.outcome.ok) return found.outcome.value === null ? onceMore(means, job) : found
   const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
-  if (tool?.onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
-  return { outcome: unknown(`${message}; find out before you ask for it again`, found && !found.outcome.ok ? found.outcome.failure : undefined) }
+  if (tool?.onUnknown === 'ask')
+    return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
+  return {
+    outcome: unknown(
+      `${message}; find out before you ask for it again`,
+      found && !found.outcome.ok ? found.outcome.failure : undefined,
+    ),
+  }
 }
 
 /**
- * EX6: until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to tell. By our
- * own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
+ * EX6: until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to
+ * tell. By our own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
  */
 async function receiptTime({ clock, leaseMs }: Means, job: CallJob): Promise<void> {
   if (leaseMs === 0) return
@@ -134,7 +145,13 @@ async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
   const returned = await pool.run(job)
   const { outcome } = returned
   if (outcome.ok || outcome.failure.code !== 'WORKER_CRASHED') return returned
-  return { outcome: unknown(`${job.tool} was run again and its thread died again, so it may have happened; find out before you ask for it again`, outcome.failure) }
+  return {
+    outcome: unknown(
+      `${job.tool} was run again and its thread died again, so it may have happened; find out before you ask for ` +
+        `it again`,
+      outcome.failure,
+    ),
+  }
 }
 
 function unknown(message: string, cause?: Failure): Outcome {
@@ -142,7 +159,11 @@ function unknown(message: string, cause?: Failure): Outcome {
 }
 
 /** EX7 */
-async function keptAtLast({ clock }: Means, { cancel }: CallJob, keep: () => Landed | Promise<Landed>): Promise<Landed> {
+async function keptAtLast(
+  { clock }: Means,
+  { cancel }: CallJob,
+  keep: () => Landed | Promise<Landed>,
+): Promise<Landed> {
   for (;;) {
     try {
       return await keep()
@@ -154,7 +175,11 @@ async function keptAtLast({ clock }: Means, { cancel }: CallJob, keep: () => Lan
 }
 
 /** A promise only where something is to be stored or asked: most calls say nothing besides their outcome. */
-function toLanded(means: Means, job: CallJob, { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number }): Landed | Promise<Landed> {
+function toLanded(
+  means: Means,
+  job: CallJob,
+  { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number },
+): Landed | Promise<Landed> {
   const redactor = means.envs.redactor(job.state)
   const returned = redactor ? maskReturned(redactor, given) : given
   const { contents, queued, media, outcome } = returned
@@ -163,11 +188,24 @@ function toLanded(means: Means, job: CallJob, { returned: given, slot, index }: 
   return keepAll(means, job, { returned, slot, index, keep })
 }
 
-async function keepAll(means: Means, job: CallJob, { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean }): Promise<Landed> {
+async function keepAll(
+  means: Means,
+  job: CallJob,
+  { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean },
+): Promise<Landed> {
   const { outcome, contents, queued, media: given } = returned
   if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
-  const media = given && (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) })))) // EX4
-  const calls = queued && (await Promise.all(queued.map((asked) => recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked))))
+  const media =
+    given &&
+    // EX4
+    (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) }))))
+  const calls =
+    queued &&
+    (await Promise.all(
+      queued.map((asked) =>
+        recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked),
+      ),
+    ))
   const kept = isLong(outcome, keep) ? await archived(means.blobs, outcome, callId(job.state.step, index)) : undefined
   return landedOf(means, slot, { returned, ...defined({ kept, calls, media }) })
 }

@@ -1,7 +1,8 @@
 /**
  * A call as a job for the pool: what its body may use of its thread and of the skein.
  *
- * CJ1 The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a crash (T10).
+ * CJ1 The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a
+ *     crash (T10).
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -50,8 +51,21 @@ export class CallVoice {
     const redactor = this.#means.envs.redactor(state)
     const what = redactor ? maskSaid(redactor, told) : told
     const tool = state.slots.items[index]?.call.tool ?? ''
-    const place = { thread: state.id, path: state.path, run: state.turn?.run ?? '', step, attempt: again ? 2 : 1, index, call: callId(step, index), tool, number: this.#number++ }
-    const event: DeltaEvent = what.type === 'log' ? { type: 'tool.log', ...place, text: what.text } : { type: `tool.${what.type}`, ...place, event: what.event }
+    const place = {
+      thread: state.id,
+      path: state.path,
+      run: state.turn?.run ?? '',
+      step,
+      attempt: again ? 2 : 1,
+      index,
+      call: callId(step, index),
+      tool,
+      number: this.#number++,
+    }
+    const event: DeltaEvent =
+      what.type === 'log'
+        ? { type: 'tool.log', ...place, text: what.text }
+        : { type: `tool.${what.type}`, ...place, event: what.event }
     if (this.#last.length === 0 || this.#last.length >= 2 * remembered) this.#last = this.#last.slice(-remembered)
     this.#last.push(event)
     this.#wanting.speak(() => event)

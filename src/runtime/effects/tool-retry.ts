@@ -14,7 +14,13 @@ import type { Pool, Returned } from '../../pool/port.js'
 import type { CallJob } from './tool-job.js'
 
 /** What trying again cannot mend, or must not. */
-const final: ReadonlySet<FailureCode> = new Set(['CANCELLED', 'UNKNOWN_TOOL', 'TOOL_INPUT_INVALID', 'TOOL_NOT_ALLOWED', 'ENV_MISSING'])
+const final: ReadonlySet<FailureCode> = new Set([
+  'CANCELLED',
+  'UNKNOWN_TOOL',
+  'TOOL_INPUT_INVALID',
+  'TOOL_NOT_ALLOWED',
+  'ENV_MISSING',
+])
 const nothingElse: ReadonlySet<FailureCode> = new Set()
 
 const usualRetries = 2
@@ -35,12 +41,23 @@ export function withRetries(means: Means, job: CallJob, never = nothingElse): Pr
   return policy && retriesOf(policy) > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
 }
 
-async function tryAgain(means: Means, job: CallJob, { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> }): Promise<Returned> {
+async function tryAgain(
+  means: Means,
+  job: CallJob,
+  { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> },
+): Promise<Returned> {
   let delayMs = policy.backoffMs ?? 0
   for (let retries = 0; ; retries++) {
     const returned = await tryOnce(means, job)
     const { outcome } = returned
-    if (outcome.ok || retries >= retriesOf(policy) || job.cancel.reason || never.has(outcome.failure.code) || !wants(policy, outcome.failure, returned.thrown)) return returned
+    if (
+      outcome.ok ||
+      retries >= retriesOf(policy) ||
+      job.cancel.reason ||
+      never.has(outcome.failure.code) ||
+      !wants(policy, outcome.failure, returned.thrown)
+    )
+      return returned
     if (delayMs > 0) await pause(means.clock, delayMs, job.cancel)
     if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2

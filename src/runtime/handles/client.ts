@@ -56,7 +56,10 @@ export interface SkeinClient {
   readonly threads: {
     create(options: CreateThread): Promise<Thread>
     get(id: string): Promise<Thread>
-    /** Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is terminated first. */
+    /**
+     * Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is
+     * terminated first.
+     */
     delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
     list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
   }
@@ -68,7 +71,10 @@ export interface SkeinClient {
   readonly deadLetters: DeadLetters
   /** One subscription for a whole tree; goes on from a cursor. */
   events(options: EventOptions & { readonly root: string }): AsyncIterable<SkeinEvent>
-  /** Threads that wait in line for a model that its provider has limited, and their places; asks all hosts, which have a quarter of a second to answer. */
+  /**
+   * Threads that wait in line for a model that its provider has limited, and their places; asks all hosts, which have
+   * a quarter of a second to answer.
+   */
   modelWaits(): Promise<readonly ThreadWait[]>
   /** Copies the embedded store, while it is in use, into a new folder. Opening the copy is restoring it. */
   backup(dir: string): Promise<void>
@@ -80,10 +86,26 @@ export interface SkeinClient {
 }
 
 const createSchema = z.strictObject({
-  agent: z.union([z.string().min(1), z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name)], 'must be an agent, or its name'),
-  id: z.string().regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"').optional(),
+  agent: z.union(
+    [
+      z.string().min(1),
+      z.looseObject({ kind: z.literal('agent'), name: z.string().min(1) }).transform(({ name }) => name),
+    ],
+    'must be an agent, or its name',
+  ),
+  id: z
+    .string()
+    .regex(/^[a-zA-Z0-9_-]{1,64}$/, 'an id is 1 to 64 letters, digits, "_" or "-"')
+    .optional(),
   tags: z.array(z.string().min(1)).optional(),
-  files: z.record(z.string(), z.custom<string | Uint8Array>((value) => noContent(value) === undefined, { error: ({ input }) => noContent(input) ?? '' })).optional(),
+  files: z
+    .record(
+      z.string(),
+      z.custom<string | Uint8Array>((value) => noContent(value) === undefined, {
+        error: ({ input }) => noContent(input) ?? '',
+      }),
+    )
+    .optional(),
   env: z.record(z.string(), z.string()).optional(),
   budget: budgetSchema.optional(),
   context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
@@ -96,7 +118,12 @@ export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: str
 }
 
 export const keyFields = {
-  key: z.custom<GivenKey>((value) => ['string', 'function'].includes(typeof value), 'must be text, or a function that gives it').optional(),
+  key: z
+    .custom<GivenKey>(
+      (value) => ['string', 'function'].includes(typeof value),
+      'must be text, or a function that gives it',
+    )
+    .optional(),
   keyFile: z.string().min(1).optional(),
 }
 
@@ -133,7 +160,15 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
   return {
     threads: {
       async create(options) {
-        const { agent, id = chance.id(), tags = [], files = {}, env = {}, budget, context } = check(createSchema, options, 'threads.create')
+        const {
+          agent,
+          id = chance.id(),
+          tags = [],
+          files = {},
+          env = {},
+          budget,
+          context,
+        } = check(createSchema, options, 'threads.create')
         await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context }) })
         return get(id)
       },
@@ -150,7 +185,8 @@ export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
     modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, chance }),
     async backup(dir) {
-      if (!backend.backup) throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
+      if (!backend.backup)
+        throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
       await backend.backup(dir)
     },
     hosted: () => backend.hosted(),
@@ -172,24 +208,46 @@ export function once(close: () => Promise<void>): () => Promise<void> {
 /** Of ids of children (child-call.ts). */
 const childPrefix = 'c_'
 
-type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> & Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
+type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
+  Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
 
-async function createOnce({ backend, clock, chance, secrets }: ThreadMeans, { id, agent, tags, files, env: values, budget, context }: Creating): Promise<void> {
+async function createOnce(
+  { backend, clock, chance, secrets }: ThreadMeans,
+  { id, agent, tags, files, env: values, budget, context }: Creating,
+): Promise<void> {
   const existing = await backend.heads.get(id)
   // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
-  if (!existing && id.startsWith(childPrefix)) throw new SkeinError('RESERVED_NAME', `threads.create: ids that begin with "${childPrefix}" belong to children, which Skein makes; this one is ${JSON.stringify(id)}. Choose another`)
+  if (!existing && id.startsWith(childPrefix))
+    throw new SkeinError(
+      'RESERVED_NAME',
+      `threads.create: ids that begin with "${childPrefix}" belong to children, which Skein makes; this one is ` +
+        `${JSON.stringify(id)}. Choose another`,
+    )
   try {
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
       const env = await firstEnv(secrets, id, values)
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'create', agent, tags: [...tags], path: [id], ...defined({ changes, env }), ...(budget && { budget: toAmounts(budget) }), ...givenContext(context) } })
+      await post(backend, clock, {
+        thread: id,
+        id: chance.id(),
+        command: {
+          kind: 'create',
+          agent,
+          tags: [...tags],
+          path: [id],
+          ...defined({ changes, env }),
+          ...(budget && { budget: toAmounts(budget) }),
+          ...givenContext(context),
+        },
+      })
     }
   } catch (thrown) {
     // Someone else created it at the same time: that is what was asked for.
     if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
   }
   const head = existing ?? (await backend.heads.get(id))
-  if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent) throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
+  if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent)
+    throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
 }
 
 /** Who it was created with: the one who has it now may have taken over. */

@@ -1,6 +1,6 @@
 /**
- * Dead letters: children that failed for good, with what they were asked. Each is kept by its parent, so the list is as durable
- * as threads are and the same in every process.
+ * Dead letters: children that failed for good, with what they were asked. Each is kept by its parent, so the list is
+ * as durable as threads are and the same in every process.
  *
  * DL1 A letter is there until someone has it tried again or drops it; both are commands to the parent.
  */
@@ -45,7 +45,8 @@ export function createDeadLetters({ backend, clock, chance }: ThreadMeans): Dead
       const letters: DeadLetter[] = []
       for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
         const { heads, next } = await backend.heads.list({ ...defined({ root, cursor }) })
-        for (const head of heads) if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))
+        for (const head of heads)
+          if (head.dead) letters.push(...lettersOf(head, (await wake(backend, head.thread)).state.dead))
         cursor = next
       }
       return letters.sort((a, b) => a.at - b.at)
@@ -58,11 +59,24 @@ export function createDeadLetters({ backend, clock, chance }: ThreadMeans): Dead
 type Kept = Awaited<ReturnType<typeof wake>>['state']['dead']
 
 function lettersOf({ thread, path }: StoredHead, dead: Kept): DeadLetter[] {
-  return Object.entries(dead).map(([reference, { charge, failure, at }]) => ({ id: `${thread}/${reference}`, thread, path, reference, agent: charge.call.agent, text: charge.call.text, failure, attempts: charge.attempt, at }))
+  return Object.entries(dead).map(([reference, { charge, failure, at }]) => ({
+    id: `${thread}/${reference}`,
+    thread,
+    path,
+    reference,
+    agent: charge.call.agent,
+    text: charge.call.text,
+    failure,
+    attempts: charge.attempt,
+    at,
+  }))
 }
 
 function parseId(id: string): { readonly thread: string; readonly reference: string } {
   const slash = id.lastIndexOf('/')
   if (slash > 0) return { thread: id.slice(0, slash), reference: id.slice(slash + 1) }
-  throw new SkeinError('BAD_OPTION', `${JSON.stringify(id)} is no id of a dead letter; one looks like <thread>/writer-1 (see deadLetters.list())`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${JSON.stringify(id)} is no id of a dead letter; one looks like <thread>/writer-1 (see deadLetters.list())`,
+  )
 }

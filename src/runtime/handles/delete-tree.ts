@@ -14,14 +14,25 @@ export interface DeleteMeans {
   readonly closed: AbortSignal
 }
 
-export async function deleteTree({ backend, clock, chance, closed }: DeleteMeans, root: string, options: { readonly terminate?: boolean } = {}): Promise<void> {
+export async function deleteTree(
+  { backend, clock, chance, closed }: DeleteMeans,
+  root: string,
+  options: { readonly terminate?: boolean } = {},
+): Promise<void> {
   const head = await backend.heads.get(root)
-  if (!head) throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(root)} in this store`, { data: { thread: root } })
+  if (!head)
+    throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(root)} in this store`, {
+      data: { thread: root },
+    })
   // One that was made again with the same id is another one.
   const isThere = async (): Promise<boolean> => (await backend.heads.get(root))?.createdAt === head.createdAt
   await ringing({ backend, closed, root: head.root }, async (next) => {
     try {
-      await post(backend, clock, { thread: root, id: chance.id(), command: { kind: 'delete', ...(options.terminate && { terminate: true }) } })
+      await post(backend, clock, {
+        thread: root,
+        id: chance.id(),
+        command: { kind: 'delete', ...(options.terminate && { terminate: true }) },
+      })
     } catch (thrown) {
       // The answer was lost, and whoever was asked again knows no such thread: that is what was wanted.
       if (await isThere()) throw thrown

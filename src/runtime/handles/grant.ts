@@ -1,4 +1,7 @@
-/** Raising the budget of a thread, from outside: what is asked for is checked, and the grant goes to whoever can give it. */
+/**
+ * Raising the budget of a thread, from outside: what is asked for is checked, and the grant goes to whoever can give
+ * it.
+ */
 import { z } from 'zod'
 import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
@@ -21,7 +24,11 @@ interface Grantee {
 const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optional(), by: z.string().optional() })
 
 /** A root gets it; of a child the parent reserves it first (BG1). */
-export async function grantTo({ backend, clock, chance }: ThreadMeans, { id, parent, waker }: Grantee, granting: Granting): Promise<void> {
+export async function grantTo(
+  { backend, clock, chance }: ThreadMeans,
+  { id, parent, waker }: Grantee,
+  granting: Granting,
+): Promise<void> {
   const checked = schema.safeParse(granting)
   if (!checked.success) {
     const issues = checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`)
@@ -29,11 +36,15 @@ export async function grantTo({ backend, clock, chance }: ThreadMeans, { id, par
   }
   const amounts = toAmounts(checked.data.amounts)
   if (isNothing(amounts)) {
-    throw new SkeinError('BAD_OPTION', 'grant: name how much more it may spend, as { tokens: 10_000 } or { costUsd: 1 }')
+    throw new SkeinError(
+      'BAD_OPTION',
+      'grant: name how much more it may spend, as { tokens: 10_000 } or { costUsd: 1 }',
+    )
   }
   const { resume, by } = checked.data
   const more = { amounts, ...(resume && { resume: true as const }), ...defined({ by }) }
-  if (parent === undefined) return void (await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'grant', ...more } }))
+  if (parent === undefined)
+    return void (await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'grant', ...more } }))
   const rests = await waker.look(({ turn, queue, lastTurn }) => {
     const goesOn = resume === true && lastTurn?.reason === 'budget_spent'
     return !turn && queue.length === 0 && !goesOn

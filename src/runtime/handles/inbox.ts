@@ -34,9 +34,14 @@ export interface InboxFilter {
 export interface Inbox {
   list(filter?: InboxFilter): Promise<readonly InboxItem[]>
   /** The list now, and again whenever it has changed. */
-  watch(filter: InboxFilter & { readonly root: string; readonly signal?: AbortSignal }): AsyncIterable<readonly InboxItem[]>
+  watch(
+    filter: InboxFilter & { readonly root: string; readonly signal?: AbortSignal },
+  ): AsyncIterable<readonly InboxItem[]>
   /** Lets the call run, with other args where they are given. */
-  approve(id: string, options?: { readonly args?: unknown; readonly by?: string; readonly comment?: string }): Promise<void>
+  approve(
+    id: string,
+    options?: { readonly args?: unknown; readonly by?: string; readonly comment?: string },
+  ): Promise<void>
   /** The call never runs, the question is not answered, the values are not given; the model is told. */
   reject(id: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
   /** Gives the output of a call that waits for a person. */
@@ -51,8 +56,12 @@ export function createInbox(means: ThreadMeans): Inbox {
       return head ? itemsOf(head) : []
     }
     const items: InboxItem[] = []
-    for (let cursor: string | undefined, more = true; more; ) {
-      const asked: HeadFilter = { pending: true, ...(filter.root !== undefined && { root: filter.root }), ...defined({ cursor }) }
+    for (let cursor: string | undefined, more = true; more;) {
+      const asked: HeadFilter = {
+        pending: true,
+        ...(filter.root !== undefined && { root: filter.root }),
+        ...defined({ cursor }),
+      }
       const { heads, next } = await backend.heads.list(asked)
       for (const head of heads) items.push(...itemsOf(head))
       cursor = next
@@ -71,26 +80,52 @@ export function createInbox(means: ThreadMeans): Inbox {
   return {
     list,
     watch: (filter) => watchInbox(means, filter, () => list(filter)),
-    approve: (id, { args, ...rest } = {}) => say(id, (call) => ({ kind: 'decide', call, decision: 'approve', ...by(rest), ...(args !== undefined && { args: plainJson(args) }) })),
+    approve: (id, { args, ...rest } = {}) =>
+      say(id, (call) => ({
+        kind: 'decide',
+        call,
+        decision: 'approve',
+        ...by(rest),
+        ...(args !== undefined && { args: plainJson(args) }),
+      })),
     reject: (id, rest = {}) => say(id, (call) => ({ kind: 'decide', call, decision: 'reject', ...by(rest) })),
-    answer: (id, output, rest = {}) => say(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...by(rest) })),
+    answer: (id, output, rest = {}) =>
+      say(id, (call) => ({ kind: 'answer', call, output: plainJson(output), ...by(rest) })),
   }
 }
 
 function itemsOf({ thread, path, agent, reference, pending = [] }: StoredHead): InboxItem[] {
-  return pending.map((item) => ({ ...item, id: `${thread}/${item.call}`, thread, path, agent, ...defined({ reference }) }))
+  return pending.map((item) => ({
+    ...item,
+    id: `${thread}/${item.call}`,
+    thread,
+    path,
+    agent,
+    ...defined({ reference }),
+  }))
 }
 
 function parseId(id: string): { readonly thread: string; readonly call: string } {
   const slash = id.lastIndexOf('/')
   if (slash > 0) return { thread: id.slice(0, slash), call: id.slice(slash + 1) }
-  throw new SkeinError('BAD_OPTION', `${JSON.stringify(id)} is no id of the inbox; one looks like <thread>/call_1_0 (see inbox.list())`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${JSON.stringify(id)} is no id of the inbox; one looks like <thread>/call_1_0 (see inbox.list())`,
+  )
 }
 
-async function* watchInbox({ backend, closed }: ThreadMeans, { root, signal }: { readonly root: string; readonly signal?: AbortSignal }, list: () => Promise<readonly InboxItem[]>): AsyncGenerator<readonly InboxItem[]> {
+async function* watchInbox(
+  { backend, closed }: ThreadMeans,
+  { root, signal }: { readonly root: string; readonly signal?: AbortSignal },
+  list: () => Promise<readonly InboxItem[]>,
+): AsyncGenerator<readonly InboxItem[]> {
   const bell = createQueue<'ring'>(signal ? AbortSignal.any([closed, signal]) : closed)
   const ring = (): void => bell.push('ring')
-  const stop = backend.signals.subscribe(treeTopic(root), (value) => toNews(value)?.kind === 'committed' && ring(), ring)
+  const stop = backend.signals.subscribe(
+    treeTopic(root),
+    (value) => toNews(value)?.kind === 'committed' && ring(),
+    ring,
+  )
   try {
     let before = ''
     for (let rung: 'ring' | undefined = 'ring'; rung; rung = await bell.next()) {

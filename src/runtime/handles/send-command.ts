@@ -4,7 +4,8 @@
  *
  * PO1 An answer means that the command's records are durable, or why there are none.
  * PO2 No answer within the deadline is an error that says the command is kept; never silence.
- * PO3 Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same answer.
+ * PO3 Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same
+ *     answer.
  * PO4 Where the last host dies or leaves while an answer is waited for, that is said as soon as it is known.
  */
 import { z } from 'zod'
@@ -18,7 +19,10 @@ import { answerTopic } from '../watch/topics.js'
 
 const answerSchema = z.union([
   z.object({ ok: z.literal(true), seq: z.number(), run: z.string().optional() }),
-  z.object({ ok: z.literal(false), failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }) }),
+  z.object({
+    ok: z.literal(false),
+    failure: z.looseObject({ code: z.string(), message: z.string(), retry: z.boolean() }),
+  }),
 ])
 
 const answerWithinMs = 30_000
@@ -34,7 +38,11 @@ export interface Posting {
   readonly command: Command
 }
 
-export async function post(backend: Backend, clock: Clock, { thread, id, command }: Posting): Promise<Extract<Answer, { ok: true }>> {
+export async function post(
+  backend: Backend,
+  clock: Clock,
+  { thread, id, command }: Posting,
+): Promise<Extract<Answer, { ok: true }>> {
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })
   let kept = false
@@ -71,7 +79,9 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
     }
     stops.push(backend.signals.subscribe(answerTopic(id), heard, missed))
     giveUp = (why, hosted) => reject(unanswered(thread, why, hosted ?? false))
-    const cancel = clock.wakeAt(clock.now() + answerWithinMs, () => giveUp(`no host answered within ${answerWithinMs / 1000} s`, true))
+    const cancel = clock.wakeAt(clock.now() + answerWithinMs, () =>
+      giveUp(`no host answered within ${answerWithinMs / 1000} s`, true),
+    )
     stops.push(cancel)
   })
   promise.catch(() => undefined) // the mail itself may fail first
@@ -96,5 +106,9 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
 }
 
 function unanswered(thread: string, why: string, hosted: boolean): SkeinError {
-  return new SkeinError('COMMAND_UNANSWERED', `the command to thread ${thread} is kept in its mailbox, but ${why}; it is carried out when a host opens the store`, { retry: true, data: { thread, hosted } })
+  return new SkeinError(
+    'COMMAND_UNANSWERED',
+    `the command to thread ${thread} is kept in its mailbox, but ${why}; it is carried out when a host opens the store`,
+    { retry: true, data: { thread, hosted } },
+  )
 }

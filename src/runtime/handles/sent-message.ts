@@ -25,7 +25,10 @@ export interface SendOptions {
   readonly silent?: boolean
   /** Files that go with it. The model reads their paths in this order. */
   readonly attachments?: readonly Attachment[]
-  /** Fields to set of the contexts of tools, by tool; `shared` for the one that all share. They count when the message is accepted. */
+  /**
+   * Fields to set of the contexts of tools, by tool; `shared` for the one that all share. They count when the message
+   * is accepted.
+   */
   readonly context?: ToolContexts
 }
 
@@ -38,12 +41,16 @@ export interface SendMessage extends SendOptions {
 const bytesOfName = 255
 
 /** Replies and results have ids of this kind themselves: `step_3`, `result_3_0`. */
-const messageId = z
-  .string()
-  .refine((id) => /^[\w.:-]{1,128}$/.test(id) && !/^(step|result)_\d/.test(id), { error: ({ input }) => `a message id is 1 to 128 letters, digits or any of "_-.:", and does not begin like step_1 or result_1; this one is ${JSON.stringify(String(input).slice(0, 140))}` })
+const messageId = z.string().refine((id) => /^[\w.:-]{1,128}$/.test(id) && !/^(step|result)_\d/.test(id), {
+  error: ({ input }) =>
+    `a message id is 1 to 128 letters, digits or any of "_-.:", and does not begin like step_1 or result_1; this ` +
+    `one is ${JSON.stringify(String(input).slice(0, 140))}`,
+})
 
 /** One sentence for each mistake; a union of schemas would say "invalid input". */
-const attachment = z.custom<Attachment>((value) => noAttachment(value) === undefined, { error: ({ input }) => noAttachment(input) ?? '' })
+const attachment = z.custom<Attachment>((value) => noAttachment(value) === undefined, {
+  error: ({ input }) => noAttachment(input) ?? '',
+})
 
 const messageSchema = z.strictObject({
   text: z.string(),
@@ -55,21 +62,35 @@ const messageSchema = z.strictObject({
 })
 
 function noAttachment(value: unknown): string | undefined {
-  if (typeof value === 'string') return isPath(value) ? undefined : `a path of the thread's files begins with "/" and has no "." or ".." in it; this one is ${JSON.stringify(value)}. Give a new file as { name, content }.`
+  if (typeof value === 'string')
+    return isPath(value)
+      ? undefined
+      : `a path of the thread's files begins with "/" and has no "." or ".." in it; this one is ` +
+          `${JSON.stringify(value)}. Give a new file as { name, content }.`
   if (!isObject(value)) return 'an attachment is a path of the thread, or { name, content }'
   const { name, content, ...others } = value
   const [unknown] = Object.keys(others)
   if (unknown !== undefined) return `an attachment has a name and content; ${JSON.stringify(unknown)} is unknown`
-  if (typeof name !== 'string' || !isName(name)) return `a file name has 1 to ${bytesOfName} bytes and no "/"; this one is ${JSON.stringify(name)}`
+  if (typeof name !== 'string' || !isName(name))
+    return `a file name has 1 to ${bytesOfName} bytes and no "/"; this one is ${JSON.stringify(name)}`
   return noContent(content)
 }
 
 function isPath(value: string): boolean {
-  return value.length > 1 && value.startsWith('/') && value.slice(1).split('/').every((each) => each !== '' && each !== '.' && each !== '..' && !each.includes('\0'))
+  return (
+    value.length > 1 &&
+    value.startsWith('/') &&
+    value
+      .slice(1)
+      .split('/')
+      .every((each) => each !== '' && each !== '.' && each !== '..' && !each.includes('\0'))
+  )
 }
 
 function isName(value: string): boolean {
-  return value !== '' && value !== '.' && value !== '..' && !/[/\0]/.test(value) && Buffer.byteLength(value) <= bytesOfName
+  return (
+    value !== '' && value !== '.' && value !== '..' && !/[/\0]/.test(value) && Buffer.byteLength(value) <= bytesOfName
+  )
 }
 
 export function checkMessage(given: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
@@ -83,7 +104,12 @@ export interface InjectOptions {
   readonly silent?: boolean
 }
 
-const injectSchema = z.strictObject({ text: z.string(), id: messageId.optional(), role: z.enum(['user', 'system', 'assistant']).optional(), silent: z.boolean().optional() })
+const injectSchema = z.strictObject({
+  text: z.string(),
+  id: messageId.optional(),
+  role: z.enum(['user', 'system', 'assistant']).optional(),
+  silent: z.boolean().optional(),
+})
 
 export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
   return check(injectSchema, { ...options, text })
@@ -97,7 +123,9 @@ function check<Value>(schema: z.ZodType<Value>, value: unknown): Value {
 
 /** Contexts of tools as they travel. */
 export function givenContext(context: ToolContexts | undefined): { readonly context?: Record<string, Json> } {
-  return context ? { context: Object.fromEntries(Object.entries(context).map(([name, part]) => [name, plainJson(part)])) } : {}
+  return context
+    ? { context: Object.fromEntries(Object.entries(context).map(([name, part]) => [name, plainJson(part)])) }
+    : {}
 }
 
 /** What a message command says of its files. */
@@ -106,8 +134,14 @@ export interface Brought {
   readonly listed?: string[]
 }
 
-/** The bytes are stored before the message is posted; whether a path is there is decided by the thread, when it takes the message. */
-export async function storeAttachments({ blobs }: Pick<Backend, 'blobs'>, given: readonly Attachment[] = []): Promise<Brought> {
+/**
+ * The bytes are stored before the message is posted; whether a path is there is decided by the thread, when it takes
+ * the message.
+ */
+export async function storeAttachments(
+  { blobs }: Pick<Backend, 'blobs'>,
+  given: readonly Attachment[] = [],
+): Promise<Brought> {
   if (given.length === 0) return {}
   const names = namesOf(given.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
   const entries = new Map<string, TreeNode>()

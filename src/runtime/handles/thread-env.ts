@@ -1,5 +1,6 @@
 /**
- * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never given back.
+ * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never given
+ * back.
  *
  * TN1 What is refused is refused whole: no value of the set is kept.
  */
@@ -20,7 +21,10 @@ export interface EnvName {
 }
 
 export interface ThreadEnv {
-  /** Sets values, or takes them away with null. Calls see them from the next step on; children inherit them, unless they scope the name. */
+  /**
+   * Sets values, or takes them away with null. Calls see them from the next step on; children inherit them, unless
+   * they scope the name.
+   */
   set(values: Readonly<Record<string, string | null>>): Promise<void>
   /** Never the values. */
   names(): Promise<readonly EnvName[]>
@@ -28,7 +32,10 @@ export interface ThreadEnv {
 
 const longestValue = 32_768
 
-const valuesSchema = z.record(z.string(), z.string().max(longestValue, `a value has at most ${longestValue} characters`))
+const valuesSchema = z.record(
+  z.string(),
+  z.string().max(longestValue, `a value has at most ${longestValue} characters`),
+)
 
 interface Tree {
   readonly root: string
@@ -36,34 +43,64 @@ interface Tree {
 }
 
 /** Sealed for a tree, with the first of the keys or one of its own. */
-export async function sealed(secrets: Secrets, values: Readonly<Record<string, string>>, { root, keys: [known] }: Tree): Promise<{ keys: string[]; set: Record<string, string> }> {
+export async function sealed(
+  secrets: Secrets,
+  values: Readonly<Record<string, string>>,
+  { root, keys: [known] }: Tree,
+): Promise<{ keys: string[]; set: Record<string, string> }> {
   const checked = valuesSchema.safeParse(values)
   // Not z.prettifyError: what is wrong may be a secret.
-  if (!checked.success) throw new SkeinError('BAD_OPTION', `these are no values for variables: ${checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`)
+  if (!checked.success)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `these are no values for variables: ` +
+        `${checked.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ')}`,
+    )
   for (const name of Object.keys(values)) checkVariableName(name)
   const vault = await secrets.ready()
   const key = known ?? vault.createDataKey().wrapped
-  return { keys: [key], set: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })])) }
+  return {
+    keys: [key],
+    set: Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })]),
+    ),
+  }
 }
 
 /** What a new thread begins with; none where nothing is given. */
-export async function firstEnv(secrets: Secrets, root: string, values: Readonly<Record<string, string>>): Promise<{ keys: string[]; own: Record<string, string>; inherited: Record<string, string> } | undefined> {
+export async function firstEnv(
+  secrets: Secrets,
+  root: string,
+  values: Readonly<Record<string, string>>,
+): Promise<{ keys: string[]; own: Record<string, string>; inherited: Record<string, string> } | undefined> {
   if (Object.keys(values).length === 0) return undefined
   const { keys, set } = await sealed(secrets, values, { root, keys: [] })
   return { keys, own: set, inherited: {} }
 }
 
-export function createThreadEnv(means: ThreadMeans, { id, root }: { readonly id: string; readonly root: string }): ThreadEnv {
+export function createThreadEnv(
+  means: ThreadMeans,
+  { id, root }: { readonly id: string; readonly root: string },
+): ThreadEnv {
   const { backend, clock, chance, secrets } = means
   const envOf = async (thread: string): Promise<Env> => (await wake(backend, thread)).state.env
   return {
     async set(values) {
       const own = (await envOf(id)).keys
       const keys = own.length > 0 || id === root ? own : (await envOf(root)).keys
-      const gone = Object.entries(values).flatMap(([name, value]): [string, null][] => (value === null ? [[checkVariableName(name), null]] : []))
-      const given = Object.fromEntries(Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])))
-      const { keys: used, set } = Object.keys(given).length > 0 ? await sealed(secrets, given, { root, keys }) : { keys: [], set: {} }
-      await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'env', level: 'own', keys: used, set: { ...set, ...Object.fromEntries(gone) } } })
+      const gone = Object.entries(values).flatMap(([name, value]): [string, null][] =>
+        value === null ? [[checkVariableName(name), null]] : [],
+      )
+      const given = Object.fromEntries(
+        Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
+      )
+      const { keys: used, set } =
+        Object.keys(given).length > 0 ? await sealed(secrets, given, { root, keys }) : { keys: [], set: {} }
+      await post(backend, clock, {
+        thread: id,
+        id: chance.id(),
+        command: { kind: 'env', level: 'own', keys: used, set: { ...set, ...Object.fromEntries(gone) } },
+      })
     },
     async names() {
       const { own, inherited } = await envOf(id)

@@ -2,8 +2,8 @@
  * A thread's files from outside its calls: read as they are now, changed by a command, so that every change is in the
  * journal, in its place among the thread's own.
  *
- * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that have
- *     read it and may run again do so.
+ * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that
+ *     have read it and may run again do so.
  * TF2 Two changes at once, here or in another process, are one after the other: none is lost.
  * TF3 A look costs what has changed since the last one.
  * TF4 A snapshot is one instant for ever, and cannot be changed.
@@ -37,7 +37,10 @@ export interface ThreadFiles extends Files {
 export function createThreadFiles(means: ThreadMeans, thread: string, waker: StateWaker): ThreadFiles {
   const { backend, clock, chance } = means
   const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
-  const copyOf = (tree: DirNode): WorkingCopy => createWorkingCopy(async () => createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
+  const copyOf = (tree: DirNode): WorkingCopy =>
+    createWorkingCopy(async () =>
+      createTreeSource({ tree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
+    )
   /** Copies that nothing is written to serve all who look at the same instant. */
   const shown = new WeakMap<DirNode, Files>()
   async function now(): Promise<Files> {
@@ -56,7 +59,11 @@ export function createThreadFiles(means: ThreadMeans, thread: string, waker: Sta
       before = changes
       if (changes.length === 0) return value
       try {
-        const { seq } = await post(backend, clock, { thread, id: chance.id(), command: { kind: 'change', changes: { files: changes }, reads } })
+        const { seq } = await post(backend, clock, {
+          thread,
+          id: chance.id(),
+          command: { kind: 'change', changes: { files: changes }, reads },
+        })
         waker.wrote(seq)
         return value
       } catch (thrown) {
@@ -68,20 +75,39 @@ export function createThreadFiles(means: ThreadMeans, thread: string, waker: Sta
     ...readers(now),
     ...writers(change),
     // It can be read once; what came of it is stored.
-    writeStream: (path, content, options) => change((each, before) => each.writeStream(path, streamOf(backend, before) ?? content, options), { syscall: 'open', path }),
+    writeStream: (path, content, options) =>
+      change((each, before) => each.writeStream(path, streamOf(backend, before) ?? content, options), {
+        syscall: 'open',
+        path,
+      }),
     volume: async (path) => loadVolume(files, path, await now()),
   }
   return {
     ...files,
     async snapshot() {
       const then = await now()
-      const snapshot: Files = { ...readers(async () => then), ...writers(refuse), volume: (path) => loadVolume(snapshot, path) }
+      const snapshot: Files = {
+        ...readers(async () => then),
+        ...writers(refuse),
+        volume: (path) => loadVolume(snapshot, path),
+      }
       return snapshot
     },
   }
 }
 
-type Reading = 'readFile' | 'readStream' | 'stat' | 'lstat' | 'exists' | 'readdir' | 'readlink' | 'realpath' | 'grep' | 'find' | 'usage'
+type Reading =
+  | 'readFile'
+  | 'readStream'
+  | 'stat'
+  | 'lstat'
+  | 'exists'
+  | 'readdir'
+  | 'readlink'
+  | 'realpath'
+  | 'grep'
+  | 'find'
+  | 'usage'
 type Writing = Exclude<keyof Files, Reading | 'volume'>
 
 function readers(now: () => Promise<Files>): Pick<Files, Reading> {
@@ -136,16 +162,24 @@ function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): Asyn
 }
 
 /** The changes of a working copy, their contents stored (CS3). */
-async function stored({ backend }: Pick<ThreadMeans, 'backend'>, copy: WorkingCopy): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
+async function stored(
+  { backend }: Pick<ThreadMeans, 'backend'>,
+  copy: WorkingCopy,
+): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
   const { changes, reads, contents } = await copy.done()
   await Promise.all([...contents.values()].map((bytes) => backend.blobs.put(bytes)))
   return { changes: [...changes], reads: [...reads] }
 }
 
 /** What a new thread begins with. */
-export async function firstFiles(means: Pick<ThreadMeans, 'backend' | 'clock'>, given: Readonly<Record<string, string | Uint8Array>>): Promise<Extract<Command, { kind: 'change' }>['changes']> {
+export async function firstFiles(
+  means: Pick<ThreadMeans, 'backend' | 'clock'>,
+  given: Readonly<Record<string, string | Uint8Array>>,
+): Promise<Extract<Command, { kind: 'change' }>['changes']> {
   const { backend, clock } = means
-  const copy = createWorkingCopy(async () => createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }))
+  const copy = createWorkingCopy(async () =>
+    createTreeSource({ tree: emptyTree, at: clock.now(), quotaBytes: Infinity, blobs: backend.blobs }),
+  )
   for (const [path, content] of Object.entries(given)) await copy.files.writeFile(path, content)
   return { files: (await stored(means, copy)).changes }
 }

@@ -27,7 +27,8 @@ export async function readTree({ heads }: Backend, top: StoredHead): Promise<Tre
   }
   for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
     const page = await heads.list({ root: top.root, ...defined({ cursor }) })
-    for (const head of page.heads) if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
+    for (const head of page.heads)
+      if (head.parent !== undefined && head.path.includes(top.thread)) add(head.parent, head)
     cursor = page.next
   }
   const below = (head: StoredHead): Tree => ({ ...head, children: (byParent.get(head.thread) ?? []).map(below) })

@@ -1,6 +1,6 @@
 /**
- * A thread's values from outside its calls: its key-value store, and the calls that are scheduled. Read as they are now,
- * changed by a command, so that every change is a record in its place.
+ * A thread's values from outside its calls: its key-value store, and the calls that are scheduled. Read as they are
+ * now, changed by a command, so that every change is a record in its place.
  *
  * TV1 What was set is durable when the promise resolves, and this handle reads it from then on.
  * TV2 A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
@@ -29,11 +29,19 @@ export interface ThreadValues {
 }
 
 export function createThreadValues(means: ThreadMeans, thread: string, waker: StateWaker): ThreadValues {
-  const write = (key: string, value?: Json): Promise<void> => change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
+  const write = (key: string, value?: Json): Promise<void> =>
+    change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
   return {
-    get: async (key) => waker.look(({ values }) => (Object.hasOwn(values, kvSpace + checkKey(key)) ? values[kvSpace + key]?.value : undefined)),
+    get: async (key) =>
+      waker.look(({ values }) =>
+        Object.hasOwn(values, kvSpace + checkKey(key)) ? values[kvSpace + key]?.value : undefined,
+      ),
     async set(key, value) {
-      if (value === undefined) throw new SkeinError('BAD_OPTION', `kv.set(${JSON.stringify(key)}) was given no value; use kv.delete to remove one`)
+      if (value === undefined)
+        throw new SkeinError(
+          'BAD_OPTION',
+          `kv.set(${JSON.stringify(key)}) was given no value; use kv.delete to remove one`,
+        )
       await write(key, plainJson(value))
     },
     delete: (key) => write(key),
@@ -56,7 +64,11 @@ export function createThreadSchedules(means: ThreadMeans, thread: string, waker:
     async schedule(name, args, delayMs) {
       const at = clock.now() + checkDelay(delayMs)
       const id = chance.id()
-      await change(means, { thread, waker }, { schedules: [{ op: 'add', id, tool: name, args: plainJson(args ?? {}), at }] })
+      await change(
+        means,
+        { thread, waker },
+        { schedules: [{ op: 'add', id, tool: name, args: plainJson(args ?? {}), at }] },
+      )
       return id
     },
     schedules: () => waker.look(({ values }) => schedulesIn(values[schedulesKey]?.value)),
@@ -79,7 +91,11 @@ interface Changed {
 
 type ChangeCommand = Extract<Command, { kind: 'change' }>
 
-async function change({ backend, clock, chance }: ThreadMeans, { thread, waker }: Changed, changes: Pick<Changes, 'values' | 'schedules'>): Promise<void> {
+async function change(
+  { backend, clock, chance }: ThreadMeans,
+  { thread, waker }: Changed,
+  changes: Pick<Changes, 'values' | 'schedules'>,
+): Promise<void> {
   const command: ChangeCommand = { kind: 'change', changes: JSON.parse(JSON.stringify(changes)) }
   const { seq } = await post(backend, clock, { thread, id: chance.id(), command })
   waker.wrote(seq)
@@ -87,10 +103,17 @@ async function change({ backend, clock, chance }: ThreadMeans, { thread, waker }
 
 function checkKey(key: string): string {
   if (typeof key === 'string' && key !== '' && key.length <= 512) return key
-  throw new SkeinError('BAD_OPTION', `a key is a text of 1 to 512 characters; this one is ${typeof key === 'string' ? `${key.length} long` : typeof key}`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `a key is a text of 1 to 512 characters; this one is ` +
+      `${typeof key === 'string' ? `${key.length} long` : typeof key}`,
+  )
 }
 
 function checkDelay(delayMs: number): number {
   if (Number.isFinite(delayMs) && delayMs >= 0 && delayMs <= longestDelayMs) return Math.ceil(delayMs)
-  throw new SkeinError('BAD_OPTION', `a delay is a number of milliseconds from 0 to ${longestDelayMs} (a hundred years); this one is ${String(delayMs)}`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `a delay is a number of milliseconds from 0 to ${longestDelayMs} (a hundred years); this one is ${String(delayMs)}`,
+  )
 }

@@ -42,7 +42,10 @@ export interface EventOptions {
   /** `now`: ends after what is durable now. */
   readonly until?: 'now'
   readonly signal?: AbortSignal
-  /** Events that may wait for a reader that is slow; one more ends the iteration with STREAM_LAGGED. Default: any number. */
+  /**
+   * Events that may wait for a reader that is slow; one more ends the iteration with STREAM_LAGGED. Default: any
+   * number.
+   */
   readonly maxBuffered?: number
 }
 
@@ -74,13 +77,20 @@ export interface Thread extends ThreadSchedules {
   readonly tags: readonly string[]
   info(): Promise<StoredHead>
   status(): Promise<string>
-  messages(page?: { readonly after?: string; readonly limit?: number; readonly silent?: 'hide' | 'show' }): Promise<readonly Message[]>
+  messages(page?: {
+    readonly after?: string
+    readonly limit?: number
+    readonly silent?: 'hide' | 'show'
+  }): Promise<readonly Message[]>
   usage(): Promise<ThreadUsage>
   /** Says something to it: a text, or an object with `text` and any of the options. */
   send(message: string | SendMessage, options?: SendOptions): Run
   /** Stores a message without starting a turn. */
   inject(text: string, options?: InjectOptions): Promise<void>
-  /** Has a message read otherwise from now on: to its model, in lists. What was recorded stays, and what was said in answer to it. */
+  /**
+   * Has a message read otherwise from now on: to its model, in lists. What was recorded stays, and what was said in
+   * answer to it.
+   */
   edit(id: string, text: string): Promise<void>
   /** Takes a message out of what is read. Of a reply with calls, and of a result, only the words go. */
   remove(id: string): Promise<void>
@@ -88,13 +98,19 @@ export interface Thread extends ThreadSchedules {
   run(id: string): Run
   /** Ends the running turn. False when none was running. */
   cancel(reason?: string): Promise<boolean>
-  /** Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused already. */
+  /**
+   * Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused
+   * already.
+   */
   pause(reason?: string | (OfTree & { readonly reason?: string })): Promise<boolean>
-  /** Goes on after `pause`, or with a turn that failed or whose budget was spent and raised. With `tree`, all below it that is paused goes on. False when there was nothing to resume. */
+  /**
+   * Goes on after `pause`, or with a turn that failed or whose budget was spent and raised. With `tree`, all below it
+   * that is paused goes on. False when there was nothing to resume.
+   */
   resume(options?: OfTree): Promise<boolean>
   /**
-   * Raises its budget. Of a child: out of what its parent has left. A turn that ended with `budget_spent` goes on with the next message,
-   * with `resume()`, or by itself with `resume: true`.
+   * Raises its budget. Of a child: out of what its parent has left. A turn that ended with `budget_spent` goes on
+   * with the next message, with `resume()`, or by itself with `resume: true`.
    */
   grant(amounts: Budget, options?: GrantOptions): Promise<void>
   /** Ends the thread for good. False when it was over already. */
@@ -114,7 +130,9 @@ export interface Thread extends ThreadSchedules {
   readonly env: ThreadEnv
   /** Has a tool called that no model asked for: in the running turn after its calls, or in a turn of its own. */
   callTool(name: string, args?: unknown): Promise<Run>
-  /** Resolves when the thread is at rest; with `tree`, when all below it is, and nothing is on its way to any of them. */
+  /**
+   * Resolves when the thread is at rest; with `tree`, when all below it is, and nothing is on its way to any of them.
+   */
   settled(options?: OfTree): Promise<StoredHead>
 }
 
@@ -130,10 +148,13 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
   const { backend, clock, chance, closed } = means
   const { thread: id, root } = head
   const waker = createStateWaker(backend, id)
-  const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> => post(backend, clock, { thread: id, id: command_id, command })
+  const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> =>
+    post(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
-  const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> => follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
-  const run = (of: string): Run => createRun({ ...means, root }, of, () => findRun(backend, { root, thread: id, run: of }))
+  const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> =>
+    follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
+  const run = (of: string): Run =>
+    createRun({ ...means, root }, of, () => findRun(backend, { root, thread: id, run: of }))
   return {
     id,
     agent: head.agent,
@@ -143,15 +164,36 @@ export function createThread(means: ThreadMeans, head: StoredHead): Thread {
     messages: (page) => readMessages(backend, id, page),
     usage: () => readUsage(backend, id),
     send(given, options) {
-      const { text, id: message = chance.id(), delivery = 'steer', silent, attachments, context } = checkMessage(given, options)
-      const said = { kind: 'message', role: 'user', text, delivery, ...defined({ silent: silent || undefined }), ...givenContext(context) } as const
-      const accepted = attachments?.length ? storeAttachments(backend, attachments).then((brought) => ask({ ...said, ...brought }, message)) : ask(said, message)
+      const {
+        text,
+        id: message = chance.id(),
+        delivery = 'steer',
+        silent,
+        attachments,
+        context,
+      } = checkMessage(given, options)
+      const said = {
+        kind: 'message',
+        role: 'user',
+        text,
+        delivery,
+        ...defined({ silent: silent || undefined }),
+        ...givenContext(context),
+      } as const
+      const accepted = attachments?.length
+        ? storeAttachments(backend, attachments).then((brought) => ask({ ...said, ...brought }, message))
+        : ask(said, message)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
-      return createRun({ ...means, root }, message, () => placeOf(backend, { root, thread: id, run: message, accepted }))
+      return createRun({ ...means, root }, message, () =>
+        placeOf(backend, { root, thread: id, run: message, accepted }),
+      )
     },
     async inject(given, options) {
       const { text, id: message = chance.id(), role = 'user', silent } = checkInjected(given, options)
-      await ask({ kind: 'message', role, text, delivery: 'store', ...defined({ silent: silent || undefined }) }, message)
+      await ask(
+        { kind: 'message', role, text, delivery: 'store', ...defined({ silent: silent || undefined }) },
+        message,
+      )
     },
     ...createEdits((message) => knownMessage(backend, id, message), ask),
     run,
@@ -202,26 +244,47 @@ export function untilClosed(closed: AbortSignal, signal?: AbortSignal): AbortSig
 }
 
 export function missing(id: string): never {
-  throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, { data: { thread: id } })
+  throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, {
+    data: { thread: id },
+  })
 }
 
 async function readUsage(backend: Backend, id: string): Promise<ThreadUsage> {
   const { usage: own, usageBelow, byModel, purse } = (await wake(backend, id)).state
-  return { own, subtree: addUsage(own, usageBelow), byModel: byModel.toSorted((a, b) => (a.model < b.model ? -1 : 1)), ...(purse && { budget: { left: toBudget(purse.left), reserved: toBudget(purse.reserved) } }) }
+  return {
+    own,
+    subtree: addUsage(own, usageBelow),
+    byModel: byModel.toSorted((a, b) => (a.model < b.model ? -1 : 1)),
+    ...(purse && { budget: { left: toBudget(purse.left), reserved: toBudget(purse.reserved) } }),
+  }
 }
 
-async function readMessages(backend: Backend, id: string, page: Parameters<Thread['messages']>[0] = {}): Promise<readonly Message[]> {
+async function readMessages(
+  backend: Backend,
+  id: string,
+  page: Parameters<Thread['messages']>[0] = {},
+): Promise<readonly Message[]> {
   const { state } = await wakeWhole(backend, id)
   if (state.seq === 0) missing(id)
   const { after, limit = Infinity, silent = 'hide' } = page
   const edits = editsOf(state.edits)
-  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)].flatMap((message) => withEdits(edits, message) ?? [])
+  const all = [...state.transcript.items, ...state.queue.map(({ message }) => message)].flatMap(
+    (message) => withEdits(edits, message) ?? [],
+  )
   const start = after === undefined ? 0 : all.findIndex((message) => message.id === after) + 1
-  if (after !== undefined && start === 0) throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
-  return all.slice(start).filter((message) => silent === 'show' || !message.silent).slice(0, limit).map(shown)
+  if (after !== undefined && start === 0)
+    throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(after)}`)
+  return all
+    .slice(start)
+    .filter((message) => silent === 'show' || !message.silent)
+    .slice(0, limit)
+    .map(shown)
 }
 
-function createEdits(check: (message: string) => Promise<void>, ask: (command: Command) => Promise<unknown>): Pick<Thread, 'edit' | 'remove'> {
+function createEdits(
+  check: (message: string) => Promise<void>,
+  ask: (command: Command) => Promise<unknown>,
+): Pick<Thread, 'edit' | 'remove'> {
   const change = async (message: string, text?: string): Promise<void> => {
     await check(message)
     await ask({ kind: 'edit', message, ...defined({ text }) })
@@ -232,7 +295,10 @@ function createEdits(check: (message: string) => Promise<void>, ask: (command: C
 async function knownMessage(backend: Backend, id: string, message: string): Promise<void> {
   const all = await readMessages(backend, id, { silent: 'show' })
   if (all.some((each) => each.id === message)) return
-  throw new SkeinError('BAD_OPTION', `thread ${id} has no message ${JSON.stringify(message)}; messages() gives their ids`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `thread ${id} has no message ${JSON.stringify(message)}; messages() gives their ids`,
+  )
 }
 
 interface Sent {
@@ -241,7 +307,10 @@ interface Sent {
   readonly run: string
 }
 
-async function placeOf(backend: Backend, { accepted, ...sent }: Sent & { accepted: Promise<Extract<Answer, { ok: true }>> }): Promise<RunPlace> {
+async function placeOf(
+  backend: Backend,
+  { accepted, ...sent }: Sent & { accepted: Promise<Extract<Answer, { ok: true }>> },
+): Promise<RunPlace> {
   const { seq, run = sent.run } = await accepted
   // Its own turn: the message is the last record but one at most. A turn it joined began earlier.
   return run === sent.run ? { ...sent, after: Math.max(0, seq - 2) } : findRun(backend, { ...sent, run })
@@ -250,8 +319,11 @@ async function placeOf(backend: Backend, { accepted, ...sent }: Sent & { accepte
 async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<RunPlace> {
   for (const entry of await backend.journal.read(thread)) {
     for (const record of decode(thread, entry)) {
-      if (record.type === 'message.received' && record.id === run && record.run !== undefined && record.run !== run) return findRun(backend, { root, thread, run: record.run })
-      const starts = (record.type === 'turn.started' && record.run === run) || (record.type === 'message.received' && record.id === run && record.run === run)
+      if (record.type === 'message.received' && record.id === run && record.run !== undefined && record.run !== run)
+        return findRun(backend, { root, thread, run: record.run })
+      const starts =
+        (record.type === 'turn.started' && record.run === run) ||
+        (record.type === 'message.received' && record.id === run && record.run === run)
       if (starts) return { root, thread, run, after: record.seq - 1 }
     }
   }

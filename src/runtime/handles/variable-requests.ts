@@ -1,6 +1,6 @@
 /**
- * Values that children wait for before they begin (S6), from outside: what was asked for, and giving it. What HTTP offers as
- * `/threads/{thread}/variables/{request}`.
+ * Values that children wait for before they begin (S6), from outside: what was asked for, and giving it. What HTTP
+ * offers as `/threads/{thread}/variables/{request}`.
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
@@ -26,9 +26,14 @@ export interface VariableRequest {
 export interface Variables {
   /** UNKNOWN_REQUEST where it was answered before, or never made. */
   get(thread: string, request: string): Promise<VariableRequest>
-  /** Stores the values, sealed, and starts the child, once. VARIABLES_REQUIRED where some are missing: nothing is stored then. */
+  /**
+   * Stores the values, sealed, and starts the child, once. VARIABLES_REQUIRED where some are missing: nothing is
+   * stored then.
+   */
   provide(thread: string, request: string, values: Readonly<Record<string, string>>): Promise<void>
-  /** Nobody will give them: the child never begins, and the model reads who said so and why. The same as `inbox.reject`. */
+  /**
+   * Nobody will give them: the child never begins, and the model reads who said so and why. The same as `inbox.reject`.
+   */
   decline(thread: string, request: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
 }
 
@@ -37,13 +42,27 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadMeans
     const { state } = await wake(backend, thread)
     if (state.seq === 0) missing(thread)
     const found = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
-    if (!found || found.ready) throw new SkeinError('UNKNOWN_REQUEST', `thread ${thread} has no open request ${JSON.stringify(request)}: it was answered before, or never made`, { data: { thread, request } })
+    if (!found || found.ready)
+      throw new SkeinError(
+        'UNKNOWN_REQUEST',
+        `thread ${thread} has no open request ${JSON.stringify(request)}: it was answered before, or never made`,
+        { data: { thread, request } },
+      )
     return { state, found }
   }
   return {
     async get(thread, request) {
       const { child, required, missing: names, at } = (await find(thread, request)).found
-      return { id: request, thread, endpoint: `/threads/${thread}/variables/${request}`, agent: child.agent, reference: child.reference, required, missing: names, requestedAt: at }
+      return {
+        id: request,
+        thread,
+        endpoint: `/threads/${thread}/variables/${request}`,
+        agent: child.agent,
+        reference: child.reference,
+        required,
+        missing: names,
+        requestedAt: at,
+      }
     },
     async provide(thread, request, values) {
       const { state } = await find(thread, request)
@@ -53,7 +72,11 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadMeans
     async decline(thread, request, { by, comment } = {}) {
       await find(thread, request)
       const said = { ...defined({ by, comment }) }
-      await post(backend, clock, { thread, id: chance.id(), command: { kind: 'decide', call: request, decision: 'reject', ...said } })
+      await post(backend, clock, {
+        thread,
+        id: chance.id(),
+        command: { kind: 'decide', call: request, decision: 'reject', ...said },
+      })
     },
   }
 }

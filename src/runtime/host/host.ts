@@ -1,13 +1,14 @@
 /**
- * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their partitions. What
- * happens within a partition is in holding.ts.
+ * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their
+ * partitions. What happens within a partition is in holding.ts.
  *
  * HO1 A host does nothing for a thread whose partition it does not hold.
  * HO2 Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
  *     threads.
- * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is going on, who
- *     has too little takes what is free. A lost lease is had again when there is one. A partition is left between two calls of its
- *     threads, so that none waits for another's; where that moment does not come for a while, without it.
+ * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is
+ *     going on, who has too little takes what is free. A lost lease is had again when there is one. A partition is
+ *     left between two calls of its threads, so that none waits for another's; where that moment does not come for a
+ *     while, without it.
  * HO4 Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../../actors/thread/position.js'
@@ -36,7 +37,13 @@ export type HostNews =
   | { readonly type: 'partitions'; readonly held: number; readonly of: number }
   | { readonly type: 'server.lost' | 'server.back' }
   /** A turn of a thread without a parent has ended here. */
-  | { readonly type: 'turn'; readonly thread: string; readonly agent: string; readonly reason: StopReason; readonly why?: string }
+  | {
+      readonly type: 'turn'
+      readonly thread: string
+      readonly agent: string
+      readonly reason: StopReason
+      readonly why?: string
+    }
   /** So many threads have unfinished work that this host was told to leave alone. */
   | { readonly type: 'left'; readonly threads: number }
 
@@ -96,7 +103,17 @@ export class Host {
   #barred = 0
 
   private constructor(options: HostOptions) {
-    const { backend, means, maxParallelTools, maxHostDeaths, maxWallClockMs, turnLimits, snapshotEvery, closeGraceMs, warn } = options
+    const {
+      backend,
+      means,
+      maxParallelTools,
+      maxHostDeaths,
+      maxWallClockMs,
+      turnLimits,
+      snapshotEvery,
+      closeGraceMs,
+      warn,
+    } = options
     this.#options = options
     this.#holdingMeans = {
       backend,
@@ -154,7 +171,10 @@ export class Host {
     this.#stops.push(signals.subscribe(catchUpTopic, (value) => this.#catchUp(value)))
     await this.#balance(await leases.survey())
     if (!leases.shared && this.#holdings.size < leases.partitions) {
-      throw new SkeinError('STORE_IN_USE', `the ${name} store is served by another host; close it first, or connect to it as a client`)
+      throw new SkeinError(
+        'STORE_IN_USE',
+        `the ${name} store is served by another host; close it first, or connect to it as a client`,
+      )
     }
     this.#stops.push(leases.watch((survey) => this.#balanceSoon(survey)))
   }
@@ -175,14 +195,23 @@ export class Host {
 
   /** HO3 */
   async #balance({ share, free, barred }: Survey): Promise<void> {
-    if (barred !== this.#barred && barred > 0) this.#options.warn(`${barred} of ${this.#options.backend.leases.partitions} partitions were written by a newer Skein; this host leaves them alone, and their threads wait for a newer one. Update Skein here`, undefined)
+    if (barred !== this.#barred && barred > 0)
+      this.#options.warn(
+        `${barred} of ${this.#options.backend.leases.partitions} partitions were written by a newer Skein; this ` +
+          `host leaves them alone, and their threads wait for a newer one. Update Skein here`,
+        undefined,
+      )
     this.#barred = barred
     const kept = [...this.#holdings.values()].filter(({ leaving }) => !leaving)
-    const surplus = kept.sort((one, other) => one.running - other.running || one.busy - other.busy).slice(0, Math.max(0, kept.length - share))
+    const surplus = kept
+      .sort((one, other) => one.running - other.running || one.busy - other.busy)
+      .slice(0, Math.max(0, kept.length - share))
     this.#crowded = surplus.length > 0 ? this.#crowded + 1 : 0
     const left = surplus.filter(({ running }) => running === 0 || this.#crowded > looksForCalm)
     if (left.length > 0) void Promise.all(left.map((holding) => this.#leave(holding))).then(() => this.#tell())
-    const wanted = free.filter((partition) => !this.#holdings.has(partition)).slice(0, Math.max(0, share - this.#holdings.size))
+    const wanted = free
+      .filter((partition) => !this.#holdings.has(partition))
+      .slice(0, Math.max(0, share - this.#holdings.size))
     await Promise.all(wanted.map((partition) => this.#take(partition)))
     this.#tell()
   }
@@ -251,7 +280,14 @@ export class Host {
     const { lease } = holding
     await holding.leave()
     if (this.#holdings.get(lease.partition) === holding) this.#holdings.delete(lease.partition)
-    await lease.release().catch((thrown: unknown) => this.#options.warn(`partition ${lease.partition} could not be given back; it is free when its lease ends`, thrown))
+    await lease
+      .release()
+      .catch((thrown: unknown) =>
+        this.#options.warn(
+          `partition ${lease.partition} could not be given back; it is free when its lease ends`,
+          thrown,
+        ),
+      )
   }
 
   #catchUp(value: Json): void {
@@ -323,7 +359,8 @@ export class Host {
   async close(): Promise<void> {
     this.#closing = true
     for (const stop of this.#stops) stop()
-    const leaveAll = (): Promise<unknown> => Promise.all([...this.#holdings.values()].map((holding) => this.#leave(holding)))
+    const leaveAll = (): Promise<unknown> =>
+      Promise.all([...this.#holdings.values()].map((holding) => this.#leave(holding)))
     await leaveAll()
     await this.#balancing
     await leaveAll() // what was being taken meanwhile

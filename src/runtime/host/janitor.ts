@@ -1,5 +1,6 @@
 /**
- * The janitor of a host: collects what removed trees have left, and deletes those that the retention rules have given up.
+ * The janitor of a host: collects what removed trees have left, and deletes those that the retention rules have given
+ * up.
  *
  * JT1 It works in slices with a turn of the event loop between any two, so that it holds up nobody.
  * JT2 A tree is deleted by the same command that anyone may send: one that is at work again refuses.
@@ -14,7 +15,10 @@ import { deleteTree } from '../handles/delete-tree.js'
 export interface Retention {
   /** Trees whose root is `done` or `terminated` are deleted so long after their last record. Default: never. */
   readonly finishedTreesMs?: number
-  /** Trees in which all is at rest, nobody is waited for and nothing is scheduled, so long after their last record. Default: never. */
+  /**
+   * Trees in which all is at rest, nobody is waited for and nothing is scheduled, so long after their last record.
+   * Default: never.
+   */
   readonly idleTreesMs?: number
 }
 
@@ -59,7 +63,8 @@ export class Janitor {
     while (this.#again && !this.#over) {
       this.#again = false
       await this.#quietly('removed trees could not be collected', async () => {
-        for (let more = true; more && !this.#over; await turn()) more = (await this.#means.backend.trees.sweep({ olderThanMs: youngestBlobMs })).more
+        for (let more = true; more && !this.#over; await turn())
+          more = (await this.#means.backend.trees.sweep({ olderThanMs: youngestBlobMs })).more
       })
     }
   }
@@ -74,7 +79,9 @@ export class Janitor {
     if (shortest === Infinity || this.#over) return
     const everyMs = Math.min(longestRoundMs, Math.max(shortestRoundMs, shortest / 10))
     this.#cancel = clock.wakeAt(clock.now() + everyMs, () => {
-      this.#round = this.#quietly('retention rules could not be applied', () => this.#apply()).finally(() => this.#nextRound())
+      this.#round = this.#quietly('retention rules could not be applied', () => this.#apply()).finally(() =>
+        this.#nextRound(),
+      )
     })
   }
 
@@ -82,7 +89,9 @@ export class Janitor {
     const { heads } = this.#means.backend
     for (let cursor: string | undefined, more = true; more && !this.#over; await turn()) {
       const { heads: some, next } = await heads.list({ limit: page, ...defined({ cursor }) })
-      for (const head of some) if (head.parent === undefined && this.#isOld(head) && (await this.#wholeIsOld(head))) await this.#delete(head.thread)
+      for (const head of some)
+        if (head.parent === undefined && this.#isOld(head) && (await this.#wholeIsOld(head)))
+          await this.#delete(head.thread)
       cursor = next
       more = next !== undefined
     }
@@ -94,15 +103,23 @@ export class Janitor {
     const { clock, retention } = this.#means
     if (!rest) return false
     const finished = status === 'done' || status === 'terminated'
-    const idle = finished || ((status === 'idle' || status === 'failed') && wakeAt === undefined && pending === undefined)
-    const lastMs = Math.min(finished ? (retention.finishedTreesMs ?? Infinity) : Infinity, idle ? (retention.idleTreesMs ?? Infinity) : Infinity)
+    const idle =
+      finished || ((status === 'idle' || status === 'failed') && wakeAt === undefined && pending === undefined)
+    const lastMs = Math.min(
+      finished ? (retention.finishedTreesMs ?? Infinity) : Infinity,
+      idle ? (retention.idleTreesMs ?? Infinity) : Infinity,
+    )
     return clock.now() - updatedAt >= lastMs
   }
 
   /** A child that stays may have been spoken to since. */
   async #wholeIsOld({ thread }: StoredHead): Promise<boolean> {
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const { heads, next } = await this.#means.backend.heads.list({ root: thread, limit: page, ...defined({ cursor }) })
+      const { heads, next } = await this.#means.backend.heads.list({
+        root: thread,
+        limit: page,
+        ...defined({ cursor }),
+      })
       if (!heads.every((head) => this.#isOld(head))) return false
       cursor = next
     }

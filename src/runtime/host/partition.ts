@@ -1,12 +1,13 @@
 /**
- * A holding: one partition while this host has its lease, and the threads of it that are awake here. Owns them, their alarms and
- * those that cannot be woken; all of it ends with the lease.
+ * A holding: one partition while this host has its lease, and the threads of it that are awake here. Owns them, their
+ * alarms and those that cannot be woken; all of it ends with the lease.
  *
  * HD1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
- * HD2 A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all other
- *     threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
- * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the world: OR1).
- *     One that is left starts nothing new, lets running calls land within a grace, and commits what was decided.
+ * HD2 A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all
+ *     other threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
+ * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the
+ *     world: OR1). One that is left starts nothing new, lets running calls land within a grace, and commits what was
+ *     decided.
  */
 import type { Backend, Lease } from '../../backend/port.js'
 import { isOver } from '../../../actors/thread/state.js'
@@ -39,7 +40,10 @@ export interface HoldingMeans {
 }
 
 function headAgainstJournal({ id, seq }: ThreadState, says: number): string {
-  return `the journal of thread ${id} ends at record ${seq}, its head is at ${says}. The thread is parked; other threads go on. Restore it from a back-up.`
+  return (
+    `the journal of thread ${id} ends at record ${seq}, its head is at ${says}. The thread is parked; other ` +
+    `threads go on. Restore it from a back-up.`
+  )
 }
 
 const firstRetryMs = 50
@@ -123,8 +127,18 @@ export class Holding {
   async #mended(state: ThreadState): Promise<void> {
     if (!this.#headless.has(state.id) || state.seq === 0) return
     const { epoch } = this.lease
-    const result = await this.#host.backend.commit({ thread: state.id, expected: state.seq, epoch, head: headOf(state), sends: [], done: [] })
-    if (!result.ok) throw new SkeinError('JOURNAL_CORRUPT', headAgainstJournal(state, result.seq), { data: { thread: state.id, seq: state.seq } })
+    const result = await this.#host.backend.commit({
+      thread: state.id,
+      expected: state.seq,
+      epoch,
+      head: headOf(state),
+      sends: [],
+      done: [],
+    })
+    if (!result.ok)
+      throw new SkeinError('JOURNAL_CORRUPT', headAgainstJournal(state, result.seq), {
+        data: { thread: state.id, seq: state.seq },
+      })
     this.#headless.delete(state.id)
   }
 
@@ -218,7 +232,10 @@ export class Holding {
 
   alarm(thread: string, at: number): void {
     this.#alarms.get(thread)?.()
-    this.#alarms.set(thread, this.#host.means.clock.wakeAt(at, () => this.deliver(thread)))
+    this.#alarms.set(
+      thread,
+      this.#host.means.clock.wakeAt(at, () => this.deliver(thread)),
+    )
   }
 
   /** A commit was refused or failed: read the journal again and go on from there. */

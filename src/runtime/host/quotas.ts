@@ -1,10 +1,11 @@
 /**
- * Quotas per tag: how many trees with a tag (a tenant, say) may live, and how many of them may work at once. Owned by the host,
- * which is the only one that makes threads in its store.
+ * Quotas per tag: how many trees with a tag (a tenant, say) may live, and how many of them may work at once. Owned by
+ * the host, which is the only one that makes threads in its store.
  *
- * QT1 Counted as records are folded, from what the store holds when the host opens it: no create looks at other threads.
- * QT2 What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns that begin by
- *     themselves (a schedule, a child's answer) are counted, and go on.
+ * QT1 Counted as records are folded, from what the store holds when the host opens it: no create looks at other
+ *     threads.
+ * QT2 What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns
+ *     that begin by themselves (a schedule, a child's answer) are counted, and go on.
  */
 import { isOver } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -49,7 +50,11 @@ export class Quotas {
 
   /** QT1 */
   static async load(rules: QuotaRules, { heads, leases, name }: Backend): Promise<Quotas> {
-    if (leases.shared) throw new SkeinError('BAD_OPTION', `quotas are counted by one host, and a ${name} store may have several; leave them out, or use local(folder)`)
+    if (leases.shared)
+      throw new SkeinError(
+        'BAD_OPTION',
+        `quotas are counted by one host, and a ${name} store may have several; leave them out, or use local(folder)`,
+      )
     const quotas = new Quotas(rules)
     for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
       const page = await heads.list(cursor === undefined ? {} : { cursor })
@@ -82,7 +87,8 @@ export class Quotas {
     const found = new Map<string, Count>()
     for (const tag of tags) {
       const known = this.#counts.get(tag)
-      const quota = known?.quota ?? this.#exact.get(tag) ?? this.#patterns.find(({ prefix }) => tag.startsWith(prefix))?.quota
+      const quota =
+        known?.quota ?? this.#exact.get(tag) ?? this.#patterns.find(({ prefix }) => tag.startsWith(prefix))?.quota
       if (!quota) continue
       const count = known ?? { quota, live: new Set(), running: new Set() }
       this.#counts.set(tag, count)
@@ -96,14 +102,22 @@ export class Quotas {
     if (command.kind === 'create' && seq === 0 && command.parent === undefined) {
       for (const [tag, { quota, live }] of this.#of(command.tags)) {
         const { maxLiveTrees: most } = quota
-        if (most !== undefined && live.size >= most) return reached(`${tag} has ${live.size} trees, and ${most} may live at once; end or delete some first`, tag)
+        if (most !== undefined && live.size >= most)
+          return reached(`${tag} has ${live.size} trees, and ${most} may live at once; end or delete some first`, tag)
       }
     }
-    const begins = command.kind === 'call' || (command.kind === 'message' && command.delivery !== 'store') || (command.kind === 'resume' && place.work === 'failed')
+    const begins =
+      command.kind === 'call' ||
+      (command.kind === 'message' && command.delivery !== 'store') ||
+      (command.kind === 'resume' && place.work === 'failed')
     if (!begins || parent !== undefined || turn || isOver({ place })) return undefined
     for (const [tag, { quota, running }] of this.#of(tags)) {
       const { maxRunningTurns: most } = quota
-      if (most !== undefined && running.size >= most && !running.has(id)) return reached(`${tag} has ${running.size} trees at work, and ${most} may be at once; try again when one of them is done`, tag)
+      if (most !== undefined && running.size >= most && !running.has(id))
+        return reached(
+          `${tag} has ${running.size} trees at work, and ${most} may be at once; try again when one of them is done`,
+          tag,
+        )
     }
     return undefined
   }
@@ -123,7 +137,13 @@ export class Quotas {
   }
 }
 
-const noted: ReadonlySet<ThreadRecord['type']> = new Set(['thread.created', 'turn.started', 'turn.ended', 'thread.ended', 'thread.terminated'])
+const noted: ReadonlySet<ThreadRecord['type']> = new Set([
+  'thread.created',
+  'turn.started',
+  'turn.ended',
+  'thread.ended',
+  'thread.terminated',
+])
 
 function reached(message: string, tag: string): Failure {
   return failure('QUOTA_REACHED', `nothing was changed: ${message}`, { retry: true, data: { tag } })

@@ -1,10 +1,11 @@
 /**
- * States of threads that were let go, folded as they were, as far as there is room: waking one of them folds nothing again. Without
- * it a host with more threads at work than it keeps awake would fold the whole history of each, turn for turn. Owns no thread.
+ * States of threads that were let go, folded as they were, as far as there is room: waking one of them folds nothing
+ * again. Without it a host with more threads at work than it keeps awake would fold the whole history of each, turn
+ * for turn. Owns no thread.
  *
  * RS1 A state belongs to one at a time: what is taken is not here any more. Nothing here is changed.
- * RS2 All of them together take about `mostBytes`, the one that was let go first goes first; one that is larger than a sixteenth of it
- *     is not kept.
+ * RS2 All of them together take about `mostBytes`, the one that was let go first goes first; one that is larger than
+ *     a sixteenth of it is not kept.
  * RS3 It is a cache: whoever takes a state compares it with the journal before it is used (WV2).
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -54,7 +55,13 @@ const each = { state: 4_000, message: 250, call: 1_000, name: 200, child: 400, v
 
 /** About what it takes in memory. */
 function weightOf({ transcript, files, children, values, accepted }: ThreadState): number {
-  let bytes = each.state + usageOf(files).names * each.name + children.size * each.child + accepted.size * each.accepted + Object.keys(values).length * each.value
-  for (const { text, reasoning, calls } of transcript.items) bytes += each.message + text.length + (reasoning?.length ?? 0) + (calls?.length ?? 0) * each.call
+  let bytes =
+    each.state +
+    usageOf(files).names * each.name +
+    children.size * each.child +
+    accepted.size * each.accepted +
+    Object.keys(values).length * each.value
+  for (const { text, reasoning, calls } of transcript.items)
+    bytes += each.message + text.length + (reasoning?.length ?? 0) + (calls?.length ?? 0) * each.call
   return bytes
 }

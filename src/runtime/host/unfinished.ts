@@ -1,8 +1,9 @@
 /**
- * What a host that takes a partition finds unfinished there: threads with work or mail, alarms, and threads that wait for variables.
+ * What a host that takes a partition finds unfinished there: threads with work or mail, alarms, and threads that wait
+ * for variables.
  *
- * UN1 A host may be told to go on with some trees only. It leaves the rest as it is and says how much that is; a tree of which a thread gets
- *     mail while the host is there is taken up whole, because someone asked.
+ * UN1 A host may be told to go on with some trees only. It leaves the rest as it is and says how much that is; a tree
+ *     of which a thread gets mail while the host is there is taken up whole, because someone asked.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -23,7 +24,8 @@ export interface Unfinished {
 
 export async function findUnfinished(backend: Backend, partition: number, resuming: Resuming): Promise<Unfinished> {
   const { heads, mailbox } = backend
-  const wanted = (root: string | undefined): boolean => resuming === 'all' || (root !== undefined && resuming.includes(root))
+  const wanted = (root: string | undefined): boolean =>
+    resuming === 'all' || (root !== undefined && resuming.includes(root))
   const due = new Set<string>()
   const left = new Map<string, string | undefined>()
   const alarms: { thread: string; at: number }[] = []
@@ -57,7 +59,7 @@ export async function rootOf({ heads, mailbox }: Backend, thread: string): Promi
 }
 
 async function* awaitingVariables({ heads }: Backend, partition: number): AsyncGenerator<StoredHead> {
-  for (let cursor: string | undefined, more = true; more; ) {
+  for (let cursor: string | undefined, more = true; more;) {
     const page = await heads.list({ status: 'awaiting_variables', ...defined({ cursor }) }, partition)
     yield* page.heads
     cursor = page.next

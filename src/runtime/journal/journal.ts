@@ -33,10 +33,13 @@ export function createReader(thread: string, from: { readonly seq: number; reado
       return chain
     },
     unpack(entry: StoredEntry): readonly ThreadRecord[] {
-      if (entry.first !== seq + 1) throw corrupt(thread, seq + 1, `record ${seq + 1} is missing; ${entry.first} follows`)
-      if (link(chain, entry.body) !== entry.hash) throw corrupt(thread, entry.first, 'its text does not match the hash chain')
+      if (entry.first !== seq + 1)
+        throw corrupt(thread, seq + 1, `record ${seq + 1} is missing; ${entry.first} follows`)
+      if (link(chain, entry.body) !== entry.hash)
+        throw corrupt(thread, entry.first, 'its text does not match the hash chain')
       const records = decode(thread, entry)
-      if (records.length !== entry.count) throw corrupt(thread, entry.first, `${entry.count} records were promised, ${records.length} are there`)
+      if (records.length !== entry.count)
+        throw corrupt(thread, entry.first, `${entry.count} records were promised, ${records.length} are there`)
       seq += entry.count
       chain = entry.hash
       return records
@@ -48,7 +51,12 @@ export function createReader(thread: string, from: { readonly seq: number; reado
 export function decode(thread: string, { first, body }: StoredEntry): readonly ThreadRecord[] {
   const { v, r } = parse(thread, first, body)
   if (v > recordVersion) {
-    throw new SkeinError('RECORD_FROM_FUTURE', `thread ${thread}: record ${first} has version ${v}, this Skein knows up to ${recordVersion}; upgrade Skein to go on with it`, { data: { thread, seq: first, version: v } })
+    throw new SkeinError(
+      'RECORD_FROM_FUTURE',
+      `thread ${thread}: record ${first} has version ${v}, this Skein knows up to ${recordVersion}; upgrade Skein ` +
+        `to go on with it`,
+      { data: { thread, seq: first, version: v } },
+    )
   }
   return v === recordVersion ? r : upcast(r, v)
 }
@@ -69,5 +77,10 @@ function upcast(records: readonly ThreadRecord[], version: number): readonly Thr
 }
 
 function corrupt(thread: string, seq: number, detail: string): SkeinError {
-  return new SkeinError('JOURNAL_CORRUPT', `the journal of thread ${thread} is damaged at record ${seq}: ${detail}. The thread is parked; other threads go on. Restore it from a back-up.`, { data: { thread, seq } })
+  return new SkeinError(
+    'JOURNAL_CORRUPT',
+    `the journal of thread ${thread} is damaged at record ${seq}: ${detail}. The thread is parked; other threads ` +
+      `go on. Restore it from a back-up.`,
+    { data: { thread, seq } },
+  )
 }

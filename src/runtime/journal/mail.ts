@@ -28,14 +28,25 @@ export function readMail(body: Json): Command | undefined {
 /** The command, or why this host cannot even ask the thread. */
 export function openMail(mail: StoredMail, app: App): { readonly command: Command } | { readonly refused: Failure } {
   if (mail.damaged !== undefined) {
-    return { refused: failure('JOURNAL_CORRUPT', `mail ${mail.number} (${mail.id}) is damaged in the store (${mail.damaged}) and was not carried out; send it again`) }
+    return {
+      refused: failure(
+        'JOURNAL_CORRUPT',
+        `mail ${mail.number} (${mail.id}) is damaged in the store (${mail.damaged}) and was not carried out; send ` +
+          `it again`,
+      ),
+    }
   }
   const checked = bodySchema.safeParse(mail.body)
-  if (!checked.success) return { refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`) }
+  if (!checked.success)
+    return {
+      refused: failure('BAD_OPTION', `this is not a command that Skein knows: ${z.prettifyError(checked.error)}`),
+    }
   const { command } = checked.data
   if (command.kind === 'create' && !app.agents.has(command.agent)) {
     const known = agentNames(app).join(', ') || 'none'
-    return { refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`) }
+    return {
+      refused: failure('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(command.agent)}; it has: ${known}`),
+    }
   }
   return { command }
 }

@@ -3,8 +3,8 @@
  * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
  * needs it reads it then.
  *
- * SN1 A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it begins with
- *     the hash of the rest.
+ * SN1 A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it
+ *     begins with the hash of the rest.
  * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
  * SN3 The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
  *     children writes, and what it reads when it wakes, grows with its history and not with that times its children.
@@ -33,9 +33,12 @@ const envelope = z.object({
   messages: z.number(),
   files: z.custom<FrozenTree>(Array.isArray),
   children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
-  // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal does.
-  // As bytes: for a text the codec sets three times its length aside.
-  state: z.instanceof(Uint8Array).transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString())).pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
+  // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal
+  // does. As bytes: for a text the codec sets three times its length aside.
+  state: z
+    .instanceof(Uint8Array)
+    .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
+    .pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
 })
 
 export interface Waking {
@@ -50,7 +53,10 @@ export interface Tail {
   readonly snapshotBytes: number
 }
 
-/** When the next snapshot is due: after so many records, and not before the journal has grown by what the last one took (SN3). */
+/**
+ * When the next snapshot is due: after so many records, and not before the journal has grown by what the last one
+ * took (SN3).
+ */
 export class Pace {
   readonly #every: number
   #records: number
@@ -88,7 +94,15 @@ export class Pace {
 export function freeze({ state, chain }: Waking): Uint8Array {
   const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
-  const packed = codec.pack({ version: foldVersion, chain, accepted: [...accepted], messages, files: freezeTree(files), children: [...children], state: Buffer.from(JSON.stringify(rest)) })
+  const packed = codec.pack({
+    version: foldVersion,
+    chain,
+    accepted: [...accepted],
+    messages,
+    files: freezeTree(files),
+    children: [...children],
+    state: Buffer.from(JSON.stringify(rest)),
+  })
   // The codec would keep what it wrote into for the next one, and that of a parent of thousands is megabytes.
   if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
   return Buffer.concat([digest(packed), packed])
@@ -106,7 +120,18 @@ export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefi
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
   const place = placeAt(frozen.place.gate, frozen.place.work)
   const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
-  return { chain, state: { ...createState(id), ...frozen, place, files: thawTree(files), children: new Map(children), accepted: new Map(remembered), transcript: { skipped: messages, items: [] } } }
+  return {
+    chain,
+    state: {
+      ...createState(id),
+      ...frozen,
+      place,
+      files: thawTree(files),
+      children: new Map(children),
+      accepted: new Map(remembered),
+      transcript: { skipped: messages, items: [] },
+    },
+  }
 }
 
 function unpackQuietly(bytes: Uint8Array): unknown {

@@ -3,8 +3,8 @@
  * that owns the thread and by readers (messages, run results) alike.
  *
  * WV1 What a waker has folded it does not fold again. It keeps what a snapshot would hold, and so no transcript.
- * WV2 A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash: another host may
- *     have written since, or the thread may be another one of the same id.
+ * WV2 A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash:
+ *     another host may have written since, or the thread may be another one of the same id.
  */
 import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
@@ -26,13 +26,20 @@ export async function wake(backend: Backend, id: string): Promise<Woken> {
   return from ? advance(backend, from, snapshot?.length) : wakeWhole(backend, id)
 }
 
-/** A state that was folded before, and what was written since; undefined when it is not this thread's any more (WV2). */
+/**
+ * A state that was folded before, and what was written since; undefined when it is not this thread's any more (WV2).
+ */
 export async function goOn(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
   if (state.seq === 0) return undefined
   const [last, ...since] = await backend.journal.read(state.id, { after: state.seq - 1 })
   if (!last || last.hash !== chain || last.first + last.count - 1 !== state.seq) return undefined
   const { folded, foldedBytes, ...woken } = foldAll({ state, chain }, since)
-  return { ...woken, folded: tail.folded + folded, foldedBytes: tail.foldedBytes + foldedBytes, snapshotBytes: tail.snapshotBytes }
+  return {
+    ...woken,
+    folded: tail.folded + folded,
+    foldedBytes: tail.foldedBytes + foldedBytes,
+    snapshotBytes: tail.snapshotBytes,
+  }
 }
 
 /** The state after the whole journal, with the whole transcript. */

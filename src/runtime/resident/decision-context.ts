@@ -14,8 +14,19 @@ export interface MomentOptions {
   readonly turnLimits?: NonNullable<Moment['limits']>
 }
 
-export function momentOf({ means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions, state: ThreadState, mayBegin: boolean): Moment {
+export function momentOf(
+  { means, maxParallelTools, maxWallClockMs, turnLimits }: MomentOptions,
+  state: ThreadState,
+  mayBegin: boolean,
+): Moment {
   const needs = means.envs.needs(state)
   const immediate = state.turn && !hasSpoken(state) ? immediateOf(means, state) : undefined
-  return { now: means.clock.now(), mayBegin, maxBegun: maxParallelTools, ...defined({ maxWallClockMs, limits: turnLimits }), ...rulesOf(means.app, state), ...defined({ needs, immediate }) }
+  return {
+    now: means.clock.now(),
+    mayBegin,
+    maxBegun: maxParallelTools,
+    ...defined({ maxWallClockMs, limits: turnLimits }),
+    ...rulesOf(means.app, state),
+    ...defined({ needs, immediate }),
+  }
 }

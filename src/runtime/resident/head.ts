@@ -37,16 +37,45 @@ function withDead({ dead }: ThreadState): Pick<Head, 'dead'> {
 }
 
 function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<Head, 'pending'> {
-  const asked = Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] => (ready ? [] : [{ call: request, why: 'variables', tool, args: { agent: child.agent, reference: child.reference }, requestedAt: at, missing, request }]))
+  const asked = Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] =>
+    ready
+      ? []
+      : [
+          {
+            call: request,
+            why: 'variables',
+            tool,
+            args: { agent: child.agent, reference: child.reference },
+            requestedAt: at,
+            missing,
+            request,
+          },
+        ],
+  )
   if (!turn) return asked.length > 0 ? { pending: asked } : {}
-  const waiting: Pending[] = turn.awaits ? [{ call: 'turn', why: 'variables', tool: agent, args: null, requestedAt: turn.awaits.at, missing: turn.awaits.missing }] : []
-  const calls = slots.held > slots.heldByChildren ? slots.items.flatMap((slot, index) => pendingOf(slot, callId(step, index))) : []
+  const waiting: Pending[] = turn.awaits
+    ? [
+        {
+          call: 'turn',
+          why: 'variables',
+          tool: agent,
+          args: null,
+          requestedAt: turn.awaits.at,
+          missing: turn.awaits.missing,
+        },
+      ]
+    : []
+  const calls =
+    slots.held > slots.heldByChildren ? slots.items.flatMap((slot, index) => pendingOf(slot, callId(step, index))) : []
   const pending = [...waiting, ...calls, ...asked]
   return pending.length > 0 ? { pending } : {}
 }
 
 /** As its parent and people know it. */
-function nameOf({ tags, says }: ThreadState, { reference }: { readonly reference: string }): Pick<Head, 'reference' | 'name' | 'says'> {
+function nameOf(
+  { tags, says }: ThreadState,
+  { reference }: { readonly reference: string },
+): Pick<Head, 'reference' | 'name' | 'says'> {
   const tag = tags.find((each) => each.startsWith('name:'))
   return { reference, ...(tag !== undefined && { name: tag.slice('name:'.length) }), ...defined({ says }) }
 }

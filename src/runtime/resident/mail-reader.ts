@@ -1,8 +1,9 @@
 /**
- * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the box.
+ * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the
+ * box.
  *
- * MX1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own function: that
- *     takes its time, and other mail is not kept waiting.
+ * MX1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own
+ *     function: that takes its time, and other mail is not kept waiting.
  * MX2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
  * MX3 Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
  */
@@ -84,7 +85,10 @@ export class MailReader {
     this.#to.done()
   }
 
-  /** Why what it brings cannot be read here. That is a mistake of its sender, or of who runs this host: the thread goes on without it. */
+  /**
+   * Why what it brings cannot be read here. That is a mistake of its sender, or of who runs this host: the thread
+   * goes on without it.
+   */
   async #unlock(): Promise<Failure | undefined> {
     try {
       await this.#means.envs.secrets.admit([])
@@ -102,16 +106,19 @@ export class MailReader {
     const known = state.accepted.get(mail.id)
     if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
     const opened = openMail(mail, this.#means.app)
-    if (mail.damaged !== undefined) this.#warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
+    if (mail.damaged !== undefined)
+      this.#warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     const parked = this.#to.parked
-    if (parked && !('command' in opened && needsNoDefinition(opened.command))) { // MX3
+    if (parked && !('command' in opened && needsNoDefinition(opened.command))) {
+      // MX3
       tellParked(this.#backend, { thread: state.id, mail, why: parked })
       return void this.#early.push(mail)
     }
     const turn = 'command' in opened ? turnOf(state, opened.command) : 'now'
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })
-    const ordered = 'refused' in opened ? opened : locked ? { refused: locked } : toOrder(this.#means, state, opened.command)
+    const ordered =
+      'refused' in opened ? opened : locked ? { refused: locked } : toOrder(this.#means, state, opened.command)
     if (!(ordered instanceof Promise)) {
       this.#to.obey(mail, ordered)
       return this.#takeEarly()

@@ -23,9 +23,15 @@ export interface Batch {
 }
 
 /** A refusal that nobody waits for any more (it was kept without a host) is told here, or nobody would hear of it. */
-export function tellAnswer({ backend: { signals }, warn }: { readonly backend: Backend; readonly warn: (what: string, thrown: unknown) => void }, thread: string, { command, answer }: Reply): void {
+export function tellAnswer(
+  { backend: { signals }, warn }: { readonly backend: Backend; readonly warn: (what: string, thrown: unknown) => void },
+  thread: string,
+  { command, answer }: Reply,
+): void {
   const topic = answerTopic(command)
-  const unheard = answer.ok ? undefined : (): void => warn(`thread ${thread} refused a command that was kept for it`, fromFailure(answer.failure))
+  const unheard = answer.ok
+    ? undefined
+    : (): void => warn(`thread ${thread} refused a command that was kept for it`, fromFailure(answer.failure))
   signals.publish(topic, asSignal(answer), unheard)
 }
 

@@ -6,7 +6,12 @@ import type { Failure, FailureCode } from '../../core/failure.js'
 import { answerTopic, asSignal } from '../watch/topics.js'
 
 /** What no second try can mend. */
-export const parking: ReadonlySet<FailureCode> = new Set(['JOURNAL_CORRUPT', 'RECORD_FROM_FUTURE', 'SECRET_UNREADABLE', 'INVARIANT'])
+export const parking: ReadonlySet<FailureCode> = new Set([
+  'JOURNAL_CORRUPT',
+  'RECORD_FROM_FUTURE',
+  'SECRET_UNREADABLE',
+  'INVARIANT',
+])
 
 interface Parked {
   readonly thread: string
@@ -15,7 +20,16 @@ interface Parked {
 }
 
 export function tellParked({ signals }: Backend, { thread, mail, why }: Parked): void {
-  const answer: Answer = { ok: false, failure: { ...failure('THREAD_PARKED', `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`), cause: why } }
+  const answer: Answer = {
+    ok: false,
+    failure: {
+      ...failure(
+        'THREAD_PARKED',
+        `thread ${thread} is parked, your command is kept until that is mended: ${why.message}`,
+      ),
+      cause: why,
+    },
+  }
   signals.publish(answerTopic(mail.id), asSignal(answer))
 }
 

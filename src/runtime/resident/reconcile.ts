@@ -120,7 +120,10 @@ export class Reconciler {
 
   /** RC1 */
   readonly #land = (flight: Flight): boolean => {
-    const { effect: { key, kind }, waiting } = flight
+    const {
+      effect: { key, kind },
+      waiting,
+    } = flight
     if (this.#inFlight.get(key) !== flight) return false
     if (waiting) this.#waiting--
     this.#inFlight.delete(key)
@@ -137,7 +140,9 @@ export class Reconciler {
     this.startReady()
   }
 
-  /** Its turn has come: it gets the next place, before anything new starts. One that was ended meanwhile is never told. */
+  /**
+   * Its turn has come: it gets the next place, before anything new starts. One that was ended meanwhile is never told.
+   */
   goOn(key: string, resolve: () => void): void {
     this.#goingOn.push({ key, resolve })
   }
@@ -146,7 +151,8 @@ export class Reconciler {
   abortAll(reason: string, kind?: Effect['kind']): void {
     this.#backlog = []
     this.#next = 0
-    for (const { effect } of [...this.#inFlight.values()]) if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
+    for (const { effect } of [...this.#inFlight.values()])
+      if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
   }
 
   /** The thread leaves this host: what can go on without it does, the rest is aborted. */

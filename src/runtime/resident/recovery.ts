@@ -1,10 +1,11 @@
 /**
- * Calls that were under way when their host died: they run again, and it is counted how often, so that none can end hosts for ever.
+ * Calls that were under way when their host died: they run again, and it is counted how often, so that none can end
+ * hosts for ever.
  *
  * RH1 A call that a host finds under way when it first wakes the thread is tried again only when that is in the journal
  *     (`call.tried`). The first start of a call costs nothing, nor does one that a host left in good order.
- * RH2 Where one is at its last try, the calls of its thread are tried one at a time, and one at a time of all such threads on a host.
- *     So none is blamed for its neighbour.
+ * RH2 Where one is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
+ *     threads on a host. So none is blamed for its neighbour.
  * RH3 A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
  * RH4 A side effect that may not be done twice is not counted: it is not run again anyway (EX3).
  */
@@ -79,8 +80,12 @@ export class Recovery {
   begin(wanted: readonly Effect[]): void {
     const { state, maxParallelTools } = this.#means
     if (!mayStart(state)) return
-    const calls = wanted.filter((effect) => effect.kind === 'call').filter(({ index }) => this.#counts(index)).slice(0, maxParallelTools)
-    for (const effect of calls.filter(({ index }) => this.#triesOf(index) >= this.#means.lastTries.maxHostDeaths)) this.#giveUp(effect)
+    const calls = wanted
+      .filter((effect) => effect.kind === 'call')
+      .filter(({ index }) => this.#counts(index))
+      .slice(0, maxParallelTools)
+    for (const effect of calls.filter(({ index }) => this.#triesOf(index) >= this.#means.lastTries.maxHostDeaths))
+      this.#giveUp(effect)
     const left = calls.filter(({ index }) => this.#triesOf(index) < this.#means.lastTries.maxHostDeaths)
     this.#alone = left.some(({ index }) => this.#triesOf(index) === this.#means.lastTries.maxHostDeaths - 1)
     for (const effect of left) {
@@ -92,7 +97,12 @@ export class Recovery {
   /** RH4 */
   #counts(index: number): boolean {
     const slot = this.#means.state.slots.items[index]
-    return slot !== undefined && !slot.parked && !slot.join && (slot.call.sideEffect !== true || slot.call.idempotent === true)
+    return (
+      slot !== undefined &&
+      !slot.parked &&
+      !slot.join &&
+      (slot.call.sideEffect !== true || slot.call.idempotent === true)
+    )
   }
 
   /** With the one that it is about. */
@@ -110,8 +120,17 @@ export class Recovery {
     const call = state.slots.items[index]?.call
     const name = call?.tool ?? 'a call'
     const effect = call?.sideEffect ? ' It may have happened.' : ''
-    const why = failure('CALL_KILLED_ITS_HOST', `${name} was under way when its host died, ${tries} times; it is not run again.${effect} Do not ask for the same again.`, { data: { tries } })
-    warn(`thread ${state.id}: ${name} (step ${step}, call ${index}) was under way when its host died, ${tries} times; it was answered with an error`, undefined)
+    const why = failure(
+      'CALL_KILLED_ITS_HOST',
+      `${name} was under way when its host died, ${tries} times; it is not run again.${effect} Do not ask for the ` +
+        `same again.`,
+      { data: { tries } },
+    )
+    warn(
+      `thread ${state.id}: ${name} (step ${step}, call ${index}) was under way when its host died, ${tries} ` +
+        `times; it was answered with an error`,
+      undefined,
+    )
     land({ kind: 'returned', step, index, landed: { outcome: { ok: false, failure: why } } })
   }
 

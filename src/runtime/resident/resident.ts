@@ -10,7 +10,8 @@
  * TH3 One commit at a time; what is decided meanwhile goes into the next one.
  * TH4 Mail is finished by the commit that holds its records, in order of arrival.
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
- * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like any.
+ * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like
+ *     any.
  */
 import { due, land, obey } from '../../../actors/thread/decide/commands.js'
 import type { Decision, Landing, Moment } from '../../../actors/thread/decide/commands.js'
@@ -54,7 +55,10 @@ import { Wanted } from './wanted.js'
 import { hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 
-/** What its mail, its reconciler and its effects ask of it are methods, not closures: a host may have thousands of residents. */
+/**
+ * What its mail, its reconciler and its effects ask of it are methods, not closures: a host may have thousands of
+ * residents.
+ */
 export class Resident implements Addressee, Starter {
   readonly id: string
   readonly state: ThreadState
@@ -109,13 +113,25 @@ export class Resident implements Addressee, Starter {
 
   #recover(): void {
     const { lastTries, maxParallelTools, warn } = this.#options
-    this.#recovery = new Recovery({ state: this.state, lastTries, maxParallelTools, warn, record: (fact) => this.#record(fact), land: (landing) => this.#decide(landing).forEach((fact) => this.#record(fact)), durable: () => this.#durable === this.state.seq })
+    this.#recovery = new Recovery({
+      state: this.state,
+      lastTries,
+      maxParallelTools,
+      warn,
+      record: (fact) => this.#record(fact),
+      land: (landing) => this.#decide(landing).forEach((fact) => this.#record(fact)),
+      durable: () => this.#durable === this.state.seq,
+    })
     this.#recovery.begin(outstanding(this.state))
   }
 
   /** Nothing runs, nothing is to be written, nothing is wanted until mail comes. */
   get resting(): boolean {
-    return (this.#draining || this.parked !== undefined || (atRest(this.state) && !this.#overdue && !this.#begun?.size)) && this.#reconciler.running === 0 && !this.#busy
+    return (
+      (this.#draining || this.parked !== undefined || (atRest(this.state) && !this.#overdue && !this.#begun?.size)) &&
+      this.#reconciler.running === 0 &&
+      !this.#busy
+    )
   }
 
   get running(): number {
@@ -148,7 +164,9 @@ export class Resident implements Addressee, Starter {
 
   /** All of it, for whoever wakes it again; undefined while something of it is not durable. */
   get woken(): Woken | undefined {
-    return this.#busy || this.#stopped || this.#durable !== this.state.seq ? undefined : { state: this.state, chain: this.#chain, ...this.#pace.tail }
+    return this.#busy || this.#stopped || this.#durable !== this.state.seq
+      ? undefined
+      : { state: this.state, chain: this.#chain, ...this.#pace.tail }
   }
 
   mailArrived(): void {
@@ -160,7 +178,8 @@ export class Resident implements Addressee, Starter {
   }
 
   obey(mail: StoredMail, ordered: Ordered): void {
-    const decision = 'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
+    const decision =
+      'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
     // What is numbered is known by its number.
     const numbered = 'order' in ordered && 'number' in ordered.order && ordered.order.number !== undefined
     if ('refused' in decision) this.#outbox.send(refusalsOf(this.state, mail, decision.refused))
@@ -201,11 +220,17 @@ export class Resident implements Addressee, Starter {
   }
 
   #record(fact: Fact, by?: string): void {
-    const record: ThreadRecord = { seq: this.state.seq + 1, at: this.#options.means.clock.now(), ...defined({ by }), ...fact }
+    const record: ThreadRecord = {
+      seq: this.state.seq + 1,
+      at: this.#options.means.clock.now(),
+      ...defined({ by }),
+      ...fact,
+    }
     fold(this.state, record, this.#move)
     this.#options.means.quotas?.note(this.state, record)
     // The end of a turn answers the calls that it leaves open.
-    if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended') this.#lastOutcome = record.seq
+    if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended')
+      this.#lastOutcome = record.seq
     if (record.type === 'call.began') (this.#begun ??= new Map()).set(callKey(record.step, record.index), record)
     if (record.type === 'turn.ended') this.#begun = undefined
     if (record.type === 'turn.ended') this.#recovery?.end()
@@ -227,7 +252,10 @@ export class Resident implements Addressee, Starter {
     if (effect.kind === 'removal') return this.#durable === this.state.seq
     if (effect.kind === 'call' && this.#durable === 0) return false
     if (effect.kind === 'call' && this.#recovery?.ready(effect, this.#reconciler.running) === false) return false
-    const waits = effect.kind === 'model' ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable : this.state.slots.items[effect.index]?.call.sideEffect
+    const waits =
+      effect.kind === 'model'
+        ? (this.state.turn?.steps ?? 0) > 0 || this.#lastOutcome > this.#durable
+        : this.state.slots.items[effect.index]?.call.sideEffect
     return !waits || this.#durable === this.state.seq // TH2
   }
 
@@ -235,10 +263,16 @@ export class Resident implements Addressee, Starter {
     const { means } = this.#options
     const { effect } = ticket
     const wanting = new Wanted(this, ticket)
-    if (effect.kind === 'call') return new RunningCall(means, wanting, { recovered: !this.#begun?.delete(effect.key), ...effect })
+    if (effect.kind === 'call')
+      return new RunningCall(means, wanting, { recovered: !this.#begun?.delete(effect.key), ...effect })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
     if (effect.kind === 'schedule') return awaitSchedule(means, wanting, effect)
-    if (effect.kind === 'removal') return this.#options.remove({ root: this.id, durable: () => (this.#busy ? undefined : this.#durable), failed: (thrown) => this.failed(thrown) })
+    if (effect.kind === 'removal')
+      return this.#options.remove({
+        root: this.id,
+        durable: () => (this.#busy ? undefined : this.#durable),
+        failed: (thrown) => this.failed(thrown),
+      })
     return new ModelCall(means, wanting, effect)
   }
 
@@ -307,7 +341,14 @@ export class Resident implements Addressee, Starter {
     try {
       const result = await this.#options.backend.commit(commit)
       this.#committing = false
-      if (!result.ok) return this.stop(failure('JOURNAL_CONFLICT', `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`, { retry: true }))
+      if (!result.ok)
+        return this.stop(
+          failure(
+            'JOURNAL_CONFLICT',
+            `thread ${this.id} was written by another owner (record ${result.seq}, epoch ${result.epoch})`,
+            { retry: true },
+          ),
+        )
       this.#committed(batch, result, commit)
     } catch (thrown) {
       this.#committing = false
@@ -335,8 +376,20 @@ export class Resident implements Addressee, Starter {
       this.#chain = entry.hash
       this.#pace.went(entry)
     }
-    this.#tell(() => (last ? { kind: 'committed', thread: this.id, path: this.state.path, position, rest: head?.rest === true, records: what.records } : { kind: 'finished' }))
-    // Whoever waits until the tree rests has seen the mail meanwhile. Where it cannot be told, the host is gone; the next one tells.
+    this.#tell(() =>
+      last
+        ? {
+            kind: 'committed',
+            thread: this.id,
+            path: this.state.path,
+            position,
+            rest: head?.rest === true,
+            records: what.records,
+          }
+        : { kind: 'finished' },
+    )
+    // Whoever waits until the tree rests has seen the mail meanwhile. Where it cannot be told, the host is gone; the
+    // next one tells.
     finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
     for (const reply of what.replies) tellAnswer(this.#options, this.id, reply)
     for (const record of what.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.state, record)
@@ -356,7 +409,9 @@ export class Resident implements Addressee, Starter {
     const { backend, warn } = this.#options
     const snapshot = freeze({ state: this.state, chain: this.#chain })
     this.#pace.took(snapshot)
-    backend.snapshots.put(this.id, snapshot).catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
+    backend.snapshots
+      .put(this.id, snapshot)
+      .catch((thrown: unknown) => warn(`no snapshot of thread ${this.id}`, thrown))
   }
 
   /** Starts nothing more, ends model calls (they can be asked again), lets running calls land. */
@@ -364,7 +419,8 @@ export class Resident implements Addressee, Starter {
     this.#draining = true
     for (const { step, index } of this.#begun?.values() ?? []) this.#record({ type: 'call.unbegun', step, index })
     this.#begun = undefined // RH1: what is cut off by closing is nobody's fault
-    for (const { step, index } of this.#reconciler.calls) this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
+    for (const { step, index } of this.#reconciler.calls)
+      this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
     this.#reconciler.abortAll('the host is closing', 'model')
     this.#reconciler.abortWaiting('the host is closing')
     this.done()
@@ -375,7 +431,9 @@ export class Resident implements Addressee, Starter {
     this.stop(toFailure(thrown, 'STORE_FAILED'))
   }
 
-  /** Ends the residence: what was not committed is forgotten, effects are aborted; but those on the world go on (OR1). */
+  /**
+   * Ends the residence: what was not committed is forgotten, effects are aborted; but those on the world go on (OR1).
+   */
   stop(why?: Failure): void {
     if (this.#stopped) return
     this.#stopped = true

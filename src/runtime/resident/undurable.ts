@@ -1,4 +1,6 @@
-/** Outcomes of effects on the world that no commit holds yet: the world knows them, so they must not be forgotten (OR1). */
+/**
+ * Outcomes of effects on the world that no commit holds yet: the world knows them, so they must not be forgotten (OR1).
+ */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { createCancel } from '../../core/async/cancel.js'
@@ -14,7 +16,14 @@ export class Undurable {
     const { step, index } = landing
     const slot = step === now ? slots.items[index] : undefined
     if (!slot?.began) return
-    const orphan: Orphan = { thread: id, step, index, key: idempotencyKeyOf(id, landing, slot.call), work: Promise.resolve(landing), cancel: createCancel() }
+    const orphan: Orphan = {
+      thread: id,
+      step,
+      index,
+      key: idempotencyKeyOf(id, landing, slot.call),
+      work: Promise.resolve(landing),
+      cancel: createCancel(),
+    }
     ;(this.#kept ??= []).push({ seq: seq + 1, orphan })
   }
 

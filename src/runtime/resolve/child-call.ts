@@ -36,11 +36,22 @@ export interface Family {
   readonly born: Map<string, Living[]>
 }
 
-export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & { readonly create: true; readonly maxChildren: number }
+export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & {
+  readonly create: true
+  readonly maxChildren: number
+}
 
 /** Counts it as asked for, unless it is too deep. */
-export function newChild({ state, step, limits, envs, asked }: Family, index: number, agent: string): NewChild | Failure {
-  if (state.path.length >= limits.maxDepth) return failure('TOOL_NOT_ALLOWED', `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`)
+export function newChild(
+  { state, step, limits, envs, asked }: Family,
+  index: number,
+  agent: string,
+): NewChild | Failure {
+  if (state.path.length >= limits.maxDepth)
+    return failure(
+      'TOOL_NOT_ALLOWED',
+      `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`,
+    )
   const before = asked.get(agent) ?? 0
   asked.set(agent, before + 1)
   const scoped = envs.withheld(state, agent)

@@ -34,11 +34,23 @@ export interface Relations {
 }
 
 const displayName = z.string().trim().min(1).describe('A name for it, for people.')
-const steering = z.boolean().optional().describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.')
-const sendArgs = z.object({ reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'), message: z.string().min(1), attachments, steer: steering })
+const steering = z
+  .boolean()
+  .optional()
+  .describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.')
+const sendArgs = z.object({
+  reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'),
+  message: z.string().min(1),
+  attachments,
+  steer: steering,
+})
 const listArgs = z.object({})
 
-export function relationsOf(app: App, subagents: readonly SubagentTool[], { supervision }: Pick<AgentDefinition, 'supervision'> = {}): Relations {
+export function relationsOf(
+  app: App,
+  subagents: readonly SubagentTool[],
+  { supervision }: Pick<AgentDefinition, 'supervision'> = {},
+): Relations {
   const all = subagents.map((subagent): Relation => {
     const agent = app.agents.get(subagent.name)
     const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
@@ -50,9 +62,18 @@ export function relationsOf(app: App, subagents: readonly SubagentTool[], { supe
   const described = (name: string): string => app.agents.get(name)?.toolDescription ?? `The agent ${name}.`
   const tools = direct.map((relation) => spec(relation.name, described(relation.name), argsOf(relation)))
   if (lasting.length > 0) {
-    const which = lasting.map(({ name, required }) => `${name}: ${described(name)}${required ? ` Its arguments: ${JSON.stringify(spec(name, '', required).parameters)}` : ''}`).join('\n')
+    const which = lasting
+      .map(
+        ({ name, required }) =>
+          `${name}: ${described(name)}${required ? ` Its arguments: ${JSON.stringify(spec(name, '', required).parameters)}` : ''}`,
+      )
+      .join('\n')
     tools.push(
-      spec('subagent_create', `Starts an agent of its own that stays for further messages, and gives its reference. Agents:\n${which}`, createArgs(lasting)),
+      spec(
+        'subagent_create',
+        `Starts an agent of its own that stays for further messages, and gives its reference. Agents:\n${which}`,
+        createArgs(lasting),
+      ),
       spec('subagent_message', 'Says something to an agent that was created before.', sendArgs),
       spec('subagent_list', 'The agents that were created here, with what they do now.', listArgs),
     )
@@ -69,7 +90,9 @@ function createArgs(lasting: readonly Relation[]) {
   return z.object({
     agent: z.enum(lasting.map(({ name }) => name)),
     name: displayName,
-    message: lasting.some(({ required }) => required) ? messageArgs.shape.message.optional() : messageArgs.shape.message,
+    message: lasting.some(({ required }) => required)
+      ? messageArgs.shape.message.optional()
+      : messageArgs.shape.message,
     attachments,
     arguments: z.record(z.string(), z.json()).optional().describe('What the agent asks for besides, if anything.'),
   })
@@ -87,7 +110,9 @@ export function recordChildCall({ byName }: Relations, family: Family, asked: As
   const relation = byName.get(tool)
   if (!relation || relation.resumable) return undefined
   const { args, ...opening } = openingOf(asked, argsOf(relation), mappingOf(relation))
-  return 'refused' in opening ? { tool, args, refused: opening.refused } : create(family, { ...asked, args, relation, ...opening })
+  return 'refused' in opening
+    ? { tool, args, refused: opening.refused }
+    : create(family, { ...asked, args, relation, ...opening })
 }
 
 /** Without a schema of its own its args are those of a message. */
@@ -106,11 +131,17 @@ function recordLasting(lasting: readonly Relation[], family: Family, { index, to
   const relation = lasting.find((each) => each.name === asked.agent)
   if (!relation) return { tool, args, refused: failure('UNKNOWN_AGENT', `there is no agent ${asked.agent} here`) }
   const opening = openingFor(relation, { tool, ...asked })
-  return 'code' in opening ? { tool, args, refused: opening } : create(family, { index, tool, args, relation, name: asked.name, ...opening })
+  return 'code' in opening
+    ? { tool, args, refused: opening }
+    : create(family, { index, tool, args, relation, name: asked.name, ...opening })
 }
 
 /** S4: the call that a model would make with these words, checked as its calls are. */
-export function recordImmediate(family: Family, relation: Relation, { text, name, ...rest }: Pick<Creation, 'index' | 'text' | 'name' | 'own' | 'apart'>): RecordedCall {
+export function recordImmediate(
+  family: Family,
+  relation: Relation,
+  { text, name, ...rest }: Pick<Creation, 'index' | 'text' | 'name' | 'own' | 'apart'>,
+): RecordedCall {
   const { name: agent, resumable, initAgentNameProperty: property } = relation
   // One that stays has a name (S2).
   const called = name ?? (resumable ? agent : undefined)
@@ -131,10 +162,17 @@ interface CreateAsked {
 }
 
 /** The message may be one of the agent's arguments; else it stands before them. */
-function openingFor({ required, ...relation }: Relation, { tool, message, attachments: files = [], arguments: given = {} }: CreateAsked): Pick<Opening, 'text' | 'attachments'> | Failure {
+function openingFor(
+  { required, ...relation }: Relation,
+  { tool, message, attachments: files = [], arguments: given = {} }: CreateAsked,
+): Pick<Opening, 'text' | 'attachments'> | Failure {
   const { initUserMessageProperty: property } = relation
   if (!required) {
-    if (message === undefined) return failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: message: ${relation.name} needs one. Send them again, corrected.`)
+    if (message === undefined)
+      return failure(
+        'TOOL_INPUT_INVALID',
+        `the args of ${tool} are invalid: message: ${relation.name} needs one. Send them again, corrected.`,
+      )
     const more = Object.keys(given).length > 0 ? [JSON.stringify(given)] : []
     return { text: [message, ...more].join('\n\n'), ...(files.length > 0 && { attachments: files }) }
   }
@@ -142,7 +180,10 @@ function openingFor({ required, ...relation }: Relation, { tool, message, attach
   const opening = openingOf({ tool, args: within ? { ...given, [property]: message } : given }, required, relation)
   if ('refused' in opening) return failure(opening.refused.code, `arguments: ${opening.refused.message}`)
   const paths = [...files, ...(opening.attachments ?? [])]
-  return { text: message === undefined || within ? opening.text : `${message}\n\n${opening.text}`, ...(paths.length > 0 && { attachments: paths }) }
+  return {
+    text: message === undefined || within ? opening.text : `${message}\n\n${opening.text}`,
+    ...(paths.length > 0 && { attachments: paths }),
+  }
 }
 
 interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
@@ -168,7 +209,18 @@ function create(family: Family, creation: Creation): RecordedCall {
   const child = newChild(family, index, relation.name)
   if ('code' in child) return { tool, args, refused: child }
   const { thread, agent, reference } = child
-  const call: ChildCall = { thread, agent, reference, create: true, maxChildren: child.maxChildren, ...said, ...(child.scoped && { scoped: child.scoped }), ...defined({ own, apart }), ...(relation.files && { files: relation.files }), ...defined({ name }) }
+  const call: ChildCall = {
+    thread,
+    agent,
+    reference,
+    create: true,
+    maxChildren: child.maxChildren,
+    ...said,
+    ...(child.scoped && { scoped: child.scoped }),
+    ...defined({ own, apart }),
+    ...(relation.files && { files: relation.files }),
+    ...defined({ name }),
+  }
   const waits = lacks.missing.length > 0 ? deferred(family, { ...lacks, tool, args, index }, call) : undefined
   const living = born.get(agent) ?? []
   living.push({ thread, agent, reference, ...(waits && { waits: true }) })
@@ -178,41 +230,78 @@ function create(family: Family, creation: Creation): RecordedCall {
 
 interface Lacking extends Pick<Deferred, 'required' | 'missing' | 'files'> {}
 
-/** S6: values that only people have. Whoever gives them may do so much later: the files that go with it are looked at and kept now (S8). */
-function lacking({ state, envs }: Family, { relation, attachments: paths, own, apart = [] }: Creation): Lacking | Failure {
+/**
+ * S6: values that only people have. Whoever gives them may do so much later: the files that go with it are looked at
+ * and kept now (S8).
+ */
+function lacking(
+  { state, envs }: Family,
+  { relation, attachments: paths, own, apart = [] }: Creation,
+): Lacking | Failure {
   const { required, missing: unknown } = envs.givenTo(relation.name)
   const withheld = [...envs.withheld(state, relation.name), ...apart]
-  const missing = unknown.filter((name) => !(own && Object.hasOwn(own.set, name)) && (!hasValue(state.env, name) || withheld.includes(name)))
-  const brought = missing.length > 0 && paths ? attachmentsFor(state, { attachments: paths, reference: relation.name }) : {}
+  const missing = unknown.filter(
+    (name) => !(own && Object.hasOwn(own.set, name)) && (!hasValue(state.env, name) || withheld.includes(name)),
+  )
+  const brought =
+    missing.length > 0 && paths ? attachmentsFor(state, { attachments: paths, reference: relation.name }) : {}
   if ('refused' in brought) return brought.refused
   return { required, missing, ...(brought.attachments && { files: brought.attachments }) }
 }
 
 /** S6: a child whose own values are missing is not spawned; whoever has them is asked. */
-function deferred({ state: { id }, step }: Family, { tool, args, index, ...lacks }: Lacking & Pick<Creation, 'tool' | 'args' | 'index'>, child: ChildCall): RecordedCall {
+function deferred(
+  { state: { id }, step }: Family,
+  { tool, args, index, ...lacks }: Lacking & Pick<Creation, 'tool' | 'args' | 'index'>,
+  child: ChildCall,
+): RecordedCall {
   const { required, missing } = lacks
   const request = `env_${step}_${index}`
   const data = { request_id: request, endpoint: `/threads/${id}/variables/${request}`, required, missing }
-  const message = `${child.reference} was not started: it needs values that only people have (${missing.join(', ')}). They were asked for them; it begins when they have answered, and what it says then comes as a message. ${JSON.stringify(data)}`
-  return { tool, args, refused: failure('subagent_env_required', message, { data }), deferred: { ...lacks, request, child: { ...child, blocking: false } } }
+  const message =
+    `${child.reference} was not started: it needs values that only people have ` +
+    `(${missing.join(', ')}). They were asked for them; it begins when they have answered, and what it says then ` +
+    `comes as a message. ${JSON.stringify(data)}`
+  return {
+    tool,
+    args,
+    refused: failure('subagent_env_required', message, { data }),
+    deferred: { ...lacks, request, child: { ...child, blocking: false } },
+  }
 }
 
-function atCap({ state, born }: Family, { name, resumable, blocking = true }: SubagentTool): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
+function atCap(
+  { state, born }: Family,
+  { name, resumable, blocking = true }: SubagentTool,
+): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
   const { maxInstances } = resumable || {}
   if (maxInstances === undefined) return undefined
-  const live = [...state.children].flatMap(([reference, { id, agent, over }]): Living[] => (agent === name && !over ? [{ thread: id, agent, reference }] : []))
-  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): Living[] => (agent === name ? [{ thread, agent, reference, waits: true }] : []))
+  const live = [...state.children].flatMap(([reference, { id, agent, over }]): Living[] =>
+    agent === name && !over ? [{ thread: id, agent, reference }] : [],
+  )
+  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): Living[] =>
+    agent === name ? [{ thread, agent, reference, waits: true }] : [],
+  )
   const all = [...live, ...asked, ...(born.get(name) ?? [])]
   const [only] = all
   if (all.length < maxInstances) return undefined
-  if (maxInstances === 1 && blocking && only && !only.waits) return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
-  return { refused: failure('TOOL_NOT_ALLOWED', `there may be ${maxInstances} of ${name} at once, and there are: ${all.map(({ reference }) => reference).join(', ')}; ${adviceOn(all)}`) }
+  if (maxInstances === 1 && blocking && only && !only.waits)
+    return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
+  return {
+    refused: failure(
+      'TOOL_NOT_ALLOWED',
+      `there may be ${maxInstances} of ${name} at once, and there are: ` +
+        `${all.map(({ reference }) => reference).join(', ')}; ${adviceOn(all)}`,
+    ),
+  }
 }
 
 /** One that waits for values cannot be spoken to. */
 function adviceOn(all: readonly Living[]): string {
   const waiting = all.flatMap(({ waits, reference }) => (waits ? [reference] : []))
-  const said = `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have answered: do not ask for it again`
+  const said =
+    `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have ` +
+    `answered: do not ask for it again`
   if (waiting.length === 0) return 'speak to one of them with subagent_message'
   return waiting.length === all.length ? said : `${said}; speak to one of the others with subagent_message`
 }
@@ -222,21 +311,57 @@ interface MessageAsked extends z.infer<typeof sendArgs> {
   readonly args: Json
 }
 
-function send(lasting: readonly Relation[], { state, limits }: Family, { tool, args, reference, message, attachments: given, steer }: MessageAsked): RecordedCall {
+function send(
+  lasting: readonly Relation[],
+  { state, limits }: Family,
+  { tool, args, reference, message, attachments: given, steer }: MessageAsked,
+): RecordedCall {
   const child = state.children.get(reference)
   const relation = child && lasting.find(({ name }) => name === child.agent)
   if (!child || !relation || child.over) {
     const live = [...state.children].filter(([, { over, lasting: stays }]) => stays && !over).map(([each]) => each)
-    return { tool, args, refused: failure('TOOL_INPUT_INVALID', `there is no agent ${JSON.stringify(reference)} to speak to; there are: ${live.join(', ') || 'none'}`) }
+    return {
+      tool,
+      args,
+      refused: failure(
+        'TOOL_INPUT_INVALID',
+        `there is no agent ${JSON.stringify(reference)} to speak to; there are: ${live.join(', ') || 'none'}`,
+      ),
+    }
   }
-  return { tool, args, child: { thread: child.id, agent: child.agent, reference, text: message, ...defined({ attachments: given, steer: steer || undefined }), ...how(relation, limits) } }
+  return {
+    tool,
+    args,
+    child: {
+      thread: child.id,
+      agent: child.agent,
+      reference,
+      text: message,
+      ...defined({ attachments: given, steer: steer || undefined }),
+      ...how(relation, limits),
+    },
+  }
 }
 
-function intensityOf({ maxRestarts, withinMs }: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {
+function intensityOf({
+  maxRestarts,
+  withinMs,
+}: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {
   return { maxRestarts, ...defined({ withinMs }) }
 }
 
-function how({ blocking = true, resumable, budget, supervision }: SubagentTool, { maxParallelChildren }: ChildLimits): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'> {
+function how(
+  { blocking = true, resumable, budget, supervision }: SubagentTool,
+  { maxParallelChildren }: ChildLimits,
+): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'> {
   const stays = resumable || undefined
-  return { blocking, lasting: Boolean(resumable), reports: stays?.parentCommunication ?? 'implicit', ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }), maxParallel: maxParallelChildren, ...(budget && { budget: toAmounts(budget) }), ...(supervision && { supervision: intensityOf(supervision) }) }
+  return {
+    blocking,
+    lasting: Boolean(resumable),
+    reports: stays?.parentCommunication ?? 'implicit',
+    ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }),
+    maxParallel: maxParallelChildren,
+    ...(budget && { budget: toAmounts(budget) }),
+    ...(supervision && { supervision: intensityOf(supervision) }),
+  }
 }

@@ -14,9 +14,15 @@ import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 
-export const attachments = z.array(z.string().startsWith('/')).optional().describe('Absolute paths of your own files and directories that it gets, in /attachments.')
+export const attachments = z
+  .array(z.string().startsWith('/'))
+  .optional()
+  .describe('Absolute paths of your own files and directories that it gets, in /attachments.')
 /** What is asked for where no `requiredSchema` says otherwise. */
-export const messageArgs = z.object({ message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'), attachments })
+export const messageArgs = z.object({
+  message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'),
+  attachments,
+})
 
 /** Which args are what. */
 export interface Mapping {
@@ -35,21 +41,40 @@ export interface Opening {
 }
 
 /** `required`: the `requiredSchema` of the prompt that will answer. */
-export function openingOf({ tool, args }: RequestedCall, required: Schema | undefined, mapping: Mapping): Opening | { readonly args: Json; readonly refused: Failure } {
+export function openingOf(
+  { tool, args }: RequestedCall,
+  required: Schema | undefined,
+  mapping: Mapping,
+): Opening | { readonly args: Json; readonly refused: Failure } {
   const schema = required ?? messageArgs
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { args: checked.sent, refused: checked.failure }
   const given = toJson(parseOrThrow(schema, checked.args))
-  const { initUserMessageProperty: message, initAttachmentsProperty: files } = required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
+  const { initUserMessageProperty: message, initAttachmentsProperty: files } = required
+    ? mapping
+    : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
   const rest = new Map(isObject(given) ? Object.entries(given) : [])
   const paths = pathsIn(files === undefined ? undefined : rest.get(files))
-  if (!paths) return { args: checked.args, refused: failure('TOOL_INPUT_INVALID', `the args of ${tool} are invalid: ${files}: must be absolute paths of your own files. Send them again, corrected.`) }
+  if (!paths)
+    return {
+      args: checked.args,
+      refused: failure(
+        'TOOL_INPUT_INVALID',
+        `the args of ${tool} are invalid: ${files}: must be absolute paths of your own files. Send them again, ` +
+          `corrected.`,
+      ),
+    }
   if (files !== undefined) rest.delete(files)
   const name = mapping.initAgentNameProperty === undefined ? undefined : rest.get(mapping.initAgentNameProperty)
   const said = message === undefined ? undefined : rest.get(message)
   if (message !== undefined) rest.delete(message)
   const more = rest.size > 0 || said === undefined ? [JSON.stringify(Object.fromEntries(rest))] : []
-  return { args: checked.args, text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'), ...(paths.length > 0 && { attachments: paths }), ...(typeof name === 'string' && name.trim() !== '' && { name: name.trim() }) } // OG1
+  return {
+    args: checked.args,
+    text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'),
+    ...(paths.length > 0 && { attachments: paths }),
+    ...(typeof name === 'string' && name.trim() !== '' && { name: name.trim() }),
+  } // OG1
 }
 
 /** One path or some; undefined where it is anything else. */

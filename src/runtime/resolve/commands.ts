@@ -29,13 +29,31 @@ export type Ordered = { readonly order: Order } | { readonly refused: Failure }
 
 /** A promise only where a definition's function gives one. What such a function throws is an answer too. */
 export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
-  const refused = (thrown: unknown): Ordered => ({ refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`) })
+  const refused = (thrown: unknown): Ordered => ({
+    refused: failure(
+      'BAD_OPTION',
+      `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`,
+    ),
+  })
   const reached = means.quotas?.refusal(state, command)
   if (reached) return { refused: reached }
   try {
-    const redactor = means.envs.redactor(command.kind === 'create' ? { id: state.id, path: command.path, agent: command.agent, child: command.child, env: command.env ?? noEnv } : state)
-    const named = command.kind === 'message' && redactor ? command.attachments?.some(([, name]) => redactor.text(name) !== name) : false
-    if (named) return { refused: failure('BAD_OPTION', 'nothing was sent: the name of an attachment holds a secret of this thread; give it another name') }
+    const redactor = means.envs.redactor(
+      command.kind === 'create'
+        ? { id: state.id, path: command.path, agent: command.agent, child: command.child, env: command.env ?? noEnv }
+        : state,
+    )
+    const named =
+      command.kind === 'message' && redactor
+        ? command.attachments?.some(([, name]) => redactor.text(name) !== name)
+        : false
+    if (named)
+      return {
+        refused: failure(
+          'BAD_OPTION',
+          'nothing was sent: the name of an attachment holds a secret of this thread; give it another name',
+        ),
+      }
     const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
     return ordered instanceof Promise ? ordered.catch(refused) : ordered
   } catch (thrown) {
@@ -58,7 +76,11 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
 }
 
 /** What it says of files, calls and times, checked. */
-function placed(means: Means, state: ThreadState, command: Exclude<Command, { kind: 'decide' | 'answer' }>): Ordered | Promise<Ordered> {
+function placed(
+  means: Means,
+  state: ThreadState,
+  command: Exclude<Command, { kind: 'decide' | 'answer' }>,
+): Ordered | Promise<Ordered> {
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
     return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
@@ -67,12 +89,14 @@ function placed(means: Means, state: ThreadState, command: Exclude<Command, { ki
     const tooMuch = tooMuchFor(means, state, command)
     return tooMuch ? { refused: tooMuch } : { order: command }
   }
-  if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell') return { order: withinQuota(means, state, command) }
+  if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell')
+    return { order: withinQuota(means, state, command) }
   if (command.kind === 'receipt') return receipt(state, command)
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
-  const ordered = (call: Awaited<typeof recorded>): Ordered => (call.refused ? { refused: call.refused } : { order: { kind: 'call', call } })
+  const ordered = (call: Awaited<typeof recorded>): Ordered =>
+    call.refused ? { refused: call.refused } : { order: { kind: 'call', call } }
   return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
 }
 
@@ -80,18 +104,27 @@ function placed(means: Means, state: ThreadState, command: Exclude<Command, { ki
 function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt' }>): Ordered {
   const slot = command.step === state.step ? state.slots.items[command.index] : undefined
   if (!slot || idempotencyKeyOf(state.id, command, slot.call) === command.key) return { order: command }
-  return { refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`) }
+  return {
+    refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`),
+  }
 }
 
 /** Of a thread that nobody has given one, its agent says it; a child's comes with its messages. */
-function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>({ app }: Means, command: Given): Given {
+function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>(
+  { app }: Means,
+  command: Given,
+): Given {
   if (command.kind !== 'create' || command.parent !== undefined || command.budget) return command
   const budget = app.agents.get(command.agent)?.budget
   return budget ? { ...command, budget: toAmounts(budget) } : command
 }
 
 /** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
-function fitting({ quota }: Means, { files }: ThreadState, command: Extract<Command, { kind: 'change' | 'create' }>): Ordered {
+function fitting(
+  { quota }: Means,
+  { files }: ThreadState,
+  command: Extract<Command, { kind: 'change' | 'create' }>,
+): Ordered {
   const changes = command.changes?.files ?? []
   const held = usageOf(files)
   // Most changes fit even if every name in them were new: the tree they give is not made to see it.
@@ -102,19 +135,34 @@ function fitting({ quota }: Means, { files }: ThreadState, command: Extract<Comm
   }
   const exceeded = overQuota(quota, held, most) && overQuota(quota, held, usageOf(applyChanges(files, changes, 0)))
   if (exceeded === undefined) return { order: command }
-  return { refused: failure('FILES_QUOTA', `nothing was changed: the thread's files would hold ${exceeded}; remove some first`) }
+  return {
+    refused: failure(
+      'FILES_QUOTA',
+      `nothing was changed: the thread's files would hold ${exceeded}; remove some first`,
+    ),
+  }
 }
 
 /** Whoever sealed the values need not know what is declared, nor which key this host has. */
-function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<Command, { kind: 'env' | 'create' | 'provide' }>): Failure | undefined {
-  const [given, inherited] = command.kind === 'create' ? [command.env, command.parent !== undefined] : [command, command.kind === 'env' && command.level === 'inherited']
+function checkEnv(
+  { envs }: Means,
+  { id, path }: ThreadState,
+  command: Extract<Command, { kind: 'env' | 'create' | 'provide' }>,
+): Failure | undefined {
+  const [given, inherited] =
+    command.kind === 'create'
+      ? [command.env, command.parent !== undefined]
+      : [command, command.kind === 'env' && command.level === 'inherited']
   if (!given || given.keys.length === 0) return undefined
   try {
     for (const wrapped of given.keys) envs.secrets.vault.check(wrapped)
     if (inherited) return undefined
     const root = command.kind === 'create' ? command.path[0] : path[0]
     for (const [name, sealed] of Object.entries('set' in given ? given.set : given.own)) {
-      const value = sealed !== null && envs.declarations.isDeclaredSecret(name) ? envs.secrets.vault.open(given.keys, sealed, { root: root ?? id, name }) : ''
+      const value =
+        sealed !== null && envs.declarations.isDeclaredSecret(name)
+          ? envs.secrets.vault.open(given.keys, sealed, { root: root ?? id, name })
+          : ''
       if (isTooShort(value)) return failure('BAD_OPTION', `the value of ${name}, ${tooShort}; nothing was changed`)
     }
     return undefined
@@ -122,7 +170,11 @@ function checkEnv({ envs }: Means, { id, path }: ThreadState, command: Extract<C
     const why = toFailure(thrown, 'SECRET_UNREADABLE')
     const { needed, given: own } = isObject(why.data) ? why.data : {}
     if (typeof needed !== 'string' || typeof own !== 'string') return why
-    return failure('SECRET_UNREADABLE', `nothing was changed: these values were sealed with the key ${needed}, and the host has the key ${own}; give the same key to both (SKEIN_KEY_FILE, SKEIN_KEY)`)
+    return failure(
+      'SECRET_UNREADABLE',
+      `nothing was changed: these values were sealed with the key ${needed}, and the host has the key ${own}; ` +
+        `give the same key to both (SKEIN_KEY_FILE, SKEIN_KEY)`,
+    )
   }
 }
 
@@ -150,5 +202,7 @@ function answered({ app }: Means, state: ThreadState, command: Extract<Command, 
   }
   if (tool.onResponseReceived || !tool.outputSchema) return { order: command }
   const outcome = toOutcome(tool.name, command.output, tool.outputSchema)
-  return outcome.ok ? { order: command } : { refused: failure('BAD_OPTION', `this answer does not fit: ${outcome.failure.message}`) }
+  return outcome.ok
+    ? { order: command }
+    : { refused: failure('BAD_OPTION', `this answer does not fit: ${outcome.failure.message}`) }
 }

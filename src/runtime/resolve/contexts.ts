@@ -1,6 +1,6 @@
 /**
- * Contexts that a caller gives (T9): with a new thread, or with a message. Whoever sends them need not know the definitions;
- * the host that takes the command does.
+ * Contexts that a caller gives (T9): with a new thread, or with a message. Whoever sends them need not know the
+ * definitions; the host that takes the command does.
  *
  * GC1 What does not fit the schema of its tool is refused with the command, and nothing of it counts.
  * GC2 Of the shared context each tool may know a part: what one requires may be given later.
@@ -24,12 +24,20 @@ interface Refused {
 type Seeding = Extract<Command, { kind: 'create' | 'message' }>
 
 /** The same command with each context as it will be, whole. */
-export function checkContexts<Given extends Seeding>({ tools }: Pick<App, 'tools'>, { values }: ThreadState, command: Given): Given | Refused {
+export function checkContexts<Given extends Seeding>(
+  { tools }: Pick<App, 'tools'>,
+  { values }: ThreadState,
+  command: Given,
+): Given | Refused {
   if (!command.context) return command
   const context: Record<string, Json> = {}
   for (const [name, part] of Object.entries(command.context)) {
     const key = contextKey(name)
-    const made = wholeOf([...tools.values()], { name, part, before: Object.hasOwn(values, key) ? values[key]?.value : undefined })
+    const made = wholeOf([...tools.values()], {
+      name,
+      part,
+      before: Object.hasOwn(values, key) ? values[key]?.value : undefined,
+    })
     if ('wrong' in made) return { refused: failure('BAD_OPTION', `context: ${made.wrong}; nothing was changed`) }
     context[name] = made.value
   }
@@ -43,10 +51,15 @@ interface Seed {
 }
 
 /** GC1 */
-function wholeOf(tools: readonly ToolDefinition[], { name, part, before }: Seed): { readonly value: Json } | { readonly wrong: string } {
+function wholeOf(
+  tools: readonly ToolDefinition[],
+  { name, part, before }: Seed,
+): { readonly value: Json } | { readonly wrong: string } {
   if (!isObject(part)) return { wrong: `${name} must be an object with the fields to set` }
   const isShared = name === sharedName
-  const readers = isShared ? tools.filter(({ sharedSchema }) => sharedSchema) : tools.filter((tool) => tool.name === name && tool.contextSchema)
+  const readers = isShared
+    ? tools.filter(({ sharedSchema }) => sharedSchema)
+    : tools.filter((tool) => tool.name === name && tool.contextSchema)
   if (readers.length === 0) return { wrong: isShared ? 'no tool of the app has a sharedSchema' : noReader(tools, name) }
   let value: Json | undefined = before
   for (const tool of readers) {
@@ -61,6 +74,11 @@ function wholeOf(tools: readonly ToolDefinition[], { name, part, before }: Seed)
 
 function noReader(tools: readonly ToolDefinition[], name: string): string {
   const known = tools.flatMap((tool) => (tool.contextSchema ? [tool.name] : []))
-  const why = tools.some((tool) => tool.name === name) ? `the tool ${name} has no contextSchema` : `there is no tool ${JSON.stringify(name)}`
-  return `${why}; contexts are for: ${[...known, ...(tools.some(({ sharedSchema }) => sharedSchema) ? [sharedName] : [])].join(', ') || 'none'}`
+  const why = tools.some((tool) => tool.name === name)
+    ? `the tool ${name} has no contextSchema`
+    : `there is no tool ${JSON.stringify(name)}`
+  return (
+    `${why}; contexts are for: ` +
+    `${[...known, ...(tools.some(({ sharedSchema }) => sharedSchema) ? [sharedName] : [])].join(', ') || 'none'}`
+  )
 }

@@ -24,7 +24,8 @@ export function withEdits(edits: Edits | undefined, message: Message): Message |
   if (!edit) return message
   const { kept: _, reasoning: __, media, attachments, ...plain } = message
   // Its files stay, and the model still reads where they are.
-  const where = attachments && attachments.length > 0 && message.role !== 'tool' ? `\n\n${attachedText(attachments)}` : ''
+  const where =
+    attachments && attachments.length > 0 && message.role !== 'tool' ? `\n\n${attachedText(attachments)}` : ''
   if (edit.text !== undefined) return { ...plain, text: `${edit.text}${where}`, ...defined({ media, attachments }) }
   if (message.role === 'tool') return { ...plain, text: removed }
   return message.calls ? { ...plain, text: '' } : undefined

@@ -4,9 +4,14 @@ import { kvSpace } from '../../core/records/change.js'
 import type { Json } from '../../core/json.js'
 
 /** In order of their keys. */
-export function entriesOf(values: ThreadState['values'], prefix: string): readonly { readonly key: string; readonly value: Json }[] {
+export function entriesOf(
+  values: ThreadState['values'],
+  prefix: string,
+): readonly { readonly key: string; readonly value: Json }[] {
   const from = kvSpace + prefix
   return Object.entries(values)
-    .flatMap(([key, { value }]) => (value !== undefined && key.startsWith(from) ? [{ key: key.slice(kvSpace.length), value }] : []))
+    .flatMap(([key, { value }]) =>
+      value !== undefined && key.startsWith(from) ? [{ key: key.slice(kvSpace.length), value }] : [],
+    )
     .sort((a, b) => (a.key < b.key ? -1 : 1))
 }

@@ -1,6 +1,6 @@
 /**
- * Agents that take over: a call of one hands the thread to it (S9). Nothing is run; what the call says is recorded, and the
- * fold has the new agent speak when the calls of the step are answered.
+ * Agents that take over: a call of one hands the thread to it (S9). Nothing is run; what the call says is recorded,
+ * and the fold has the new agent speak when the calls of the step are answered.
  *
  * HF1 One agent takes over: the first that a reply names; the calls of others are refused.
  * HF2 Nobody hands over to itself.
@@ -15,7 +15,9 @@ import type { RequestedCall, ToolSpec } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 import { toolSpec } from './tool-spec.js'
 
-const handoffArgs = z.object({ message: z.string().optional().describe('What the one who takes over should know besides what was said.') })
+const handoffArgs = z.object({
+  message: z.string().optional().describe('What the one who takes over should know besides what was said.'),
+})
 
 export interface Handoffs {
   /** What each must be given. */
@@ -28,7 +30,14 @@ export function handoffsOf(app: App, agents: readonly AgentDefinition[], from: s
   const required = ({ sideA }: AgentDefinition) => app.prompts.get(sideA.prompt)?.requiredSchema ?? handoffArgs
   return {
     byName: new Map(others.map((agent) => [agent.name, required(agent)])),
-    tools: others.map((agent) => toolSpec(agent.name, `Hands this conversation over to the agent ${agent.name}, which goes on with it in your place. ${agent.toolDescription ?? ''}`.trim(), required(agent))),
+    tools: others.map((agent) =>
+      toolSpec(
+        agent.name,
+        `Hands this conversation over to the agent ${agent.name}, which goes on with it in your place. ` +
+          `${agent.toolDescription ?? ''}`.trim(),
+        required(agent),
+      ),
+    ),
   }
 }
 
@@ -38,12 +47,25 @@ export interface Handed {
 }
 
 /** Undefined: the tool is none of these. */
-export function recordHandoff({ byName }: Handoffs, handed: Handed, { tool, args }: RequestedCall): RecordedCall | undefined {
+export function recordHandoff(
+  { byName }: Handoffs,
+  handed: Handed,
+  { tool, args }: RequestedCall,
+): RecordedCall | undefined {
   const schema = byName.get(tool)
   if (!schema) return undefined
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
-  if (handed.to !== undefined) return { tool, args: checked.args, refused: failure('TOOL_NOT_ALLOWED', `this conversation was handed over to ${handed.to} just before; one agent can have it, so ${tool} was not called`) } // HF1
+  if (handed.to !== undefined)
+    return {
+      tool,
+      args: checked.args,
+      refused: failure(
+        'TOOL_NOT_ALLOWED',
+        `this conversation was handed over to ${handed.to} just before; one agent can have it, so ${tool} was not ` +
+          `called`,
+      ),
+    } // HF1
   handed.to = tool
   return { tool, args: checked.args, answered: 'Handoff complete', handoff: tool }
 }

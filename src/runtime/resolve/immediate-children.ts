@@ -1,8 +1,8 @@
 /**
  * Children that begin before the model of their parent is first asked (S4).
  *
- * IM1 Of the values that make an instance, its name and description go into a call; what is scoped goes sealed into the child,
- *     and nowhere else: no other instance inherits it.
+ * IM1 Of the values that make an instance, its name and description go into a call; what is scoped goes sealed into
+ *     the child, and nowhere else: no other instance inherits it.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { callablesOf } from '../../agent/callable.js'
@@ -23,7 +23,10 @@ interface Instance {
 }
 
 /** Undefined where the agent has none. */
-export function immediateOf({ app, envs, childLimits }: Pick<Means, 'app' | 'envs' | 'childLimits'>, state: ThreadState): (() => readonly RecordedCall[]) | undefined {
+export function immediateOf(
+  { app, envs, childLimits }: Pick<Means, 'app' | 'envs' | 'childLimits'>,
+  state: ThreadState,
+): (() => readonly RecordedCall[]) | undefined {
   const agent = app.agents.get(state.agent)
   const side = agent && sideOf(agent, state.turn?.session?.side ?? 'a')
   const prompt = side && app.prompts.get(side.prompt)
@@ -33,7 +36,11 @@ export function immediateOf({ app, envs, childLimits }: Pick<Means, 'app' | 'env
     const family: Family = { state, step: state.step + 1, limits: childLimits, envs, asked: new Map(), born: new Map() }
     const disabled = new Set(envs.disabled(state))
     const calls: RecordedCall[] = []
-    for (const relation of relationsOf(app, relations.filter(({ name }) => !disabled.has(name)), agent).byName.values()) {
+    for (const relation of relationsOf(
+      app,
+      relations.filter(({ name }) => !disabled.has(name)),
+      agent,
+    ).byName.values()) {
       for (const { name, text, own, apart } of instances({ envs, state }, relation)) {
         calls.push(recordImmediate(family, relation, { index: calls.length, text, ...defined({ name, own, apart }) }))
       }
@@ -62,6 +69,13 @@ function instances({ envs, state }: Pick<Family, 'envs' | 'state'>, { immediate 
       const found = value(scoped)
       return found === undefined ? [] : [[scoped, found]]
     })
-    return [{ text: value(descriptionEnv) ?? begun, ...defined({ name }), ...(own.length > 0 && { own: envs.sealed(state, Object.fromEntries(own)) }), ...(scopedEnv.length > 0 && { apart: scopedEnv }) }]
+    return [
+      {
+        text: value(descriptionEnv) ?? begun,
+        ...defined({ name }),
+        ...(own.length > 0 && { own: envs.sealed(state, Object.fromEntries(own)) }),
+        ...(scopedEnv.length > 0 && { apart: scopedEnv }),
+      },
+    ]
   })
 }

@@ -85,23 +85,49 @@ interface BriefOptions {
   readonly disabled?: readonly string[]
 }
 
-export function createBrief(app: App, agentName: string, { side: sideName = 'a', disabled = [] }: BriefOptions = {}): Brief {
+export function createBrief(
+  app: App,
+  agentName: string,
+  { side: sideName = 'a', disabled = [] }: BriefOptions = {},
+): Brief {
   const agent = app.agents.get(agentName)
-  if (!agent) throw new SkeinError('UNKNOWN_AGENT', `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`)
+  if (!agent)
+    throw new SkeinError(
+      'UNKNOWN_AGENT',
+      `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`,
+    )
   const side = sideOf(agent, sideName)
-  if (!side) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} had a side B when this turn began, and has none any more; start another turn`)
+  if (!side)
+    throw new SkeinError(
+      'UNKNOWN_PROMPT',
+      `agent ${agentName} had a side B when this turn began, and has none any more; start another turn`,
+    )
   const prompt = app.prompts.get(side.prompt)
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
-  const relations = relationsOf(app, subagents.filter(({ name }) => !disabled.includes(name)), agent)
+  const relations = relationsOf(
+    app,
+    subagents.filter(({ name }) => !disabled.includes(name)),
+    agent,
+  )
   const promptTools = promptToolsOf(app, subprompts)
   const once = isOfPrompt(agentName)
   // Nobody could speak after it.
   const handoffs = handoffsOf(app, once ? [] : others, agentName)
   const response = prompt.outputSchema && responseOf(prompt.outputSchema)
-  const spec = (name: string): ToolSpec => ({ name, description: app.tools.get(name)?.description ?? '', parameters: app.parameters.get(name) ?? {} })
-  const tools = [...names.map(spec), ...relations.tools, ...promptTools.tools, ...handoffs.tools, ...(response ? [response.spec] : [])]
+  const spec = (name: string): ToolSpec => ({
+    name,
+    description: app.tools.get(name)?.description ?? '',
+    parameters: app.parameters.get(name) ?? {},
+  })
+  const tools = [
+    ...names.map(spec),
+    ...relations.tools,
+    ...promptTools.tools,
+    ...handoffs.tools,
+    ...(response ? [response.spec] : []),
+  ]
   return {
     agent,
     side,
@@ -124,7 +150,15 @@ export function createBrief(app: App, agentName: string, { side: sideName = 'a',
 function responseOf(outputSchema: Schema): Response & { readonly spec: ToolSpec } {
   const object = jsonSchemaOf(outputSchema)['type'] === 'object'
   const schema = object ? outputSchema : z.object({ value: coreOf(outputSchema) })
-  return { schema, wrapped: !object, spec: { name: 'response', description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.', parameters: jsonSchemaOf(schema) } }
+  return {
+    schema,
+    wrapped: !object,
+    spec: {
+      name: 'response',
+      description: 'Give the final answer in the form that was asked for. Call it once, when all work is done.',
+      parameters: jsonSchemaOf(schema),
+    },
+  }
 }
 
 /** What a request needs besides its thread. */
@@ -158,7 +192,8 @@ type Choice = NonNullable<ModelRequest['toolChoice']>
 function choiceOf(brief: Brief, { turn }: ThreadState): { readonly toolChoice?: Choice } {
   const { toolChoice: wanted, name } = brief.prompt
   if (brief.response && turn && turn.asked > 0) return { toolChoice: { tool: 'response' } }
-  if (wanted !== undefined && isOffered(brief, wanted)) return { toolChoice: isForced(wanted) && turn?.relaxed === name ? 'auto' : wanted }
+  if (wanted !== undefined && isOffered(brief, wanted))
+    return { toolChoice: isForced(wanted) && turn?.relaxed === name ? 'auto' : wanted }
   return brief.once && brief.response && brief.tools.length === 1 ? { toolChoice: { tool: 'response' } } : {}
 }
 
@@ -175,9 +210,18 @@ export interface Answered {
   readonly state: ThreadState
 }
 
-export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits }, brief: Brief, { step, reply, stepsBefore, state }: Answered): Landing | Promise<Landing> {
+export function toLanding(
+  means: CallDesk & { readonly childLimits: ChildLimits },
+  brief: Brief,
+  { step, reply, stepsBefore, state }: Answered,
+): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
-  const asker: Asker = { threadId: state.id, ...(state.archived > 0 ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive } : { allowed: brief.allowed, offered: brief.tools }) }
+  const asker: Asker = {
+    threadId: state.id,
+    ...(state.archived > 0
+      ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive }
+      : { allowed: brief.allowed, offered: brief.tools }),
+  }
   const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map(), born: new Map() }
   const handed: Handed = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
@@ -186,16 +230,32 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
     if (call.tool === 'response' && brief.response) return recordResponse(brief.response, call, state)
     // Most calls are of tools, and no name is given twice.
     if (asker.allowed.has(call.tool)) return recordCall(means, asker, call)
-    const child = brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { index, ...call }) : undefined
-    return child ?? recordPromptCall(brief.promptTools, family, { index, ...call }) ?? recordHandoff(brief.handoffs, handed, call) ?? recordCall(means, asker, call)
+    const child =
+      brief.relations.byName.size > 0 ? recordChildCall(brief.relations, family, { index, ...call }) : undefined
+    return (
+      child ??
+      recordPromptCall(brief.promptTools, family, { index, ...call }) ??
+      recordHandoff(brief.handoffs, handed, call) ??
+      recordCall(means, asker, call)
+    )
   }
-  const calls = reply.calls.map((call, index) => withRole(brief, record(call, index), state.turn?.session !== undefined))
+  const calls = reply.calls.map((call, index) =>
+    withRole(brief, record(call, index), state.turn?.session !== undefined),
+  )
   const landing = (recorded: readonly RecordedCall[]): Landing => {
     const side = state.turn?.session?.side
     // The next step would be of the agent that takes over.
     const mostSteps = maxStepsOf(handed.to === undefined ? brief.agent : means.app.agents.get(handed.to), side)
-    const meaning = meaningOf(brief, { reply, calls: recorded, asked: state.turn?.asked ?? 0, last: stepsBefore + 1 >= mostSteps })
-    return { kind: 'reply', reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...defined({ side }) }), ...meaning } }
+    const meaning = meaningOf(brief, {
+      reply,
+      calls: recorded,
+      asked: state.turn?.asked ?? 0,
+      last: stepsBefore + 1 >= mostSteps,
+    })
+    return {
+      kind: 'reply',
+      reply: { ...recordReply(means.app, brief, { step, reply, calls: recorded, ...defined({ side }) }), ...meaning },
+    }
   }
   return calls.every(isRecorded) ? landing(calls) : Promise.all(calls).then(landing)
 }
@@ -203,7 +263,11 @@ export function toLanding(means: CallDesk & { readonly childLimits: ChildLimits 
 /** The final answer of a side is the end of its turn, not of the session. */
 const answeredBySide: SessionRole = { does: 'pass' }
 
-function withRole(brief: Pick<Brief, 'roles' | 'response'>, call: RecordedCall | Promise<RecordedCall>, dual: boolean): RecordedCall | Promise<RecordedCall> {
+function withRole(
+  brief: Pick<Brief, 'roles' | 'response'>,
+  call: RecordedCall | Promise<RecordedCall>,
+  dual: boolean,
+): RecordedCall | Promise<RecordedCall> {
   const { roles, response } = brief
   if (roles.size === 0 && !(dual && response)) return call
   if (call instanceof Promise) return call.then((recorded) => withRole(brief, recorded, dual))
@@ -221,7 +285,10 @@ function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 'a'): n
 }
 
 /** What the agent's definition says of the step that begins now, or of the turn. */
-export function rulesOf({ agents }: App, { agent: name, queuedCalls, turn }: ThreadState): Pick<Moment, 'maxSteps' | 'session'> {
+export function rulesOf(
+  { agents }: App,
+  { agent: name, queuedCalls, turn }: ThreadState,
+): Pick<Moment, 'maxSteps' | 'session'> {
   const agent = agents.get(name)
   return {
     ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),
@@ -237,8 +304,20 @@ function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall, 
   const { attachments } = answerFiles(isObject(parsed) ? { output: parsed } : {})
   const found = attachments && collect(files, attachments)
   // Told now, so that the model can correct it.
-  if (found && found.broken.length > 0) return { tool: 'response', args: checked.args, refused: failure('TOOL_INPUT_INVALID', `attachments: ${brokenText(found.broken)}; name absolute paths of your own files`) }
-  return { tool: 'response', args: checked.args, answered: wrapped && isObject(parsed) ? (parsed['value'] ?? null) : parsed }
+  if (found && found.broken.length > 0)
+    return {
+      tool: 'response',
+      args: checked.args,
+      refused: failure(
+        'TOOL_INPUT_INVALID',
+        `attachments: ${brokenText(found.broken)}; name absolute paths of your own files`,
+      ),
+    }
+  return {
+    tool: 'response',
+    args: checked.args,
+    answered: wrapped && isObject(parsed) ? (parsed['value'] ?? null) : parsed,
+  }
 }
 
 interface Recorded {
@@ -263,7 +342,14 @@ function recordReply(app: App, brief: Brief, { step, reply, calls, side }: Recor
   }
 }
 
-const finishes: ReadonlySet<string> = new Set<FinishReason>(['stop', 'tool_calls', 'length', 'content_filter', 'paused', 'other'])
+const finishes: ReadonlySet<string> = new Set<FinishReason>([
+  'stop',
+  'tool_calls',
+  'length',
+  'content_filter',
+  'paused',
+  'other',
+])
 
 /** By hand and not with zod: it stands in the way of every step. */
 export function checkReply(model: string, reply: ModelReply): ModelReply {
@@ -273,7 +359,8 @@ export function checkReply(model: string, reply: ModelReply): ModelReply {
   const wrong =
     typeof given?.text !== 'string'
       ? 'text must be a string'
-      : !Array.isArray(given.calls) || given.calls.some((call?: Partial<RequestedCall>) => typeof call?.tool !== 'string')
+      : !Array.isArray(given.calls) ||
+          given.calls.some((call?: Partial<RequestedCall>) => typeof call?.tool !== 'string')
         ? 'calls must be a list of { tool, args }'
         : ![inputTokens, outputTokens, costUsd].every(Number.isFinite)
           ? 'usage must hold the numbers inputTokens, outputTokens and costUsd'
@@ -290,6 +377,9 @@ function priced(usage: Usage, { costPerMillion: price }: ModelDefinition): Usage
   if (!price || usage.costUsd > 0) return usage
   const { inputTokens, outputTokens, cachedInputTokens: cached = 0, cacheWriteTokens: written = 0 } = usage
   const fresh = Math.max(0, inputTokens - cached - written)
-  const input = fresh * price.inputUsd + cached * (price.cachedInputUsd ?? price.inputUsd) + written * (price.cacheWriteUsd ?? price.inputUsd)
+  const input =
+    fresh * price.inputUsd +
+    cached * (price.cachedInputUsd ?? price.inputUsd) +
+    written * (price.cacheWriteUsd ?? price.inputUsd)
   return { ...usage, costUsd: (input + outputTokens * price.outputUsd) / 1e6 }
 }

@@ -1,6 +1,6 @@
 /**
- * Prompts as tools (S10): a call is answered by a child that makes one request with the prompt. The child is a thread like any
- * other; what is special about it is recorded with the call: which part of what it did is the result.
+ * Prompts as tools (S10): a call is answered by a child that makes one request with the prompt. The child is a thread
+ * like any other; what is special about it is recorded with the call: which part of what it did is the result.
  */
 import type { App } from '../../agent/app.js'
 import { agentOfPrompt } from '../../agent/callable.js'
@@ -30,18 +30,34 @@ export function promptToolsOf(app: App, configs: readonly SubpromptTool[]): Prom
   const tools: ToolSpec[] = []
   for (const config of configs) {
     const { requiredSchema, outputSchema, toolDescription } = app.prompts.get(config.name) ?? {}
-    byName.set(config.name, { config, gives: givesOf(config, outputSchema !== undefined), ...defined({ required: requiredSchema }) })
+    byName.set(config.name, {
+      config,
+      gives: givesOf(config, outputSchema !== undefined),
+      ...defined({ required: requiredSchema }),
+    })
     tools.push(toolSpec(config.name, toolDescription ?? `The prompt ${config.name}.`, requiredSchema ?? messageArgs))
   }
   return { byName, tools }
 }
 
-function givesOf({ includeTextResponse = true, includeToolCalls, includeErrors }: SubpromptTool, output: boolean): Gives {
-  return { ...(includeTextResponse && { text: true }), ...(includeToolCalls && { calls: true }), ...(includeErrors && { errors: true }), ...(output && { output: true }) }
+function givesOf(
+  { includeTextResponse = true, includeToolCalls, includeErrors }: SubpromptTool,
+  output: boolean,
+): Gives {
+  return {
+    ...(includeTextResponse && { text: true }),
+    ...(includeToolCalls && { calls: true }),
+    ...(includeErrors && { errors: true }),
+    ...(output && { output: true }),
+  }
 }
 
 /** Undefined: the tool is none of these. */
-export function recordPromptCall({ byName }: PromptTools, family: Family, call: RequestedCall & { readonly index: number }): RecordedCall | undefined {
+export function recordPromptCall(
+  { byName }: PromptTools,
+  family: Family,
+  call: RequestedCall & { readonly index: number },
+): RecordedCall | undefined {
   const tool = byName.get(call.tool)
   if (!tool) return undefined
   const { args, ...opening } = openingOf(call, tool.required, tool.config)
@@ -49,5 +65,18 @@ export function recordPromptCall({ byName }: PromptTools, family: Family, call: 
   const child = newChild(family, call.index, agentOfPrompt(call.tool).name)
   if ('code' in child) return { tool: call.tool, args, refused: child }
   const caller = family.state.child?.caller ?? family.state.agent
-  return { tool: call.tool, args, child: { ...child, ...opening, gives: tool.gives, caller, blocking: true, lasting: false, reports: 'implicit', maxParallel: family.limits.maxParallelChildren } }
+  return {
+    tool: call.tool,
+    args,
+    child: {
+      ...child,
+      ...opening,
+      gives: tool.gives,
+      caller,
+      blocking: true,
+      lasting: false,
+      reports: 'implicit',
+      maxParallel: family.limits.maxParallelChildren,
+    },
+  }
 }

@@ -1,9 +1,11 @@
 /**
- * What a prompt reads of the turns before this one (D5): all of it, or not what was said (`includeChat`), or not the calls and their
- * results (`includePastTools`). This turn it reads whole. Of two sides each reads what is for it (perspective.ts).
+ * What a prompt reads of the turns before this one (D5): all of it, or not what was said (`includeChat`), or not the
+ * calls and their results (`includePastTools`). This turn it reads whole. Of two sides each reads what is for it
+ * (perspective.ts).
  *
- * WN1 A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said since the
- *     last one. Where a new turn leaves out something of the last one the list is copied once, and the copy grows on.
+ * WN1 A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said
+ *     since the last one. Where a new turn leaves out something of the last one the list is copied once, and the copy
+ *     grows on.
  * WN2 A window is derived: it is made again when the transcript was read again from the journal, and is stored nowhere.
  */
 import type { ThreadState, Transcript } from '../../../actors/thread/state.js'
@@ -45,7 +47,10 @@ export function reachesBack(state: ThreadState, { includeChat = true, includePas
   return skipped > 0 && (includeChat || includePastTools || turnBegins(state) < skipped)
 }
 
-export function windowOf(state: ThreadState, { includeChat: chat = true, includePastTools: tools = true }: Wanted): readonly Message[] {
+export function windowOf(
+  state: ThreadState,
+  { includeChat: chat = true, includePastTools: tools = true }: Wanted,
+): readonly Message[] {
   const { transcript } = state
   const side = state.turn?.session?.side
   const version = state.edits.at(-1)?.seq ?? 0
@@ -54,8 +59,27 @@ export function windowOf(state: ThreadState, { includeChat: chat = true, include
   const all = windows.get(transcript) ?? {}
   windows.set(transcript, all)
   const known = all[side ?? 'a']
-  const same = known?.of === transcript.items && known.side === side && known.version === version && known.chat === chat && known.tools === tools && known.from <= from
-  const window: Window = same ? known : { of: transcript.items, side, edits: editsOf(state.edits), version, chat, tools, from: 0, read: 0, messages: [], past: 0 }
+  const same =
+    known?.of === transcript.items &&
+    known.side === side &&
+    known.version === version &&
+    known.chat === chat &&
+    known.tools === tools &&
+    known.from <= from
+  const window: Window = same
+    ? known
+    : {
+        of: transcript.items,
+        side,
+        edits: editsOf(state.edits),
+        version,
+        chat,
+        tools,
+        from: 0,
+        read: 0,
+        messages: [],
+        past: 0,
+      }
   all[side ?? 'a'] = window
   if (window.from < from) turnOver(window, from)
   readUpTo(window, window.of.length)

@@ -3,10 +3,10 @@
  * about the call is decided here, once (RE1).
  *
  * RK1 A call that may not be made is recorded with its result; its body never runs (T1).
- * RK2 What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that throws
- *     makes the call fail: nothing runs that someone should have been asked about.
- * RK3 Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is stripped
- *     count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
+ * RK2 What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that
+ *     throws makes the call fail: nothing runs that someone should have been asked about.
+ * RK3 Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is
+ *     stripped count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
 import { effectOf } from '../../agent/effect.js'
@@ -39,13 +39,21 @@ export interface Asker {
 const longestName = 200
 
 /** A promise only where a definition's function gives one. */
-export function recordCall({ app, envs }: CallDesk, asker: Asker, { tool: name, args }: RequestedCall): RecordedCall | Promise<RecordedCall> {
+export function recordCall(
+  { app, envs }: CallDesk,
+  asker: Asker,
+  { tool: name, args }: RequestedCall,
+): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
     const known = (asker.offered?.map((each) => each.name) ?? [...asker.allowed]).join(', ') || 'none'
     // A name of any length would be kept and told again and again.
     const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
-    return { tool: shown, args: sentArgs(args), refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(shown)} here; the tools are: ${known}`) }
+    return {
+      tool: shown,
+      args: sentArgs(args),
+      refused: failure('UNKNOWN_TOOL', `there is no tool ${JSON.stringify(shown)} here; the tools are: ${known}`),
+    }
   }
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
@@ -66,9 +74,12 @@ export function recordCall({ app, envs }: CallDesk, asker: Asker, { tool: name, 
 /** The same call with other args, as someone approved it: it waits for nobody any more. */
 export function recordEdited({ app, envs }: CallDesk, name: string, args: unknown): RecordedCall {
   const tool = app.tools.get(name)
-  if (!tool) return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
+  if (!tool)
+    return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
   const checked = checkArgs(name, tool.args, args)
-  return checked.ok ? described({ app, envs }, tool, checked.args) : { tool: name, args: checked.sent, refused: checked.failure }
+  return checked.ok
+    ? described({ app, envs }, tool, checked.args)
+    : { tool: name, args: checked.sent, refused: checked.failure }
 }
 
 function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): RecordedCall {
@@ -97,12 +108,20 @@ function limitOf(timeoutMs: number, retry: RetryPolicy = {}): number {
   return timeoutMs * (retries + 1) + (retry.backoffMs ?? 0) * (2 ** retries - 1)
 }
 
-function policyOf({ name, args: schema, cache, retry, maxExecutionsPerRun }: ToolDefinition, args: Json): CallPolicy | undefined {
+function policyOf(
+  { name, args: schema, cache, retry, maxExecutionsPerRun }: ToolDefinition,
+  args: Json,
+): CallPolicy | undefined {
   const breaker = retry?.circuitBreakerThreshold
   if (!cache && breaker === undefined && (maxExecutionsPerRun ?? undefined) === undefined) return undefined
   const { keyFn, ttlMs } = typeof cache === 'object' ? cache : {}
   return {
-    ...(cache && { cacheKey: keyOf([name, keyFn ? String(keyFn(parseOrThrow(schema, args))) : validated(parseOrThrow(schema, args), args)]) }),
+    ...(cache && {
+      cacheKey: keyOf([
+        name,
+        keyFn ? String(keyFn(parseOrThrow(schema, args))) : validated(parseOrThrow(schema, args), args),
+      ]),
+    }),
     ...defined({ cacheTtlMs: ttlMs }),
     ...(typeof maxExecutionsPerRun === 'number' && { maxExecutions: maxExecutionsPerRun }),
     ...defined({ breaker }),
@@ -118,7 +137,14 @@ function validated(parsed: unknown, sent: Json): Json {
 const deepest = 100
 
 function isPlain(value: unknown, depth: number): boolean {
-  if (value === null || value === undefined || typeof value === 'string' || typeof value === 'boolean' || value instanceof Date) return true
+  if (
+    value === null ||
+    value === undefined ||
+    typeof value === 'string' ||
+    typeof value === 'boolean' ||
+    value instanceof Date
+  )
+    return true
   if (typeof value === 'number') return Number.isFinite(value)
   if (typeof value !== 'object' || depth === deepest) return false
   if (Array.isArray(value)) return value.every((item) => isPlain(item, depth + 1))
@@ -127,8 +153,14 @@ function isPlain(value: unknown, depth: number): boolean {
   return Object.values(value).every((item) => isPlain(item, depth + 1))
 }
 
-function approvalNeeded({ needsApproval, args: schema }: ToolDefinition, args: Json, { threadId }: Asker): boolean | Promise<boolean> {
-  return typeof needsApproval === 'function' ? needsApproval(parseOrThrow(schema, args), { threadId }) : needsApproval === true
+function approvalNeeded(
+  { needsApproval, args: schema }: ToolDefinition,
+  args: Json,
+  { threadId }: Asker,
+): boolean | Promise<boolean> {
+  return typeof needsApproval === 'function'
+    ? needsApproval(parseOrThrow(schema, args), { threadId })
+    : needsApproval === true
 }
 
 function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {
@@ -142,11 +174,19 @@ function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: Tool
 
 function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): RecordedCall {
   const { message } = toFailure(thrown, 'TOOL_THREW')
-  return { tool: name, args, refused: failure('TOOL_THREW', `${name} was not run: its definition could not decide about the call: ${message}`) }
+  return {
+    tool: name,
+    args,
+    refused: failure('TOOL_THREW', `${name} was not run: its definition could not decide about the call: ${message}`),
+  }
 }
 
 /** What a call is known by to the world (CJ1): the same after a retry, a crash, or on another host. */
-export function idempotencyKeyOf(thread: string, { step, index }: { readonly step: number; readonly index: number }, { tool, args }: Pick<RecordedCall, 'tool' | 'args'>): string {
+export function idempotencyKeyOf(
+  thread: string,
+  { step, index }: { readonly step: number; readonly index: number },
+  { tool, args }: Pick<RecordedCall, 'tool' | 'args'>,
+): string {
   return keyOf([thread, step, index, tool, args])
 }
 

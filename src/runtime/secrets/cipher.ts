@@ -17,7 +17,12 @@ export function encrypt(key: Buffer, plain: string | Buffer, bound: string): str
   const nonce = randomBytes(nonceBytes)
   const cipher = createCipheriv(cipherName, key, nonce, { authTagLength: tagBytes })
   cipher.setAAD(Buffer.from(bound))
-  const parts = [nonce, typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain), cipher.final(), cipher.getAuthTag()]
+  const parts = [
+    nonce,
+    typeof plain === 'string' ? cipher.update(plain, 'utf8') : cipher.update(plain),
+    cipher.final(),
+    cipher.getAuthTag(),
+  ]
   return Buffer.concat(parts).toString('base64url')
 }
 

@@ -2,8 +2,8 @@
  * What other processes see of this one's environment. Linux shows to every process of the same user the memory that a
  * process was started with (/proc/PID/environ); changing `process.env` does not touch that memory.
  *
- * HV1 After `hideVariable` the value is in `process.env` as before, and in no byte that /proc/PID/environ shows. Where the
- *     system does not allow that, nothing has changed and the answer is false.
+ * HV1 After `hideVariable` the value is in `process.env` as before, and in no byte that /proc/PID/environ shows.
+ *     Where the system does not allow that, nothing has changed and the answer is false.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 
@@ -30,10 +30,11 @@ export function hideVariable(name: string): boolean {
 function placeOf(name: string): readonly [begin: number, end: number] {
   const shown = readFileSync('/proc/self/environ')
   const prefix = Buffer.from(`${name}=`)
-  for (let at = 0; at < shown.length; ) {
+  for (let at = 0; at < shown.length;) {
     const next = shown.indexOf(0, at)
     const end = next < 0 ? shown.length : next
-    if (shown.subarray(at, end).subarray(0, prefix.length).equals(prefix)) return [envStart() + at + prefix.length, envStart() + end]
+    if (shown.subarray(at, end).subarray(0, prefix.length).equals(prefix))
+      return [envStart() + at + prefix.length, envStart() + end]
     at = end + 1
   }
   return [0, 0]

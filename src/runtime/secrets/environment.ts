@@ -2,8 +2,8 @@
  * Variables of threads as their host has them: where a name finds its value, what a body is given, and what is masked.
  *
  * VN1 Values are opened here and nowhere else, for the call that declares them and for the masks.
- * VN2 Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions and the
- *     skein's options give.
+ * VN2 Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions
+ *     and the skein's options give.
  */
 import { envOfStep } from '../../../actors/thread/variables.js'
 import type { Needs } from '../../../actors/thread/variables.js'
@@ -28,7 +28,9 @@ export interface CallEnv {
 }
 
 /** `caller`: of a prompt that was called as a tool. */
-type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & { readonly child?: { readonly caller?: string } | undefined }
+type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & {
+  readonly child?: { readonly caller?: string } | undefined
+}
 
 export interface EnvMeans {
   readonly app: App
@@ -55,14 +57,22 @@ export class Envs {
     this.secrets = secrets
     this.#app = app
     this.#instance = instance
-    this.#needy = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) => requiredOf(variables).length > 0)
+    this.#needy = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(
+      ({ variables = [] }) => requiredOf(variables).length > 0,
+    )
   }
 
   /** What a body sees: the variables that its tool declares, and those of the tools that it may invoke. */
   ofCall(state: ThreadState, tool: string): CallEnv {
     const declared = this.declarations.ofTool(tool)
     if (declared.length === 0) return nothing
-    const owner: Owner = { id: state.id, path: state.path, agent: state.agent, child: state.child, env: envOfStep(state) }
+    const owner: Owner = {
+      id: state.id,
+      path: state.path,
+      agent: state.agent,
+      child: state.child,
+      env: envOfStep(state),
+    }
     const env: Record<string, string> = {}
     const secrets: string[] = []
     for (const { name, default: fallback } of declared) {
@@ -78,13 +88,22 @@ export class Envs {
   /** What a model is shown of a text variable; one that it need not have may be missing. */
   shown(state: ThreadState, { name, default: fallback, required = true }: Variable): string {
     const value = this.#valueOf(state, name, fallback)
-    if (value === undefined && required) throw new SkeinError('ENV_MISSING', `the prompt of ${state.agent} shows the variable ${name}, which has no value; set it for the thread, its agent, its prompt or the skein`)
+    if (value === undefined && required)
+      throw new SkeinError(
+        'ENV_MISSING',
+        `the prompt of ${state.agent} shows the variable ${name}, which has no value; set it for the thread, its ` +
+          `agent, its prompt or the skein`,
+      )
     return value ?? ''
   }
 
   /** S5: agents that the thread's flags leave out. */
   disabled(state: ThreadState): readonly string[] {
-    return this.declarations.relations(state.agent).flatMap(({ name, optional }) => (optional === undefined || isEnabled(this.#valueOf(state, optional)) ? [] : [name]))
+    return this.declarations
+      .relations(state.agent)
+      .flatMap(({ name, optional }) =>
+        optional === undefined || isEnabled(this.#valueOf(state, optional)) ? [] : [name],
+      )
   }
 
   /** Of a variable of the thread, as the model's step finds it. */
@@ -102,7 +121,12 @@ export class Envs {
     const { vault } = this.secrets
     const key = state.env.keys[0] ?? vault.createDataKey().wrapped
     const root = state.path[0] ?? state.id
-    return { keys: [key], set: Object.fromEntries(Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })])) }
+    return {
+      keys: [key],
+      set: Object.fromEntries(
+        Object.entries(values).map(([name, value]) => [name, vault.seal(key, value, { root, name })]),
+      ),
+    }
   }
 
   /** What a child of an agent must be given; of that, what neither its definitions nor the skein's options have. */
@@ -125,18 +149,38 @@ export class Envs {
     return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
   }
 
-  /** What must have a value before the model of an agent is asked, and who has some; undefined where the app needs nothing. */
+  /**
+   * What must have a value before the model of an agent is asked, and who has some; undefined where the app needs
+   * nothing.
+   */
   needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
     if (!this.#needy) return undefined
     const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
-    return { ofTurn, gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined }
+    return {
+      ofTurn,
+      gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined,
+    }
   }
 
   #levels({ env, agent: name, child }: Owner, fallback?: GivenEnv): EnvLevels {
     const agent = this.#app.agents.get(name)
     const caller = child?.caller === undefined ? undefined : this.#app.agents.get(child.caller)
-    const prompt = agent && Object.assign({}, ...textsOf(this.#app, agent).map(({ env: given }) => given).reverse())
-    return { own: env.own, inherited: env.inherited, agent: agent?.env ?? caller?.env, prompt, tool: fallback, instance: this.#instance }
+    const prompt =
+      agent &&
+      Object.assign(
+        {},
+        ...textsOf(this.#app, agent)
+          .map(({ env: given }) => given)
+          .reverse(),
+      )
+    return {
+      own: env.own,
+      inherited: env.inherited,
+      agent: agent?.env ?? caller?.env,
+      prompt,
+      tool: fallback,
+      instance: this.#instance,
+    }
   }
 
   #valueOf(owner: Owner, name: string, fallback?: string): string | undefined {
@@ -155,7 +199,15 @@ export class Envs {
     this.#redactors.set(owner.env, known)
     const caller = owner.child?.caller
     const key = `${owner.path[0] ?? owner.id}/${owner.agent}/${caller ?? ''}`
-    if (!known.has(key)) known.set(key, createRedactor([...this.#sealedSecrets(owner), ...this.#givenSecrets(owner.agent), ...(caller === undefined ? [] : this.#givenSecrets(caller))]))
+    if (!known.has(key))
+      known.set(
+        key,
+        createRedactor([
+          ...this.#sealedSecrets(owner),
+          ...this.#givenSecrets(owner.agent),
+          ...(caller === undefined ? [] : this.#givenSecrets(caller)),
+        ]),
+      )
     return known.get(key)
   }
 
@@ -177,9 +229,15 @@ export class Envs {
     if (known) return known
     const { agents, prompts, tools } = this.#app
     const agent = agents.get(name)
-    const declared = [...tools.values(), ...prompts.values(), ...agents.values()].flatMap(({ variables = [] }) => variables).filter((variable) => this.declarations.isSecret(variable.name))
+    const declared = [...tools.values(), ...prompts.values(), ...agents.values()]
+      .flatMap(({ variables = [] }) => variables)
+      .filter((variable) => this.declarations.isSecret(variable.name))
     const given = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
-    const values = given.flatMap((env) => Object.entries(env ?? {}).flatMap(([variable, value]) => (this.declarations.isDeclaredSecret(variable) ? [value] : [])))
+    const values = given.flatMap((env) =>
+      Object.entries(env ?? {}).flatMap(([variable, value]) =>
+        this.declarations.isDeclaredSecret(variable) ? [value] : [],
+      ),
+    )
     const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]
     this.#agents.set(name, all)
     return all

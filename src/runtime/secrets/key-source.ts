@@ -2,8 +2,8 @@
  * Which key for secrets was given: in the options, else by the environment. Where the key is the store's own matter,
  * nothing was given.
  *
- * GK1 There is one key. Two ways at once are a mistake, unless one of them is an option and the other the environment: an
- *     option counts.
+ * GK1 There is one key. Two ways at once are a mistake, unless one of them is an option and the other the
+ *     environment: an option counts.
  * GK2 SKEIN_KEY is taken out of what other processes can see of this one (HV1), before anything is started.
  * GK3 No message repeats what was given.
  */
@@ -15,9 +15,15 @@ import { keyFromText } from './master-key.js'
 export type GivenKey = string | (() => string | Promise<string>)
 
 export interface KeyOptions {
-  /** For secrets: the key or passphrase as text, or a function that fetches it when it is first needed. Default: see `keyFile`. */
+  /**
+   * For secrets: the key or passphrase as text, or a function that fetches it when it is first needed. Default: see
+   * `keyFile`.
+   */
   readonly key?: GivenKey | undefined
-  /** A file or pipe (`/dev/fd/3`) that holds it. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else the key that the store keeps. */
+  /**
+   * A file or pipe (`/dev/fd/3`) that holds it. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else the key
+   * that the store keeps.
+   */
   readonly keyFile?: string | undefined
 }
 
@@ -34,7 +40,8 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 /** Undefined: the store's own. */
 export function keySource({ key, keyFile }: KeyOptions, env: Environment = process.env): KeySource | undefined {
-  if (key !== undefined && keyFile !== undefined) throw twoKeys('both key and keyFile are given', 'leave one of them out')
+  if (key !== undefined && keyFile !== undefined)
+    throw twoKeys('both key and keyFile are given', 'leave one of them out')
   if (key !== undefined) return optionSource(key)
   if (keyFile !== undefined) return fileSource(keyFile, `the key file ${keyFile}`)
   const { SKEIN_KEY: text, SKEIN_KEY_FILE: path = '' } = env
@@ -63,9 +70,14 @@ async function asked(give: () => string | Promise<string>): Promise<string> {
   try {
     const given = await give()
     if (typeof given === 'string') return given
-    throw new SkeinError('BAD_OPTION', `the function given as key gave ${given === null ? 'null' : typeof given}; it must give the key as text`)
+    throw new SkeinError(
+      'BAD_OPTION',
+      `the function given as key gave ${given === null ? 'null' : typeof given}; it must give the key as text`,
+    )
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
-    throw new SkeinError('BAD_OPTION', `the function given as key failed: ${toFailure(thrown, 'BAD_OPTION').message}`, { cause: thrown })
+    throw new SkeinError('BAD_OPTION', `the function given as key failed: ${toFailure(thrown, 'BAD_OPTION').message}`, {
+      cause: thrown,
+    })
   }
 }

@@ -1,8 +1,10 @@
 /**
- * Masks on the way into a thread: whatever is recorded or told has been through here, so that nothing needs to be masked
- * later (F3). Bodies mask their own secrets before (workers/body/worksheet.ts); this is for what came some other way.
+ * Masks on the way into a thread: whatever is recorded or told has been through here, so that nothing needs to be
+ * masked later (F3). Bodies mask their own secrets before (workers/body/worksheet.ts); this is for what came some
+ * other way.
  *
- * MA1 Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is sealed are as they are.
+ * MA1 Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is
+ *     sealed are as they are.
  */
 import { defined } from '../../core/defined.js'
 import type { Changes } from '../../core/records/change.js'
@@ -25,11 +27,15 @@ export function maskFailure(redactor: Redactor, { message, data, cause, ...rest 
 }
 
 function maskOutcome(redactor: Redactor, outcome: Outcome): Outcome {
-  return outcome.ok ? { ...outcome, value: redactor.json(outcome.value) } : { ok: false, failure: maskFailure(redactor, outcome.failure) }
+  return outcome.ok
+    ? { ...outcome, value: redactor.json(outcome.value) }
+    : { ok: false, failure: maskFailure(redactor, outcome.failure) }
 }
 
 export function maskSaid(redactor: Redactor, said: Said): Said {
-  return said.type === 'log' ? { ...said, text: redactor.text(said.text) } : { ...said, event: redactor.json(said.event) }
+  return said.type === 'log'
+    ? { ...said, text: redactor.text(said.text) }
+    : { ...said, event: redactor.json(said.event) }
 }
 
 /** Before anything is recorded of it. */
@@ -40,7 +46,10 @@ export function maskReply(redactor: Redactor, reply: ModelReply): ModelReply {
     text: redactor.text(reply.text),
     ...(reply.reasoning !== undefined && { reasoning: redactor.text(reply.reasoning) }),
     // The text of JSON is JSON with a mask in it, too.
-    calls: reply.calls.map(({ tool, args }) => ({ tool: redactor.text(tool), args: typeof args === 'string' ? redactor.text(args) : redactor.json(toJson(args)) })),
+    calls: reply.calls.map(({ tool, args }) => ({
+      tool: redactor.text(tool),
+      args: typeof args === 'string' ? redactor.text(args) : redactor.json(toJson(args)),
+    })),
   }
   const kept =
     given &&
@@ -68,9 +77,15 @@ export function maskReturned(redactor: Redactor, returned: Returned): Returned {
     outcome: maskOutcome(redactor, outcome),
     ...(text !== undefined && { text: redactor.text(text) }),
     ...(changes && { changes: maskChanges(redactor, changes) }),
-    ...(queued && { queued: queued.map(({ tool, args }) => ({ tool: redactor.text(tool), args: redactor.json(args) })) }),
+    ...(queued && {
+      queued: queued.map(({ tool, args }) => ({ tool: redactor.text(tool), args: redactor.json(args) })),
+    }),
     ...(messages && { messages: messages.map((message) => ({ ...message, text: redactor.text(message.text) })) }),
-    ...(told && { told: told.map((saying) => ('status' in saying ? { status: redactor.text(saying.status) } : { ...saying, text: redactor.text(saying.text) })) }),
+    ...(told && {
+      told: told.map((saying) =>
+        'status' in saying ? { status: redactor.text(saying.status) } : { ...saying, text: redactor.text(saying.text) },
+      ),
+    }),
     ...(preliminaries && { preliminaries: preliminaries.map((event) => redactor.json(event)) }),
   }
 }
@@ -83,7 +98,11 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'edit':
       return { ...command, ...(command.text !== undefined && { text: redactor.text(command.text) }) }
     case 'create':
-      return { ...command, ...maskContext(redactor, command), ...(command.message && { message: { ...command.message, text: redactor.text(command.message.text) } }) }
+      return {
+        ...command,
+        ...maskContext(redactor, command),
+        ...(command.message && { message: { ...command.message, text: redactor.text(command.message.text) } }),
+      }
     case 'change':
       return { ...command, changes: maskChanges(redactor, command.changes) }
     case 'answer':
@@ -91,7 +110,11 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'call':
       return { ...command, tool: redactor.text(command.tool), args: redactor.json(command.args) }
     case 'decide':
-      return { ...command, ...(command.args !== undefined && { args: redactor.json(command.args) }), ...(command.comment !== undefined && { comment: redactor.text(command.comment) }) }
+      return {
+        ...command,
+        ...(command.args !== undefined && { args: redactor.json(command.args) }),
+        ...(command.comment !== undefined && { comment: redactor.text(command.comment) }),
+      }
     case 'grant':
       return { ...command, ...(command.by !== undefined && { by: redactor.text(command.by) }) }
     case 'cancel':
@@ -99,9 +122,19 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'terminate':
       return { ...command, ...(command.reason !== undefined && { reason: redactor.text(command.reason) }) }
     case 'tell':
-      return { ...command, words: command.words.map((word) => ('status' in word ? { status: redactor.text(word.status) } : { ...word, text: redactor.text(word.text) })) }
+      return {
+        ...command,
+        words: command.words.map((word) =>
+          'status' in word ? { status: redactor.text(word.status) } : { ...word, text: redactor.text(word.text) },
+        ),
+      }
     case 'report':
-      return { ...command, outcome: command.outcome.ok ? { ...command.outcome, value: redactor.json(command.outcome.value) } : { ok: false, failure: maskFailure(redactor, command.outcome.failure) } }
+      return {
+        ...command,
+        outcome: command.outcome.ok
+          ? { ...command.outcome, value: redactor.json(command.outcome.value) }
+          : { ok: false, failure: maskFailure(redactor, command.outcome.failure) },
+      }
     default:
       return command
   }
@@ -110,13 +143,29 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
 type Seeds = Pick<Extract<Command, { kind: 'message' }>, 'context'>
 
 function maskContext(redactor: Redactor, { context }: Seeds): Seeds {
-  return context ? { context: Object.fromEntries(Object.entries(context).map(([name, value]) => [name, redactor.json(value)])) } : {}
+  return context
+    ? { context: Object.fromEntries(Object.entries(context).map(([name, value]) => [name, redactor.json(value)])) }
+    : {}
 }
 
-function maskChanges(redactor: Redactor, { files, values, schedules }: Changes): Extract<Command, { kind: 'change' }>['changes'] {
+function maskChanges(
+  redactor: Redactor,
+  { files, values, schedules }: Changes,
+): Extract<Command, { kind: 'change' }>['changes'] {
   return {
     ...(files && { files: [...files] }),
-    ...(values && { values: values.map(({ key, value }) => ({ key: redactor.text(key), ...(value !== undefined && { value: redactor.json(value) }) })) }),
-    ...(schedules && { schedules: schedules.map((change) => (change.op === 'add' ? { ...change, tool: redactor.text(change.tool), args: redactor.json(change.args) } : change)) }),
+    ...(values && {
+      values: values.map(({ key, value }) => ({
+        key: redactor.text(key),
+        ...(value !== undefined && { value: redactor.json(value) }),
+      })),
+    }),
+    ...(schedules && {
+      schedules: schedules.map((change) =>
+        change.op === 'add'
+          ? { ...change, tool: redactor.text(change.tool), args: redactor.json(change.args) }
+          : change,
+      ),
+    }),
   }
 }

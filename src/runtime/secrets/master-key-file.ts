@@ -27,14 +27,26 @@ const largestFile = 1024
 export async function keyFromFile(path: string, made = true): Promise<Buffer> {
   try {
     const found = await readKey(path)
-    if (!found && !made) throw refused(path, { why: 'is gone, and the secrets of this store were written with it', advice: 'Put it back from a backup, or give its text as SKEIN_KEY' })
+    if (!found && !made)
+      throw refused(path, {
+        why: 'is gone, and the secrets of this store were written with it',
+        advice: 'Put it back from a backup, or give its text as SKEIN_KEY',
+      })
     const key = found ?? (await createKey(path))
-    if (!key) throw refused(path, { why: 'is a link to nothing, or was taken away at once', advice: 'Make what it links to, or remove it' })
+    if (!key)
+      throw refused(path, {
+        why: 'is a link to nothing, or was taken away at once',
+        advice: 'Make what it links to, or remove it',
+      })
     return key
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
     const why = toFailure(thrown, 'BAD_OPTION').message
-    throw refused(path, { why: `cannot be used: ${why}`, advice: 'Let the user that runs Skein own it and its folder, or give the key by SKEIN_KEY_FILE', cause: thrown })
+    throw refused(path, {
+      why: `cannot be used: ${why}`,
+      advice: 'Let the user that runs Skein own it and its folder, or give the key by SKEIN_KEY_FILE',
+      cause: thrown,
+    })
   }
 }
 
@@ -44,13 +56,19 @@ export async function keyFromGivenFile(path: string): Promise<Buffer> {
   try {
     file = await open(path, constants.O_RDONLY)
     const stat = await file.stat()
-    if (stat.isDirectory()) throw refused(path, { why: 'is a directory', advice: 'Name the file in it that holds the key' })
+    if (stat.isDirectory())
+      throw refused(path, { why: 'is a directory', advice: 'Name the file in it that holds the key' })
     if (withModes && stat.isFile() && (stat.mode & 0o027) !== 0) throw tooOpen(path, stat.mode)
     return await keyFromText(await textOf(file, path), `the key file ${path}`)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
-    const why = codeOf(thrown) === 'ENOENT' ? 'is not there' : `cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`
-    throw refused(path, { why, advice: 'Name a file with 64 hex digits (openssl rand -hex 32) that the user of this process may read', cause: thrown })
+    const why =
+      codeOf(thrown) === 'ENOENT' ? 'is not there' : `cannot be read: ${toFailure(thrown, 'BAD_OPTION').message}`
+    throw refused(path, {
+      why,
+      advice: 'Name a file with 64 hex digits (openssl rand -hex 32) that the user of this process may read',
+      cause: thrown,
+    })
   } finally {
     await file?.close()
   }
@@ -62,7 +80,11 @@ async function textOf(file: FileHandle, path: string): Promise<string> {
   for (let bytesRead = -1; bytesRead !== 0 && length <= largestFile; length += bytesRead) {
     bytesRead = (await file.read(chunk, length, chunk.length - length, null)).bytesRead
   }
-  if (length > largestFile) throw refused(path, { why: `holds more than ${largestFile} bytes`, advice: 'It is to hold the key and nothing else' })
+  if (length > largestFile)
+    throw refused(path, {
+      why: `holds more than ${largestFile} bytes`,
+      advice: 'It is to hold the key and nothing else',
+    })
   return chunk.toString('utf8', 0, length)
 }
 
@@ -128,15 +150,24 @@ async function synced(file: FileHandle): Promise<void> {
 
 function tooOpen(path: string, stat: number): SkeinError {
   const mode = (stat & 0o777).toString(8).padStart(4, '0')
-  return refused(path, { why: `has the mode ${mode}: others than its owner can use it`, advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it' })
+  return refused(path, {
+    why: `has the mode ${mode}: others than its owner can use it`,
+    advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it',
+  })
 }
 
 /** VF3 */
 function noKey(path: string): SkeinError {
-  return refused(path, { why: 'holds no key (64 hex digits, or base64 of 32 random bytes)', advice: 'Restore it from a backup: without its key, the secrets of this store cannot be read' })
+  return refused(path, {
+    why: 'holds no key (64 hex digits, or base64 of 32 random bytes)',
+    advice: 'Restore it from a backup: without its key, the secrets of this store cannot be read',
+  })
 }
 
-function refused(path: string, { why, advice, cause }: { readonly why: string; readonly advice: string; readonly cause?: unknown }): SkeinError {
+function refused(
+  path: string,
+  { why, advice, cause }: { readonly why: string; readonly advice: string; readonly cause?: unknown },
+): SkeinError {
   return new SkeinError('BAD_OPTION', `the key file ${path} ${why}. ${advice}.`, { data: { path }, cause })
 }
 

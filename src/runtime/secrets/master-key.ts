@@ -19,7 +19,8 @@ const leastVariety = 8
 const cost = { N: 2 ** 15, r: 8, p: 3, maxmem: 2 ** 26 }
 const salt = 'skein master key 1'
 
-const advice = 'Give 64 hex digits (openssl rand -hex 32), base64 of 32 bytes, or a passphrase of at least 16 characters'
+const advice =
+  'Give 64 hex digits (openssl rand -hex 32), base64 of 32 bytes, or a passphrase of at least 16 characters'
 
 /** `what` names it in errors. */
 export async function keyFromText(given: string, what = 'the key for secrets (SKEIN_KEY)'): Promise<Buffer> {
@@ -31,7 +32,8 @@ export async function keyFromText(given: string, what = 'the key for secrets (SK
     return key
   }
   const characters = [...text]
-  if (characters.length < shortestPassphrase) throw tooWeak(text === '' ? 'is empty' : `has only ${characters.length} characters`)
+  if (characters.length < shortestPassphrase)
+    throw tooWeak(text === '' ? 'is empty' : `has only ${characters.length} characters`)
   if (isGuessable(characters)) throw tooWeak('is a passphrase of very few different characters')
   return await derived(text.normalize('NFC'))
 }

@@ -1,11 +1,12 @@
 /**
  * The vault of a store: opened when the first value is to be sealed or read, because most stores have none.
  *
- * VQ1 The key is the one that was given (key-source.ts), else the one that the store keeps: a file in its folder, for its owner
- *     alone. A store that keeps none needs one to be given.
+ * VQ1 The key is the one that was given (key-source.ts), else the one that the store keeps: a file in its folder, for
+ *     its owner alone. A store that keeps none needs one to be given.
  * VQ2 A key that does not fit stops the thread that needs it, never its turn: with the right one it goes on.
- * VQ3 With the first value a host keeps a check of its key in the store. From then on whoever joins with another key is refused: a
- *     host always, a client that was given one. It costs one look and one box to open, however many values there are.
+ * VQ3 With the first value a host keeps a check of its key in the store. From then on whoever joins with another key
+ *     is refused: a host always, a client that was given one. It costs one look and one box to open, however many
+ *     values there are.
  */
 import type { Backend, KeyCheck } from '../../backend/port.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
@@ -21,7 +22,13 @@ export class Secrets {
   #opening: Promise<Vault> | undefined
   #vault: Vault | undefined
 
-  constructor({ given, backend }: { readonly given: KeySource | undefined; readonly backend?: Pick<Backend, 'key' | 'keyCheck' | 'role'> }) {
+  constructor({
+    given,
+    backend,
+  }: {
+    readonly given: KeySource | undefined
+    readonly backend?: Pick<Backend, 'key' | 'keyCheck' | 'role'>
+  }) {
     this.#given = given
     this.#place = backend?.key
     this.#check = backend?.keyCheck
@@ -66,7 +73,8 @@ export class Secrets {
 
   /** Of a thread whose keys were admitted. */
   get vault(): Vault {
-    if (!this.#vault) throw new SkeinError('SECRET_UNREADABLE', 'a value was asked for before the key of the store was read')
+    if (!this.#vault)
+      throw new SkeinError('SECRET_UNREADABLE', 'a value was asked for before the key of the store was read')
     return this.#vault
   }
 

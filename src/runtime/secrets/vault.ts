@@ -37,7 +37,11 @@ const unreadable: FailureCode = 'SECRET_UNREADABLE'
 export async function openVault({ key, keyFile, made = true }: VaultOptions): Promise<Vault> {
   if (key !== undefined) return new Vault(typeof key === 'string' ? await keyFromText(key) : key)
   if (keyFile !== undefined) return new Vault(await keyFromFile(keyFile, made))
-  throw new SkeinError('BAD_OPTION', 'there is no key for secrets: let SKEIN_KEY_FILE name a file that holds 64 hex digits (openssl rand -hex 32), or give key or keyFile')
+  throw new SkeinError(
+    'BAD_OPTION',
+    'there is no key for secrets: let SKEIN_KEY_FILE name a file that holds 64 hex digits (openssl rand -hex 32), ' +
+      'or give key or keyFile',
+  )
 }
 
 class Vault {
@@ -61,7 +65,11 @@ class Vault {
 
   seal(wrapped: string, text: string, place: SecretPlace): string {
     // UTF-8 has no halves of surrogate pairs: another value would come back.
-    if (/\p{Surrogate}/u.test(text)) throw new SkeinError('BAD_OPTION', `the value of ${place.name} is not well-formed text (it holds half of a surrogate pair); give it as base64`)
+    if (/\p{Surrogate}/u.test(text))
+      throw new SkeinError(
+        'BAD_OPTION',
+        `the value of ${place.name} is not well-formed text (it holds half of a surrogate pair); give it as base64`,
+      )
     return `v${version}.${encrypt(this.#dataKey(wrapped), text, boundTo(place))}`
   }
 
@@ -70,8 +78,15 @@ class Vault {
     const what = `the value ${place.name} of the tree ${place.root}`
     const [box, ...more] = fieldsOf(sealed, what)
     let plain: Buffer | undefined
-    for (const wrapped of keys) plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(place))
-    if (!plain) throw damaged(what, `It is damaged, or was sealed for another name or tree. Set ${place.name} again, or restore the store from a backup`, { ...place })
+    for (const wrapped of keys)
+      plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(place))
+    if (!plain)
+      throw damaged(
+        what,
+        `It is damaged, or was sealed for another name or tree. Set ${place.name} again, or restore the store ` +
+          `from a backup`,
+        { ...place },
+      )
     const text = plain.toString('utf8')
     plain.fill(0)
     return text
@@ -106,7 +121,8 @@ class Vault {
   }
 
   #masterKey(): Buffer {
-    if (!this.#master) throw new SkeinError('STORE_CLOSED', 'the vault is closed; open it again to read or write secrets')
+    if (!this.#master)
+      throw new SkeinError('STORE_CLOSED', 'the vault is closed; open it again to read or write secrets')
     return this.#master
   }
 
@@ -132,7 +148,8 @@ class Vault {
 export type { Vault }
 
 const wrappedKey = 'the data key of a tree'
-const restoring = 'It is damaged. Restore the store from a backup: without it, the secrets of its threads cannot be read'
+const restoring =
+  'It is damaged. Restore the store from a backup: without it, the secrets of its threads cannot be read'
 
 function keyIdOf(wrapped: string): string | undefined {
   return fieldsOf(wrapped, wrappedKey)[0]
@@ -151,12 +168,21 @@ function wrappedBy(keyId: string): string {
 function fieldsOf(text: string, what: string): readonly string[] {
   const [head = '', ...fields] = text.split('.')
   const known = /^v([1-9]\d{0,8})$/.exec(head)?.[1]
-  if (Number(known) > version) throw new SkeinError('RECORD_FROM_FUTURE', `${what} has the form ${head}, this Skein knows up to v${version}; upgrade Skein to read it`)
+  if (Number(known) > version)
+    throw new SkeinError(
+      'RECORD_FROM_FUTURE',
+      `${what} has the form ${head}, this Skein knows up to v${version}; upgrade Skein to read it`,
+    )
   return head === `v${version}` ? fields : []
 }
 
 function wrongKey(needed: string, given: string): SkeinError {
-  return new SkeinError(unreadable, `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Give the key that they were written with (SKEIN_KEY_FILE, SKEIN_KEY), or put back the key file`, { data: { needed, given } })
+  return new SkeinError(
+    unreadable,
+    `the secrets of this store were written with the key ${needed}, and the key given is ${given}. Give the key ` +
+      `that they were written with (SKEIN_KEY_FILE, SKEIN_KEY), or put back the key file`,
+    { data: { needed, given } },
+  )
 }
 
 function damaged(what: string, advice: string, data: Readonly<Record<string, unknown>> = {}): SkeinError {

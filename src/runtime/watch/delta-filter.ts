@@ -9,7 +9,9 @@ interface Heard {
   readonly length: number
 }
 
-/** What calls say belongs to a step that is answered already; each thing is told once, for as long as its step lasts. */
+/**
+ * What calls say belongs to a step that is answered already; each thing is told once, for as long as its step lasts.
+ */
 function createCallsHeard() {
   const heard = new Map<string, { readonly step: number; readonly next: Map<string, number> }>()
   return {
@@ -37,7 +39,8 @@ export function createSpoken() {
     },
     fits(event: DeltaEvent): boolean {
       const { thread, step, attempt } = event
-      if (event.type === 'tool.progress' || event.type === 'tool.preliminary' || event.type === 'tool.log') return calls.fits(event)
+      if (event.type === 'tool.progress' || event.type === 'tool.preliminary' || event.type === 'tool.log')
+        return calls.fits(event)
       const before = heard.get(thread)
       if (step <= (answered.get(thread) ?? 0)) return false
       if (before && (step < before.step || (step === before.step && attempt < before.attempt))) return false

@@ -1,5 +1,6 @@
 /**
- * Deltas that a watcher has heard before the record that they follow was given to it (FW6), by thread, in the order they were said.
+ * Deltas that a watcher has heard before the record that they follow was given to it (FW6), by thread, in the order
+ * they were said.
  */
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { Spoken } from './topics.js'

@@ -1,8 +1,9 @@
 /**
  * Following a tree as events, for whoever likes to iterate: the records of `watch` with their place, and deltas.
  *
- * FL1 With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read as fast as it is
- *     taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what was kept.
+ * FL1 With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read
+ *     as fast as it is taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what
+ *     was kept.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -49,7 +50,11 @@ export function followRecords(backend: Backend, following: Following): AsyncGene
   })
 }
 
-async function* iterate<Item>(backend: Backend, following: Following, { records, delta, reset }: Making<Item>): AsyncGenerator<Item, void, undefined> {
+async function* iterate<Item>(
+  backend: Backend,
+  following: Following,
+  { records, delta, reset }: Making<Item>,
+): AsyncGenerator<Item, void, undefined> {
   const { signal, maxBuffered = Infinity } = following
   if (maxBuffered !== Infinity) checkCount(maxBuffered)
   const queue = createQueue<Heard<Item>>(signal)
@@ -71,7 +76,13 @@ async function* iterate<Item>(backend: Backend, following: Following, { records,
       end(thrown)
     }
   }
-  const stop = watch(backend, following, { records: (committed) => give(records(committed)), ...(delta && { delta: (event: DeltaEvent) => give(delta(event)) }), reset: restart, room, ended: end })
+  const stop = watch(backend, following, {
+    records: (committed) => give(records(committed)),
+    ...(delta && { delta: (event: DeltaEvent) => give(delta(event)) }),
+    reset: restart,
+    room,
+    ended: end,
+  })
   try {
     for (let next = await queue.next(); next; next = await queue.next()) {
       if ('item' in next) yield next.item
@@ -92,10 +103,12 @@ function checkCount(maxBuffered: number): void {
 function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
-    const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } = record
+    const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } =
+      record
     const more = { ...defined({ text, note, media, provisional, again, changes, preliminaries }) }
     return { type: 'tool.result', ...place, seq, at, step, index, call: callId(step, index), tool, outcome, ...more }
   }
-  if (record.type === 'model.replied') return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
+  if (record.type === 'model.replied')
+    return { ...record, ...place, callIds: record.calls.map((_, index) => callId(record.step, index)) }
   return { ...record, ...place }
 }

@@ -43,7 +43,10 @@ export interface Run {
   readonly contextUpdates: AsyncIterable<ContextUpdate>
 }
 
-export type ToolEvent = Extract<SkeinEvent, { readonly type: 'call.delta' | 'tool.progress' | 'tool.preliminary' | 'tool.log' | 'tool.result' }>
+export type ToolEvent = Extract<
+  SkeinEvent,
+  { readonly type: 'call.delta' | 'tool.progress' | 'tool.preliminary' | 'tool.log' | 'tool.result' }
+>
 
 /** Where a run is found in the journal. */
 export interface RunPlace {
@@ -101,7 +104,10 @@ export function createRun({ backend, closed, root }: RunMeans, id: string, find:
   }
 }
 
-async function* runEvents({ backend, closed }: RunMeans, find: () => Promise<RunPlace>): AsyncGenerator<SkeinEvent, void, undefined> {
+async function* runEvents(
+  { backend, closed }: RunMeans,
+  find: () => Promise<RunPlace>,
+): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
   for await (const event of follow(backend, { root, thread, from: `0.${after}`, closed })) {
@@ -112,8 +118,14 @@ async function* runEvents({ backend, closed }: RunMeans, find: () => Promise<Run
   }
 }
 
-/** What happens in the turn, and meanwhile to all threads below; the tree is followed from the first record of the turn on. */
-async function* treeEvents({ backend, closed, root }: RunMeans, find: () => Promise<RunPlace>): AsyncGenerator<SkeinEvent, void, undefined> {
+/**
+ * What happens in the turn, and meanwhile to all threads below; the tree is followed from the first record of the
+ * turn on.
+ */
+async function* treeEvents(
+  { backend, closed, root }: RunMeans,
+  find: () => Promise<RunPlace>,
+): AsyncGenerator<SkeinEvent, void, undefined> {
   let place: RunPlace | undefined
   const start = async (): Promise<string | undefined> => {
     place = await find()
@@ -134,7 +146,11 @@ async function* treeEvents({ backend, closed, root }: RunMeans, find: () => Prom
 }
 
 function ends(event: SkeinEvent, run: string): boolean {
-  return event.type === 'thread.terminated' || event.type === 'thread.ended' || (event.type === 'turn.ended' && event.run === run)
+  return (
+    event.type === 'thread.terminated' ||
+    event.type === 'thread.ended' ||
+    (event.type === 'turn.ended' && event.run === run)
+  )
 }
 
 function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
@@ -152,15 +168,29 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
       stop()
       resolve(result)
     }
-    const stop = watch(backend, { root, thread, from: `0.${after}`, closed }, { records: ({ records }) => records.forEach(take), ended: reject })
+    const stop = watch(
+      backend,
+      { root, thread, from: `0.${after}`, closed },
+      { records: ({ records }) => records.forEach(take), ended: reject },
+    )
   })
 }
 
 /** What each record of the run changes, with the state before it as the thread had it. */
-async function* runViews({ backend, closed }: RunMeans, find: () => Promise<RunPlace>, until: Until): AsyncGenerator<Seen, void, undefined> {
+async function* runViews(
+  { backend, closed }: RunMeans,
+  find: () => Promise<RunPlace>,
+  until: Until,
+): AsyncGenerator<Seen, void, undefined> {
   const { root, thread, run, after } = await find()
   const view = new TurnView(run, await wakeTo(backend, thread, after))
-  for await (const { records } of followRecords(backend, { root, thread, from: `0.${after}`, closed, ...(until && { until }) })) {
+  for await (const { records } of followRecords(backend, {
+    root,
+    thread,
+    from: `0.${after}`,
+    closed,
+    ...(until && { until }),
+  })) {
     for (const record of records) {
       const seen = view.take(record)
       yield seen
@@ -187,7 +217,13 @@ async function* messages(views: AsyncIterable<Seen>): AsyncGenerator<Message> {
   for await (const seen of views) yield* seen.messages
 }
 
-const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set(['call.delta', 'tool.progress', 'tool.preliminary', 'tool.log', 'tool.result'])
+const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set([
+  'call.delta',
+  'tool.progress',
+  'tool.preliminary',
+  'tool.log',
+  'tool.result',
+])
 
 async function* toolEvents(events: AsyncIterable<SkeinEvent>): AsyncGenerator<ToolEvent> {
   for await (const event of events) if (isToolEvent(event)) yield event

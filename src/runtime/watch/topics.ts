@@ -37,7 +37,10 @@ export interface Spoken {
   readonly event: DeltaEvent
 }
 
-/** For those who wait until a tree rests: mail was finished that left no record, or that was still in the box when its records were told. */
+/**
+ * For those who wait until a tree rests: mail was finished that left no record, or that was still in the box when its
+ * records were told.
+ */
 export interface Finished {
   readonly kind: 'finished'
 }
@@ -52,9 +55,12 @@ export type News = Committed | Spoken | Removed
 /** Anything else on the topic is not for us. What news says is checked by its place in the journal, not by its form. */
 export function toNews(value: Json): News | undefined {
   const news = value as unknown as News
-  if (news?.kind === 'committed') return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
+  if (news?.kind === 'committed')
+    return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
   if (news?.kind === 'removed') return news
-  return news?.kind === 'spoken' && typeof news.after === 'number' && typeof news.event?.thread === 'string' ? news : undefined
+  return news?.kind === 'spoken' && typeof news.after === 'number' && typeof news.event?.thread === 'string'
+    ? news
+    : undefined
 }
 
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */

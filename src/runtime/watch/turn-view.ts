@@ -1,9 +1,11 @@
 /**
- * A turn as its thread's own fold has it: records are folded into a state, and what each of them changed is read off there. Messages,
- * calls, contexts and the result of a run are all made here, so that they cannot differ from what the thread itself keeps.
+ * A turn as its thread's own fold has it: records are folded into a state, and what each of them changed is read off
+ * there. Messages, calls, contexts and the result of a run are all made here, so that they cannot differ from what
+ * the thread itself keeps.
  *
  * TNV1 There is no second reading of the journal: what is told of a turn is what `fold` made of it.
- * TNV2 A call is answered once, with the outcome that counts: one that was found stale, was replaced, or is tried again is none.
+ * TNV2 A call is answered once, with the outcome that counts: one that was found stale, was replaced, or is tried
+ *      again is none.
  * TNV3 A view holds what the turn needs and not its history: messages that were told are let go.
  * TNV4 What a turn came to does not depend on what was before it, so the result needs no state to begin with.
  */
@@ -27,7 +29,9 @@ export interface RunResult {
   /** What the agent said last. */
   readonly text: string
   readonly stopReason: StopReason
-  /** How the last reply ended, as its model says: `stop`, `tool_calls`, `length`, `content_filter`, `paused`, `other`. */
+  /**
+   * How the last reply ended, as its model says: `stop`, `tool_calls`, `length`, `content_filter`, `paused`, `other`.
+   */
   readonly finishReason?: FinishReason
   readonly usage: Usage
   /** With what children that reported in this turn have spent, and all below them. */
@@ -117,7 +121,8 @@ export class TurnView {
       this.#replies++
       this.#finish = record.finish
     }
-    if (record.type === 'child.reported' && state.usageBelow !== usageBelow) this.#below = addUsage(this.#below, sumUsage(record.spent?.byModel ?? []))
+    if (record.type === 'child.reported' && state.usageBelow !== usageBelow)
+      this.#below = addUsage(this.#below, sumUsage(record.spent?.byModel ?? []))
     const over = state.turn !== turn
     const calls = this.#changed(state.slots, { ...before, rest: over })
     return { messages, calls, contexts, ...(over && { result: this.#result(state, turn) }) }
@@ -141,8 +146,18 @@ export class TurnView {
 
   #result({ lastTurn }: ThreadState, { usage }: Turn): RunResult {
     const { reason = 'terminated', text = '', output, detail, failure, attachments } = lastTurn ?? {}
-    const more = { ...(this.#finish && { finishReason: this.#finish }), ...defined({ output, detail: detail || undefined, failure, attachments }) }
-    return { text, stopReason: reason, usage, subtreeUsage: addUsage(usage, this.#below), steps: this.#replies, ...more }
+    const more = {
+      ...(this.#finish && { finishReason: this.#finish }),
+      ...defined({ output, detail: detail || undefined, failure, attachments }),
+    }
+    return {
+      text,
+      stopReason: reason,
+      usage,
+      subtreeUsage: addUsage(usage, this.#below),
+      steps: this.#replies,
+      ...more,
+    }
   }
 }
 
@@ -167,7 +182,8 @@ function emptyBefore({ seq }: ThreadRecord): ThreadState {
 
 /** What the state would have known from before: the number of the step, and who its children are. */
 function fillIn(state: ThreadState, record: ThreadRecord): void {
-  if ((record.type === 'model.replied' || record.type === 'calls.made') && state.step === 0) state.step = record.step - 1
+  if ((record.type === 'model.replied' || record.type === 'calls.made') && state.step === 0)
+    state.step = record.step - 1
   if (record.type !== 'child.reported' || state.children.has(record.reference)) return
   state.children.set(record.reference, { id: record.child, agent: '', lasting: true, busy: 0 })
   state.living++

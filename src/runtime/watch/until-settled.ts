@@ -1,8 +1,10 @@
 /**
- * Waiting until a thread, or a whole tree, is at rest: nothing to do for any of its threads until someone from outside speaks.
+ * Waiting until a thread, or a whole tree, is at rest: nothing to do for any of its threads until someone from
+ * outside speaks.
  *
- * SZ1 A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to be made. Both
- *     are looked at between two equal looks at the heads, so a child that is just being called is not missed.
+ * SZ1 A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to
+ *     be made. Both are looked at between two equal looks at the heads, so a child that is just being called is not
+ *     missed.
  * SZ2 Between looks it costs one look-up for each commit of the tree, however many threads there are.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
@@ -26,7 +28,11 @@ export interface Resting {
 const missed = 'missed'
 
 /** Resolves when the thread is at rest. */
-export async function settled({ backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal }, root: string, info: () => Promise<StoredHead>): Promise<StoredHead> {
+export async function settled(
+  { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
+  root: string,
+  info: () => Promise<StoredHead>,
+): Promise<StoredHead> {
   return ringing({ backend, closed, root }, async (next) => {
     for (;;) {
       const head = await info()
@@ -37,13 +43,16 @@ export async function settled({ backend, closed }: { readonly backend: Backend; 
 }
 
 /** Resolves when the tree is at rest. */
-export async function treeSettled({ backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal }, resting: Resting): Promise<void> {
+export async function treeSettled(
+  { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
+  resting: Resting,
+): Promise<void> {
   const tree = new Tree(backend, resting)
   return ringing({ backend, closed, root: resting.root }, async (next) => {
     await tree.look()
     while (!(await tree.rests())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
-      for (let more = !tree.unread; more; ) {
+      for (let more = !tree.unread; more;) {
         tree.hear(await next())
         more = tree.busy
       }
@@ -52,9 +61,16 @@ export async function treeSettled({ backend, closed }: { readonly backend: Backe
 }
 
 /** Waits with a bell that rings for all news of a tree, from before the first look on. */
-export async function ringing<Value>({ backend, closed, root }: { readonly backend: Backend; readonly closed: AbortSignal; readonly root: string }, wait: (next: () => Promise<Json>) => Promise<Value>): Promise<Value> {
+export async function ringing<Value>(
+  { backend, closed, root }: { readonly backend: Backend; readonly closed: AbortSignal; readonly root: string },
+  wait: (next: () => Promise<Json>) => Promise<Value>,
+): Promise<Value> {
   const bell = createQueue<Json>(closed)
-  const stop = backend.signals.subscribe(treeTopic(root), (value) => bell.push(value), () => bell.push(missed))
+  const stop = backend.signals.subscribe(
+    treeTopic(root),
+    (value) => bell.push(value),
+    () => bell.push(missed),
+  )
   try {
     return await wait(async () => {
       const value = await bell.next()
@@ -73,7 +89,10 @@ class Tree {
   private restless = new Set<string>()
   /** Signals were lost: only a look will tell. */
   private blind = false
-  /** Mail was there and could not be read: it is on its way to its reader, or was just finished. Nobody may tell of that here. */
+  /**
+   * Mail was there and could not be read: it is on its way to its reader, or was just finished. Nobody may tell of
+   * that here.
+   */
   unread = false
   private readonly backend: Backend
   private readonly resting: Resting
@@ -128,7 +147,8 @@ class Tree {
   /** With the root, also mail that is on its way into a box. */
   private async awaitsMail(root?: string): Promise<boolean> {
     this.unread = false
-    for (const thread of await this.backend.mailbox.waiting(undefined, root)) if (this.seqs.has(thread) || (await this.isToBe(thread))) return true
+    for (const thread of await this.backend.mailbox.waiting(undefined, root))
+      if (this.seqs.has(thread) || (await this.isToBe(thread))) return true
     return false
   }
 

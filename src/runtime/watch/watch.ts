@@ -2,15 +2,18 @@
  * Watching a tree: its records from the journal, then live, without a gap and without a repetition; and what its models
  * say meanwhile. Every watcher reads for itself, so any number may, early or late, here or in another process.
  *
- * FW1 Each record is given once, from the cursor on: of one thread in order of `seq`, of a tree in order of position. So
- *     whoever is cut off anywhere and goes on from the last cursor misses nothing; a lost signal is healed from the journal.
+ * FW1 Each record is given once, from the cursor on: of one thread in order of `seq`, of a tree in order of position.
+ *     So whoever is cut off anywhere and goes on from the last cursor misses nothing; a lost signal is healed from
+ *     the journal.
  * FW2 A delta is given only while its step is unanswered, and only in its place: text that was missed is replaced by
  *     a `stream.reset` with the text so far.
  * FW3 Nothing is given after `stop`, and nothing is left behind.
- * FW4 News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal knows theirs.
- * FW6 A delta is given after the record that its thread had last when it was said, although that may become durable later.
- * FW5 Where the record that was given last is not in the journal (the tree was deleted and its id is used again, or the store is
- *     an older copy), that is told, and everything that is there follows.
+ * FW4 News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal
+ *     knows theirs.
+ * FW6 A delta is given after the record that its thread had last when it was said, although that may become durable
+ *     later.
+ * FW5 Where the record that was given last is not in the journal (the tree was deleted and its id is used again, or
+ *     the store is an older copy), that is told, and everything that is there follows.
  */
 import type { Backend, StoredEntry } from '../../backend/port.js'
 import type { DeltaEvent } from '../../core/records/event.js'
@@ -34,7 +37,9 @@ export interface Watching {
   readonly until?: 'now'
   /** Ends the watch with a failure: the skein was closed. */
   readonly closed?: AbortSignal
-  /** News that may wait until the journal was read; with more the watch ends with STREAM_LAGGED. Default: any number. */
+  /**
+   * News that may wait until the journal was read; with more the watch ends with STREAM_LAGGED. Default: any number.
+   */
   readonly maxBuffered?: number
 }
 
@@ -67,7 +72,10 @@ class Watch {
   #at: Cursor
   /** Of a tree: the last record of each thread that was given, or that is before the cursor. */
   readonly #given = new Map<string, number>()
-  /** It began before the first record of the tree, so a thread of which nothing was given has no record before the cursor. */
+  /**
+   * It began before the first record of the tree, so a thread of which nothing was given has no record before the
+   * cursor.
+   */
   #wholeTree = false
   readonly #paths = new Map<string, readonly string[]>()
   #spoken = createSpoken()
@@ -191,7 +199,8 @@ class Watch {
 
   #showRecords(committed: Committed): void {
     for (const record of committed.records) {
-      if (record.type === 'model.replied' || record.type === 'calls.made') this.#spoken.answered(committed.thread, record.step)
+      if (record.type === 'model.replied' || record.type === 'calls.made')
+        this.#spoken.answered(committed.thread, record.step)
     }
     this.#watcher.records(committed)
   }
@@ -250,7 +259,7 @@ class Watch {
 
   async #readJournal(): Promise<void> {
     const before = await this.#lastOfUnknown()
-    for (let more = true; more && !this.#stopped; ) {
+    for (let more = true; more && !this.#stopped;) {
       const entries = await this.#next()
       if (this.#at.seq > 0 && !holds(entries[0], this.#at)) {
         await this.#reset(entries.length > 0)
@@ -263,7 +272,10 @@ class Watch {
     for (const [thread, seq] of before) this.#know(thread, seq)
   }
 
-  /** Of threads that speak and of which nothing was given: what is durable now is before the cursor, or is about to be given. */
+  /**
+   * Of threads that speak and of which nothing was given: what is durable now is before the cursor, or is about to be
+   * given.
+   */
   async #lastOfUnknown(): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>()
     for (const thread of this.#early.threads) {
@@ -343,19 +355,32 @@ function lastOf({ first, count }: StoredEntry): number {
 
 /** A run is looked for by the sequence alone: its position is 0. */
 function holds(entry: StoredEntry | undefined, { position, seq }: Cursor): boolean {
-  return entry !== undefined && (position === 0 || entry.position === position) && entry.first <= seq && lastOf(entry) >= seq
+  return (
+    entry !== undefined && (position === 0 || entry.position === position) && entry.first <= seq && lastOf(entry) >= seq
+  )
 }
 
 export function removed(thread: string): SkeinError {
-  return new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(thread)} in this store; it was deleted`, { data: { thread } })
+  return new SkeinError(
+    'UNKNOWN_THREAD',
+    `there is no thread ${JSON.stringify(thread)} in this store; it was deleted`,
+    { data: { thread } },
+  )
 }
 
 export function lagged({ root, thread = root, maxBuffered }: Watching): SkeinError {
-  return new SkeinError('STREAM_LAGGED', `more than ${maxBuffered} events of ${thread} waited to be read; go on from the cursor of the last one that was read`, { retry: true, data: { thread, maxBuffered } })
+  return new SkeinError(
+    'STREAM_LAGGED',
+    `more than ${maxBuffered} events of ${thread} waited to be read; go on from the cursor of the last one that ` +
+      `was read`,
+    { retry: true, data: { thread, maxBuffered } },
+  )
 }
 
 export function skeinClosed(): SkeinError {
-  return new SkeinError('STORE_CLOSED', 'the skein was closed; what was waited for goes on when it is opened again', { retry: true })
+  return new SkeinError('STORE_CLOSED', 'the skein was closed; what was waited for goes on when it is opened again', {
+    retry: true,
+  })
 }
 
 interface Cursor {
@@ -366,6 +391,7 @@ interface Cursor {
 function parseCursor(cursor: string | undefined): Cursor {
   if (cursor === undefined) return { position: 0, seq: 0 }
   const [, position, seq] = /^(\d+)\.(\d+)$/.exec(cursor) ?? []
-  if (position === undefined || seq === undefined) throw new SkeinError('BAD_OPTION', `${JSON.stringify(cursor)} is not a cursor; pass the \`cursor\` of an event`)
+  if (position === undefined || seq === undefined)
+    throw new SkeinError('BAD_OPTION', `${JSON.stringify(cursor)} is not a cursor; pass the \`cursor\` of an event`)
   return { position: Number(position), seq: Number(seq) }
 }

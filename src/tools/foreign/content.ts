@@ -8,7 +8,19 @@ import { isObject } from '../../core/json.js'
 export type Item = { readonly [key: string]: unknown }
 
 /** Types of items that carry bytes or point to some. */
-const binary: ReadonlySet<unknown> = new Set(['image', 'audio', 'video', 'file', 'media', 'image-data', 'file-data', 'image_url', 'image-url', 'file-url', 'file-id'])
+const binary: ReadonlySet<unknown> = new Set([
+  'image',
+  'audio',
+  'video',
+  'file',
+  'media',
+  'image-data',
+  'file-data',
+  'image_url',
+  'image-url',
+  'file-url',
+  'file-id',
+])
 const known: ReadonlySet<unknown> = new Set([...binary, 'text', 'resource', 'resource_link'])
 
 function isContent(value: unknown): value is readonly Item[] {
@@ -32,7 +44,9 @@ export function spoken(value: unknown): string {
     const { content, structuredContent } = value
     return [spoken(content), ...(structuredContent === undefined ? [] : [spoken(structuredContent)])].join('\n')
   }
-  return JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? (bytesText(inner) ?? inner) : inner)) ?? 'null'
+  return (
+    JSON.stringify(value, (_key, inner: unknown) => (isObject(inner) ? (bytesText(inner) ?? inner) : inner)) ?? 'null'
+  )
 }
 
 function itemText(item: Item): string {
@@ -57,7 +71,9 @@ export function heldBytes(item: Item): Held | undefined {
   if (typeof blob === 'string' && typeof uri === 'string') return { data: blob, mediaType: mediaTypeOf(resource) }
   const source = isObject(item['source']) ? item['source'] : item
   const data = binary.has(item['type']) ? source['data'] : undefined
-  return typeof data === 'string' || data instanceof Uint8Array ? { data, mediaType: mediaTypeOf(source) } : heldByUrl(item)
+  return typeof data === 'string' || data instanceof Uint8Array
+    ? { data, mediaType: mediaTypeOf(source) }
+    : heldByUrl(item)
 }
 
 /** XC1, if the item holds bytes. */
@@ -65,8 +81,14 @@ function bytesText(item: Item): string | undefined {
   const { type, uri } = item
   const found = heldBytes(item)
   if (!found) return undefined
-  const words = [typeof uri === 'string' ? `resource ${uri}` : String(type), ...(found.mediaType === undefined ? [] : [found.mediaType])]
-  return `[${words.join(' ')}, ${typeof found.data === 'string' ? sizeOf(found.data) : found.data.byteLength} bytes, not shown]`
+  const words = [
+    typeof uri === 'string' ? `resource ${uri}` : String(type),
+    ...(found.mediaType === undefined ? [] : [found.mediaType]),
+  ]
+  return (
+    `[${words.join(' ')}, ${typeof found.data === 'string' ? sizeOf(found.data) : found.data.byteLength} ` +
+    `bytes, not shown]`
+  )
 }
 
 function mediaTypeOf(item: Item): string | undefined {

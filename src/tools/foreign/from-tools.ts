@@ -1,8 +1,8 @@
 /**
  * Foreign tools as definitions: tools of LangChain, of the AI SDK, and any object with a method that does it.
  *
- * XT1 They close over live objects, so they run on the host. A caller whose module exports them may say `where: 'worker'`:
- *     every worker then makes its own.
+ * XT1 They close over live objects, so they run on the host. A caller whose module exports them may say `where:
+ *     'worker'`: every worker then makes its own.
  * XT2 In a list a tool says its own name; in a record its key is its name.
  */
 import type { ToolDefinition } from '../../agent/define.js'
@@ -23,7 +23,12 @@ export function fromTools(tools: ForeignTools, options: ForeignOptions = {}): To
   const places = new Map<string, string>()
   for (const { name, place } of named) {
     const other = places.get(name)
-    if (other !== undefined) throw new SkeinError('BAD_OPTION', `${other} and ${place} are both named ${JSON.stringify(name)}; give one another name (a record of tools names them by its keys)`)
+    if (other !== undefined)
+      throw new SkeinError(
+        'BAD_OPTION',
+        `${other} and ${place} are both named ${JSON.stringify(name)}; give one another name (a record of tools ` +
+          `names them by its keys)`,
+      )
     places.set(name, place)
   }
   checkNames(Object.keys(options.byName ?? {}), [...places.keys()], 'fromTools')
@@ -38,15 +43,27 @@ interface Entry {
 
 function entriesOf(tools: unknown): readonly Entry[] {
   if (Array.isArray(tools)) return tools.map((thing: unknown, index) => entryOf(thing, `tools[${index}]`))
-  if (!isObject(tools) || looksLikeTool(tools)) throw new SkeinError('BAD_OPTION', `fromTools expects a list or a record of tools, not ${isObject(tools) ? 'a single one: write [tool]' : typeof tools}`)
+  if (!isObject(tools) || looksLikeTool(tools))
+    throw new SkeinError(
+      'BAD_OPTION',
+      `fromTools expects a list or a record of tools, not ` +
+        `${isObject(tools) ? 'a single one: write [tool]' : typeof tools}`,
+    )
   return Object.entries(tools).map(([name, thing]) => ({ name, place: `tools.${name}`, thing }))
 }
 
 function entryOf(thing: unknown, place: string): Entry {
   const name = isObject(thing) ? thing['name'] : undefined
   if (typeof name === 'string' && name !== '') return { name, place, thing }
-  if (!isObject(thing)) throw new SkeinError('BAD_OPTION', `${place} is not a tool: expected ${expected}, got ${thing === null ? 'null' : typeof thing}`)
-  throw new SkeinError('BAD_OPTION', `${place} has no name; tools of the AI SDK are named by the key they have: fromTools({ my_tool: … })`)
+  if (!isObject(thing))
+    throw new SkeinError(
+      'BAD_OPTION',
+      `${place} is not a tool: expected ${expected}, got ${thing === null ? 'null' : typeof thing}`,
+    )
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${place} has no name; tools of the AI SDK are named by the key they have: fromTools({ my_tool: … })`,
+  )
 }
 
 function define({ name, place, thing }: Entry, options: ForeignOptions): ToolDefinition {
@@ -55,6 +72,10 @@ function define({ name, place, thing }: Entry, options: ForeignOptions): ToolDef
     return { kind: 'tool', name, description, args, execute, where: 'host', ...settled(said, options, name) }
   } catch (thrown) {
     const { message } = toFailure(thrown, 'BAD_OPTION')
-    throw new SkeinError('BAD_OPTION', `${place} (${JSON.stringify(name)}) is not a tool: ${message.replace(/^TypeError: /, '')}`, { data: { place, name }, cause: thrown })
+    throw new SkeinError(
+      'BAD_OPTION',
+      `${place} (${JSON.stringify(name)}) is not a tool: ${message.replace(/^TypeError: /, '')}`,
+      { data: { place, name }, cause: thrown },
+    )
   }
 }

@@ -16,7 +16,11 @@ function issue(message: string): Issue {
 }
 
 /** Too few or too many of something. */
-function counted(count: number, { least, most }: { readonly least: unknown; readonly most: unknown }, what: string): readonly Issue[] {
+function counted(
+  count: number,
+  { least, most }: { readonly least: unknown; readonly most: unknown },
+  what: string,
+): readonly Issue[] {
   if (typeof least === 'number' && count < least) return [issue(`Too small: expected at least ${least} ${what}`)]
   if (typeof most === 'number' && count > most) return [issue(`Too big: expected at most ${most} ${what}`)]
   return []
@@ -26,7 +30,8 @@ function ofText(check: Check, { minLength, maxLength, pattern }: Schema, value: 
   const text = String(value)
   const bounded = minLength === undefined && maxLength === undefined
   const found = bounded ? [] : [...counted(charsOf(text), { least: minLength, most: maxLength }, 'characters')]
-  if (typeof pattern === 'string' && !check.matches(pattern, text)) found.push(issue(`Invalid string: must match pattern ${pattern.slice(0, 200)}`))
+  if (typeof pattern === 'string' && !check.matches(pattern, text))
+    found.push(issue(`Invalid string: must match pattern ${pattern.slice(0, 200)}`))
   return found
 }
 
@@ -37,13 +42,20 @@ function charsOf(text: string): number {
   return chars
 }
 
-function ofNumber(_check: Check, { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: Schema, value: unknown): readonly Issue[] {
+function ofNumber(
+  _check: Check,
+  { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: Schema,
+  value: unknown,
+): readonly Issue[] {
   const number = Number(value)
   if (typeof minimum === 'number' && number < minimum) return [issue(`Too small: expected number to be >=${minimum}`)]
-  if (typeof exclusiveMinimum === 'number' && number <= exclusiveMinimum) return [issue(`Too small: expected number to be >${exclusiveMinimum}`)]
+  if (typeof exclusiveMinimum === 'number' && number <= exclusiveMinimum)
+    return [issue(`Too small: expected number to be >${exclusiveMinimum}`)]
   if (typeof maximum === 'number' && number > maximum) return [issue(`Too big: expected number to be <=${maximum}`)]
-  if (typeof exclusiveMaximum === 'number' && number >= exclusiveMaximum) return [issue(`Too big: expected number to be <${exclusiveMaximum}`)]
-  if (typeof multipleOf === 'number' && multipleOf > 0 && !isMultiple(number, multipleOf)) return [issue(`Invalid number: must be a multiple of ${multipleOf}`)]
+  if (typeof exclusiveMaximum === 'number' && number >= exclusiveMaximum)
+    return [issue(`Too big: expected number to be <${exclusiveMaximum}`)]
+  if (typeof multipleOf === 'number' && multipleOf > 0 && !isMultiple(number, multipleOf))
+    return [issue(`Invalid number: must be a multiple of ${multipleOf}`)]
   return []
 }
 
@@ -53,7 +65,11 @@ function isMultiple(number: number, of: number): boolean {
   return Math.abs(times - Math.round(times)) <= 1e-9 * Math.max(1, Math.abs(times))
 }
 
-function ofList(check: Check, { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems }: Schema, value: unknown): readonly Issue[] {
+function ofList(
+  check: Check,
+  { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems }: Schema,
+  value: unknown,
+): readonly Issue[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : []
   const first: readonly unknown[] = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
   const rest = Array.isArray(items) ? additionalItems : items
@@ -63,7 +79,8 @@ function ofList(check: Check, { items, prefixItems, additionalItems, minItems, m
     if (schema === undefined) continue
     for (const each of check.inside(schema, item, index)) found.push(each)
   }
-  if (uniqueItems === true && new Set(list.map((item) => canonical(toJson(item)))).size < list.length) found.push(issue('Invalid input: an item is there twice'))
+  if (uniqueItems === true && new Set(list.map((item) => canonical(toJson(item)))).size < list.length)
+    found.push(issue('Invalid input: an item is there twice'))
   return found
 }
 
@@ -78,11 +95,18 @@ function ofObject(check: Check, schema: Schema, value: unknown): readonly Issue[
     if (typeof key !== 'string' || (Object.hasOwn(fields, key) && fields[key] !== undefined)) continue
     const own = Object.hasOwn(known, key) ? known[key] : undefined
     // Whoever has a default can do without a value.
-    if (!isObject(own) || !('default' in own)) found.push({ path: [key], message: `Invalid input: expected ${isObject(own) && typeof own['type'] === 'string' ? own['type'] : 'a value'}, received undefined` })
+    if (!isObject(own) || !('default' in own))
+      found.push({
+        path: [key],
+        message:
+          `Invalid input: expected ` +
+          `${isObject(own) && typeof own['type'] === 'string' ? own['type'] : 'a value'}, received undefined`,
+      })
   }
   for (const key of keys) {
     for (const each of fieldIssues(check, schema, { key, known, value: fields[key] })) found.push(each)
-    if (propertyNames !== undefined && !check.fits(propertyNames, key)) found.push({ path: [key], message: 'Invalid key' })
+    if (propertyNames !== undefined && !check.fits(propertyNames, key))
+      found.push({ path: [key], message: 'Invalid key' })
   }
   return found
 }
@@ -93,9 +117,15 @@ interface Field {
   readonly value: unknown
 }
 
-function fieldIssues(check: Check, { patternProperties, additionalProperties }: Schema, { key, known, value }: Field): readonly Issue[] {
+function fieldIssues(
+  check: Check,
+  { patternProperties, additionalProperties }: Schema,
+  { key, known, value }: Field,
+): readonly Issue[] {
   const schemas: unknown[] = Object.hasOwn(known, key) ? [known[key]] : []
-  if (isObject(patternProperties)) for (const [pattern, schema] of Object.entries(patternProperties)) if (check.matches(pattern, key)) schemas.push(schema)
+  if (isObject(patternProperties))
+    for (const [pattern, schema] of Object.entries(patternProperties))
+      if (check.matches(pattern, key)) schemas.push(schema)
   if (schemas.length > 0) return schemas.flatMap((schema) => check.inside(schema, value, key))
   if (additionalProperties === false) return [issue(`Unrecognized key: ${JSON.stringify(key.slice(0, 100))}`)]
   return additionalProperties === undefined ? [] : check.inside(additionalProperties, value, key)

@@ -1,9 +1,10 @@
 /**
- * Values checked by JSON Schema that someone else wrote, maybe to harm: a schema may take no more of the main loop than its args.
+ * Values checked by JSON Schema that someone else wrote, maybe to harm: a schema may take no more of the main loop
+ * than its args.
  *
  * JS1 A schema is bounded before it is used: how many values it has, how deep they are, how long its texts are.
- * JS2 A check is bounded: a value is looked at once by each part of the schema, references that go in circles end, and patterns
- *     are of RE2 (linear). What would take more steps than that is left to the tool.
+ * JS2 A check is bounded: a value is looked at once by each part of the schema, references that go in circles end,
+ *     and patterns are of RE2 (linear). What would take more steps than that is left to the tool.
  * JS3 What is not known here (formats, remote references, patterns that RE2 has not) is left to the tool as well.
  */
 import type { RE2JS } from 're2js'
@@ -35,7 +36,8 @@ export function excessOfSchema(schema: object): string | undefined {
     for (const item of level) {
       if (typeof item === 'string') chars += item.length
       else if (Array.isArray(item)) for (const inner of item) below.push(inner)
-      else if (isObject(item)) for (const [key, inner] of Object.entries(item)) below.push(((chars += key.length), inner))
+      else if (isObject(item))
+        for (const [key, inner] of Object.entries(item)) below.push(((chars += key.length), inner))
       values++
       if (values + below.length > mostSchemaValues) return `its schema has more than ${mostSchemaValues} values`
       if (chars > mostSchemaChars) return `its schema has more than ${mostSchemaChars} characters`
@@ -71,7 +73,13 @@ export function createChecker(root: Schema): (value: unknown) => readonly Issue[
 /** Whoever can wait for the engine of patterns does so. */
 export function hasPattern(schema: unknown): boolean {
   if (Array.isArray(schema)) return schema.some(hasPattern)
-  return isObject(schema) && Object.entries(schema).some(([key, value]) => (key === 'pattern' && typeof value === 'string') || key === 'patternProperties' || hasPattern(value))
+  return (
+    isObject(schema) &&
+    Object.entries(schema).some(
+      ([key, value]) =>
+        (key === 'pattern' && typeof value === 'string') || key === 'patternProperties' || hasPattern(value),
+    )
+  )
 }
 
 interface Known {
@@ -116,7 +124,9 @@ export class Check {
   /** Of one thing inside a value. */
   inside(schema: unknown, value: unknown, key: PropertyKey): readonly Issue[] {
     const found = this.look(schema, value)
-    return found.length === 0 ? none : found.slice(0, mostIssues).map((issue) => ({ ...issue, path: [key, ...issue.path] }))
+    return found.length === 0
+      ? none
+      : found.slice(0, mostIssues).map((issue) => ({ ...issue, path: [key, ...issue.path] }))
   }
 
   step(): void {
@@ -161,15 +171,24 @@ export class Check {
     this.#known.choices.set(key, known)
     if (known.has(canonical(toJson(value)))) return none
     const some = list.slice(0, 20).map((item) => JSON.stringify(toJson(item)).slice(0, 100))
-    return [{ path: [], message: `Invalid option: expected ${some.length === 1 ? '' : 'one of '}${some.join('|')}${list.length > 20 ? '|…' : ''}` }]
+    return [
+      {
+        path: [],
+        message:
+          `Invalid option: expected ` +
+          `${some.length === 1 ? '' : 'one of '}${some.join('|')}${list.length > 20 ? '|…' : ''}`,
+      },
+    ]
   }
 
   #combined(schema: Schema, value: unknown): readonly Issue[] {
     const { allOf, anyOf, oneOf, not, if: condition } = schema
     const found = Array.isArray(allOf) ? allOf.flatMap((part: unknown) => this.look(part, value)) : []
     for (const list of [anyOf, oneOf]) if (Array.isArray(list)) found.push(...this.#oneOf(list, value))
-    if (Array.isArray(oneOf) && found.length === 0 && oneOf.filter((part) => this.fits(part, value)).length > 1) found.push({ path: [], message: 'Invalid input: more than one alternative fits, and exactly one may' })
-    if (not !== undefined && this.fits(not, value)) found.push({ path: [], message: 'Invalid input: this is what it must not be' })
+    if (Array.isArray(oneOf) && found.length === 0 && oneOf.filter((part) => this.fits(part, value)).length > 1)
+      found.push({ path: [], message: 'Invalid input: more than one alternative fits, and exactly one may' })
+    if (not !== undefined && this.fits(not, value))
+      found.push({ path: [], message: 'Invalid input: this is what it must not be' })
     const then = condition === undefined ? undefined : this.fits(condition, value) ? schema['then'] : schema['else']
     return then === undefined ? found : [...found, ...this.look(then, value)]
   }
@@ -178,7 +197,9 @@ export class Check {
   #oneOf(list: readonly unknown[], value: unknown): readonly Issue[] {
     if (list.some((part) => this.fits(part, value))) return none
     const [meant, other] = list.filter((part) => !(isObject(part) && part['type'] === 'null'))
-    return meant !== undefined && other === undefined ? this.look(meant, value) : [{ path: [], message: 'Invalid input: no alternative fits' }]
+    return meant !== undefined && other === undefined
+      ? this.look(meant, value)
+      : [{ path: [], message: 'Invalid input: no alternative fits' }]
   }
 
   /** JS3: true where that is not known. */
@@ -213,12 +234,18 @@ function decoded(step: string): string {
 }
 
 function typeIssue(type: unknown, value: unknown): Issue | undefined {
-  const types = (Array.isArray(type) ? type : type === undefined ? [] : [type]).filter((each) => typeof each === 'string')
+  const types = (Array.isArray(type) ? type : type === undefined ? [] : [type]).filter(
+    (each) => typeof each === 'string',
+  )
   if (types.length === 0 || types.some((each) => isOf(each, value))) return undefined
   const [only] = types.filter((each) => each !== 'null')
   const expected = only === 'integer' ? 'int' : only
   const received = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
-  return { path: [], message: `Invalid input: expected ${types.join(' or ').slice(0, 100)}, received ${received}`, ...(types.length <= 2 && expected !== undefined && { expected }) }
+  return {
+    path: [],
+    message: `Invalid input: expected ${types.join(' or ').slice(0, 100)}, received ${received}`,
+    ...(types.length <= 2 && expected !== undefined && { expected }),
+  }
 }
 
 function isOf(type: string, value: unknown): boolean {

@@ -30,8 +30,10 @@ export const expected = `a LangChain tool, an AI SDK tool, or an object with ${m
 export function adapt(thing: unknown): Adapted {
   if (!isObject(thing)) throw new TypeError(`expected ${expected}, got ${thing === null ? 'null' : typeof thing}`)
   const { kind, type } = thing
-  if (kind === 'tool' || kind === 'mcp') throw new TypeError('it is a definition of Skein already; export it beside what fromTools gives')
-  if (type === 'provider' || type === 'provider-defined') throw new TypeError(`it is run by the model's provider (${String(thing['id'])}) and has no body of its own`)
+  if (kind === 'tool' || kind === 'mcp')
+    throw new TypeError('it is a definition of Skein already; export it beside what fromTools gives')
+  if (type === 'provider' || type === 'provider-defined')
+    throw new TypeError(`it is run by the model's provider (${String(thing['id'])}) and has no body of its own`)
   const description = [thing['description'], thing['title']].find((text) => typeof text === 'string')
   const parts = partsOf(thing)
   return typeof description === 'string' ? { description, ...parts } : parts
@@ -74,7 +76,7 @@ function success(result: unknown) {
   return { status: 'success', result }
 }
 
-// ── LangChain ─────────────────────────────────────────────────────────────────────────────────────────
+// ── LangChain ──
 
 function langChain(thing: Thing, schema: ForeignSchema): Adapted {
   const withArtifact = thing['responseFormat'] === 'content_and_artifact'
@@ -85,7 +87,14 @@ function langChain(thing: Thing, schema: ForeignSchema): Adapted {
       const config = {
         signal: state.signal,
         configurable: { thread_id: state.threadId },
-        callbacks: [{ name: 'skein', awaitHandlers: true, handleToolEvent: tell, handleCustomEvent: (name: string, data: unknown) => tell({ name, data }) }],
+        callbacks: [
+          {
+            name: 'skein',
+            awaitHandlers: true,
+            handleToolEvent: tell,
+            handleCustomEvent: (name: string, data: unknown) => tell({ name, data }),
+          },
+        ],
       }
       // The artifact is given only in answer to a whole tool call.
       const input = withArtifact ? { type: 'tool_call', id: state.idempotencyKey, name: thing['name'], args } : args
@@ -103,7 +112,7 @@ function fromMessage(returned: unknown): unknown {
   return success(artifact === undefined ? content : { content, artifact })
 }
 
-// ── AI SDK ────────────────────────────────────────────────────────────────────────────────────────────
+// ── AI SDK ──
 
 function aiSdk(thing: Thing, schema: ForeignSchema): Adapted {
   const { needsApproval, outputSchema, toModelOutput } = thing
@@ -122,10 +131,16 @@ function aiSdk(thing: Thing, schema: ForeignSchema): Adapted {
     ...(hasBody && typeof needsApproval === 'boolean' && { needsApproval }),
     ...(hasBody &&
       typeof needsApproval === 'function' && {
-      needsApproval: async (args: unknown) => (await callOn(thing, 'needsApproval', [await parsed(schema, args), { toolCallId: '', messages: [] }])) === true,
-    }),
+        needsApproval: async (args: unknown) =>
+          (await callOn(thing, 'needsApproval', [await parsed(schema, args), { toolCallId: '', messages: [] }])) ===
+          true,
+      }),
     ...(typeof toModelOutput === 'function' && {
-      toModelOutput: async (value: unknown, args: Json) => saidOf(await callOn(thing, 'toModelOutput', [{ toolCallId: '', input: await parsed(schema, args), output: value }]), value),
+      toModelOutput: async (value: unknown, args: Json) =>
+        saidOf(
+          await callOn(thing, 'toModelOutput', [{ toolCallId: '', input: await parsed(schema, args), output: value }]),
+          value,
+        ),
     }),
   }
 }
@@ -137,13 +152,14 @@ function saidOf(said: unknown, output: unknown): string {
   return value === undefined ? spoken(output) : spoken(value)
 }
 
-// ── any object with a method ──────────────────────────────────────────────────────────────────────────
+// ── any object with a method ──
 
 function withMethod(thing: Thing, method: string): Adapted {
   const schema = schemaOf(thing)
   return {
     ...argsOf(schema),
-    execute: async (state, args) => success(await lastOf(callOn(thing, method, [await parsed(schema, args), { signal: state.signal }]), state)),
+    execute: async (state, args) =>
+      success(await lastOf(callOn(thing, method, [await parsed(schema, args), { signal: state.signal }]), state)),
     toModelOutput: spoken,
   }
 }
@@ -152,7 +168,12 @@ async function parsed(schema: ForeignSchema, args: unknown): Promise<unknown> {
   const result = await schema.parse(args)
   if (result.ok) return result.value
   const fields = result.issues.map(({ path, message }) => ({ path: path.join('.') || '(args)', message }))
-  throw new SkeinError('TOOL_INPUT_INVALID', `the args are invalid: ${fields.map(({ path, message }) => `${path}: ${message}`).join('; ')}. Send them again, corrected.`, { data: { fields } })
+  throw new SkeinError(
+    'TOOL_INPUT_INVALID',
+    `the args are invalid: ${fields.map(({ path, message }) => `${path}: ${message}`).join('; ')}. Send them ` +
+      `again, corrected.`,
+    { data: { fields } },
+  )
 }
 
 /** What a body gives in the end; what it streams before that is progress. */

@@ -46,7 +46,14 @@ export function settled(said: Overrides, { byName, ...all }: ForeignOptions, nam
   const { sideEffect = true, ...rest }: Overrides = { ...said, ...all, ...byName?.[name] }
   if (sideEffect) return { commutes: true, ...rest, sideEffect }
   // Words about a side effect, said for all, do not reach a tool without one.
-  const { commutes: _commutes, idempotent: _idempotent, probe: _probe, onUnknown: _onUnknown, revert: _revert, ...free } = rest
+  const {
+    commutes: _commutes,
+    idempotent: _idempotent,
+    probe: _probe,
+    onUnknown: _onUnknown,
+    revert: _revert,
+    ...free
+  } = rest
   return { ...free, sideEffect }
 }
 
@@ -54,5 +61,9 @@ export function settled(said: Overrides, { byName, ...all }: ForeignOptions, nam
 export function checkNames(asked: readonly string[], there: readonly string[], source: string): void {
   const missing = asked.filter((name) => !there.includes(name))
   if (missing.length === 0) return
-  throw new SkeinError('BAD_OPTION', `${source} has no tool ${missing.map((name) => JSON.stringify(name)).join(', ')}; there are: ${there.join(', ') || 'none'}`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${source} has no tool ${missing.map((name) => JSON.stringify(name)).join(', ')}; there are: ` +
+      `${there.join(', ') || 'none'}`,
+  )
 }

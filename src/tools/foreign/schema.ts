@@ -4,8 +4,8 @@
  *
  * XS1 The model reads the JSON Schema of the tool as it was written; it does not go through zod.
  * XS2 The args schema only checks: the body gets what the model sent, and the tool's own schema parses it once.
- * XS3 What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take long) is left
- *     to the tool.
+ * XS3 What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take
+ *     long) is left to the tool.
  */
 import { z } from 'zod'
 import { isObject, toJson } from '../../core/json.js'
@@ -17,7 +17,9 @@ import { jsonSchemaOfZod3 } from './zod3.js'
 
 type JsonSchema = { readonly [key: string]: Json }
 
-export type Parsed = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly issues: readonly Issue[] }
+export type Parsed =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly Issue[] }
 
 export interface ForeignSchema {
   readonly parameters: JsonSchema
@@ -49,10 +51,12 @@ const mendable = ['array', 'number', 'int', 'boolean', 'object'] as const
 
 function problemOf({ path, message, expected }: Issue) {
   const type = mendable.find((name) => name === expected)
-  return type === undefined ? { code: 'custom' as const, path: [...path], message } : { code: 'invalid_type' as const, expected: type, path: [...path], message }
+  return type === undefined
+    ? { code: 'custom' as const, path: [...path], message }
+    : { code: 'invalid_type' as const, expected: type, path: [...path], message }
 }
 
-// ── zod ───────────────────────────────────────────────────────────────────────────────────────────────
+// ── zod ──
 
 interface ZodLike {
   safeParse(value: unknown): unknown
@@ -64,7 +68,12 @@ function isZod4(value: unknown): value is z.ZodType {
 }
 
 function isZod3(value: unknown): value is ZodLike {
-  return isObject(value) && '_def' in value && typeof value['safeParse'] === 'function' && typeof value['safeParseAsync'] === 'function'
+  return (
+    isObject(value) &&
+    '_def' in value &&
+    typeof value['safeParse'] === 'function' &&
+    typeof value['safeParseAsync'] === 'function'
+  )
 }
 
 function fromZod(schema: ZodLike, parameters: object): ForeignSchema {
@@ -110,7 +119,7 @@ function stepOf(step: unknown): PropertyKey {
   return typeof key === 'number' || typeof key === 'symbol' ? key : String(key)
 }
 
-// ── the AI SDK's wrapper, Standard Schema ─────────────────────────────────────────────────────────────
+// ── the AI SDK's wrapper, Standard Schema ──
 
 const wrapped = Symbol.for('vercel.ai.schema')
 
@@ -125,9 +134,13 @@ function isWrapped(value: unknown): value is Wrapped {
 
 function fromWrapped(schema: Wrapped): ForeignSchema {
   const { jsonSchema } = schema
-  if (!isJsonSchema(jsonSchema)) throw new TypeError('its schema is not at hand (it is a promise, or not an object); give a schema that is')
+  if (!isJsonSchema(jsonSchema))
+    throw new TypeError('its schema is not at hand (it is a promise, or not an object); give a schema that is')
   const plain = fromJsonSchema(jsonSchema)
-  return { ...plain, parse: async (value) => (schema.validate ? parsedOf(await schema.validate(value)) : plain.parse(value)) }
+  return {
+    ...plain,
+    parse: async (value) => (schema.validate ? parsedOf(await schema.validate(value)) : plain.parse(value)),
+  }
 }
 
 interface Standard {
@@ -144,9 +157,12 @@ function isStandard(value: unknown): value is Standard {
 
 function fromStandard(schema: Standard): ForeignSchema {
   const { jsonSchema, validate } = schema['~standard']
-  if (!jsonSchema) throw new TypeError('its schema cannot be told as JSON Schema; wrap it so that it can, or write the args as zod')
+  if (!jsonSchema)
+    throw new TypeError('its schema cannot be told as JSON Schema; wrap it so that it can, or write the args as zod')
   const parsed = (result: unknown): Parsed =>
-    isObject(result) && result['issues'] === undefined ? { ok: true, value: result['value'] } : { ok: false, issues: issuesOf(result) }
+    isObject(result) && result['issues'] === undefined
+      ? { ok: true, value: result['value'] }
+      : { ok: false, issues: issuesOf(result) }
   return {
     parameters: asJsonSchema(jsonSchema.input({ target: 'draft-2020-12' })),
     check(value) {
@@ -159,12 +175,26 @@ function fromStandard(schema: Standard): ForeignSchema {
   }
 }
 
-// ── JSON Schema ───────────────────────────────────────────────────────────────────────────────────────
+// ── JSON Schema ──
 
-const keywords = ['type', 'properties', '$schema', '$ref', 'anyOf', 'oneOf', 'allOf', 'additionalProperties', 'required']
+const keywords = [
+  'type',
+  'properties',
+  '$schema',
+  '$ref',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'additionalProperties',
+  'required',
+]
 
 function isJsonSchema(value: unknown): value is { readonly [key: string]: unknown } {
-  return isObject(value) && !('then' in value && typeof value['then'] === 'function') && (Object.keys(value).length === 0 || keywords.some((keyword) => keyword in value))
+  return (
+    isObject(value) &&
+    !('then' in value && typeof value['then'] === 'function') &&
+    (Object.keys(value).length === 0 || keywords.some((keyword) => keyword in value))
+  )
 }
 
 function asJsonSchema(value: object): JsonSchema {

@@ -12,7 +12,9 @@ export interface McpProcess {
   /** Besides PATH, HOME and the like, which every server gets. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** The user and group that it runs as. Default: the host's. Needs a host that runs as root, and setpriv (util-linux). */
+  /**
+   * The user and group that it runs as. Default: the host's. Needs a host that runs as root, and setpriv (util-linux).
+   */
   readonly uid?: number
   readonly gid?: number
 }
@@ -29,7 +31,9 @@ export interface McpOptions extends ForeignOptions {
   readonly prefix?: string
   /** Only these, by the names that the server gives. Default: all. */
   readonly tools?: readonly string[]
-  /** Tools that are to stand in the place of the built-in tools of their name. Without this such a name is a mistake. */
+  /**
+   * Tools that are to stand in the place of the built-in tools of their name. Without this such a name is a mistake.
+   */
   readonly replaces?: readonly string[]
 }
 

@@ -27,7 +27,10 @@ const each = (list: unknown): JsonSchema[] => (Array.isArray(list) ? list.map(js
 
 const converters: Readonly<Record<string, (def: Definition) => JsonSchema>> = {
   ZodString: (def) => ({ type: 'string', ...bounds(def, { min: 'minLength', max: 'maxLength' }) }),
-  ZodNumber: (def) => ({ type: hasCheck(def, 'int') ? 'integer' : 'number', ...bounds(def, { min: 'minimum', max: 'maximum' }) }),
+  ZodNumber: (def) => ({
+    type: hasCheck(def, 'int') ? 'integer' : 'number',
+    ...bounds(def, { min: 'minimum', max: 'maximum' }),
+  }),
   ZodBoolean: () => ({ type: 'boolean' }),
   ZodNull: () => ({ type: 'null' }),
   ZodLiteral: ({ value }) => (isPlain(value) ? { const: value } : {}),
@@ -54,7 +57,12 @@ function objectSchema({ shape, unknownKeys }: Definition): JsonSchema {
   const fields: object = typeof shape === 'function' ? shape() : {}
   const properties = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, jsonSchemaOfZod3(field)]))
   const required = Object.entries(fields).flatMap(([name, field]) => (isOptional(field) ? [] : [name]))
-  return { type: 'object', properties, ...(required.length > 0 && { required }), ...(unknownKeys === 'strict' && { additionalProperties: false }) }
+  return {
+    type: 'object',
+    properties,
+    ...(required.length > 0 && { required }),
+    ...(unknownKeys === 'strict' && { additionalProperties: false }),
+  }
 }
 
 function isOptional(field: unknown): boolean {
@@ -95,5 +103,7 @@ function plainList(values: unknown): Json[] {
 /** An enum with numbers also maps each number back to its name. */
 function namesOfEnum(values: unknown): unknown[] {
   if (!isObject(values)) return []
-  return Object.entries(values).flatMap(([name, value]) => (typeof values[String(value)] === 'number' && String(Number(name)) === name ? [] : [value]))
+  return Object.entries(values).flatMap(([name, value]) =>
+    typeof values[String(value)] === 'number' && String(Number(name)) === name ? [] : [value],
+  )
 }

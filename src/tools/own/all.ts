@@ -4,4 +4,10 @@ import { builtins } from './thread-files.js'
 import { getToolResponse } from './archive-tool.js'
 import { askUserQuestion, attachFiles, manageTodoList } from './runtime.js'
 
-export const ownTools: readonly ToolDefinition[] = [...builtins, manageTodoList, askUserQuestion, attachFiles, getToolResponse]
+export const ownTools: readonly ToolDefinition[] = [
+  ...builtins,
+  manageTodoList,
+  askUserQuestion,
+  attachFiles,
+  getToolResponse,
+]

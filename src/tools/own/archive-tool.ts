@@ -26,9 +26,15 @@ export const getToolResponse: ToolDefinition = defineTool({
     const read = state[archiveReader]
     if (!read) throw broken('T12', 'the state of get_tool_response has no archive')
     const whole = await read(id)
-    if (whole === undefined) throw new SkeinError('TOOL_INPUT_INVALID', `the result of ${JSON.stringify(id)} was not cut: it is in the conversation as it is`)
+    if (whole === undefined)
+      throw new SkeinError(
+        'TOOL_INPUT_INVALID',
+        `the result of ${JSON.stringify(id)} was not cut: it is in the conversation as it is`,
+      )
     const part = whole.slice(offset, offset + limit)
     const end = offset + part.length
-    return end < whole.length ? `${part}\n[characters ${offset} to ${end} of ${whole.length}; go on with offset ${end}]` : part
+    return end < whole.length
+      ? `${part}\n[characters ${offset} to ${end} of ${whole.length}; go on with offset ${end}]`
+      : part
   },
 })

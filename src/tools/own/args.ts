@@ -15,11 +15,19 @@ export const writeArgs = z.object({
 
 export const editArgs = z.object({
   path: z.string().describe('The file, which must exist.'),
-  patch: z.string().describe('A unified diff of this one file, with @@ -line,count +line,count @@ headers and lines that match the file exactly.'),
+  patch: z
+    .string()
+    .describe(
+      'A unified diff of this one file, with @@ -line,count +line,count @@ headers and lines that match the file ' +
+        'exactly.',
+    ),
 })
 
 export const grepArgs = z.object({
-  pattern: z.string().min(1).describe('A regular expression, matched line by line; without backreferences and lookaround.'),
+  pattern: z
+    .string()
+    .min(1)
+    .describe('A regular expression, matched line by line; without backreferences and lookaround.'),
   path: z.string().optional().describe('Directory or file to search. Default: everything.'),
 })
 
@@ -33,15 +41,28 @@ export const globArgs = z.object({
 })
 
 const command = {
-  cmd: z.string().min(1).max(commandChars).describe('Name of one command; it is not parsed. For pipes: sh with args ["-lc", script].'),
-  args: z.array(z.string().max(commandChars)).max(commandArgs).optional().describe('Its arguments, each passed as it is.'),
+  cmd: z
+    .string()
+    .min(1)
+    .max(commandChars)
+    .describe('Name of one command; it is not parsed. For pipes: sh with args ["-lc", script].'),
+  args: z
+    .array(z.string().max(commandChars))
+    .max(commandArgs)
+    .optional()
+    .describe('Its arguments, each passed as it is.'),
 }
 
 const cwd = z.string().optional().describe('Directory to run in.')
 
 export const bashArgs = z.object({
   ...command,
-  opts: z.object({ cwd, timeoutMs: z.number().int().min(1).max(longestTimeoutMs).optional().describe('How long it may take.') }).optional(),
+  opts: z
+    .object({
+      cwd,
+      timeoutMs: z.number().int().min(1).max(longestTimeoutMs).optional().describe('How long it may take.'),
+    })
+    .optional(),
 })
 
 export type ReadArgs = z.output<typeof readArgs>

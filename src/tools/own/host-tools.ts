@@ -1,11 +1,11 @@
 /**
- * `hostTools`: read, write, edit, grep and bash on a real directory, for agents that are trusted with one. Paths stay below
- * it; processes do not (they are the machine's own), so give it to a container or to someone you trust.
+ * `hostTools`: read, write, edit, grep and bash on a real directory, for agents that are trusted with one. Paths stay
+ * below it; processes do not (they are the machine's own), so give it to a container or to someone you trust.
  *
- * HX1 What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be asked
- *     whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
- * HX2 How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that time too,
- *     should the thread that waits for the command be held up.
+ * HX1 What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be
+ *     asked whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
+ * HX2 How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that
+ *     time too, should the thread that waits for the command be held up.
  */
 import { resolve } from 'node:path'
 import { z } from 'zod'
@@ -27,9 +27,15 @@ export interface HostToolsOptions {
   readonly allowNetwork?: boolean
   /** After this long a command is killed with all it started. Default 60,000; at most an hour. */
   readonly timeoutMs?: number
-  /** What commands see besides PATH, HOME (the root) and LANG: the identity for git, a proxy, a cache. No secrets: commands can print it. */
+  /**
+   * What commands see besides PATH, HOME (the root) and LANG: the identity for git, a proxy, a cache. No secrets:
+   * commands can print it.
+   */
   readonly env?: Readonly<Record<string, string>>
-  /** The user and group that commands run as, and that new files belong to. Default: the host's. Needs a host that runs as root. */
+  /**
+   * The user and group that commands run as, and that new files belong to. Default: the host's. Needs a host that
+   * runs as root.
+   */
   readonly uid?: number
   readonly gid?: number
   /** Default `auto`. */
@@ -53,7 +59,11 @@ export interface HostSettings {
 /** Over what the body allows itself (HX2). */
 const spareMs = 5_000
 
-const id = z.number().int().min(0).max(2 ** 32 - 2)
+const id = z
+  .number()
+  .int()
+  .min(0)
+  .max(2 ** 32 - 2)
 const ownNames = ['SKEIN_IDEMPOTENCY_KEY', 'SKEIN_COMMAND']
 const optionsSchema = z.strictObject({
   rootDir: z.string().min(1),
@@ -118,7 +128,9 @@ export function hostTools(options: HostToolsOptions): readonly ToolDefinition[] 
     }),
     defineTool({
       name: 'grep',
-      description: `Searches text files below ${rootDir} for a regular expression; gives path:line:text. Passes over .git and node_modules.`,
+      description:
+        `Searches text files below ${rootDir} for a regular expression; gives path:line:text. Passes ` +
+        `over .git and node_modules.`,
       args: grepArgs,
       timeoutMs: settings.timeoutMs + spareMs,
       execute: (state, args) => runBody('host-tools/grep', settings, args, state.signal),
@@ -132,14 +144,17 @@ function bashTool(settings: HostSettings): ToolDefinition {
   const tool = defineTool({
     name: 'bash',
     description: [
-      `Runs one command in ${rootDir} without a shell: cmd and its args. For pipes and redirections: {cmd: "sh", args: ["-lc", script]}.`,
-      `It has ${timeoutMs / 1000} s, or less where opts.timeoutMs says so. What it leaves running is killed when it ends.`,
+      `Runs one command in ${rootDir} without a shell: cmd and its args. For pipes and redirections: {cmd: "sh", ` +
+        `args: ["-lc", script]}.`,
+      `It has ${timeoutMs / 1000} s, or less where opts.timeoutMs says so. What it leaves running is killed when ` +
+        `it ends.`,
     ].join(' '),
     args: bashArgs,
     sideEffect: true,
     idempotent: false,
     timeoutMs: timeoutMs + spareMs,
-    execute: (state, args) => runBody('host-tools/bash', settings, args, { signal: state.signal, idempotencyKey: state.idempotencyKey }),
+    execute: (state, args) =>
+      runBody('host-tools/bash', settings, args, { signal: state.signal, idempotencyKey: state.idempotencyKey }),
   })
   const commands: StartedCommands = { name: `the commands of bash in ${rootDir}`, ...defined({ uid }) }
   return Object.assign(tool, { [starts]: commands })
@@ -148,7 +163,9 @@ function bashTool(settings: HostSettings): ToolDefinition {
 function settingsOf(options: HostToolsOptions): HostSettings {
   const checked = optionsSchema.safeParse(options)
   if (!checked.success) {
-    const text = checked.error.issues.map(({ path, message }) => `${path.join('.') || '(options)'}: ${message}`).join('; ')
+    const text = checked.error.issues
+      .map(({ path, message }) => `${path.join('.') || '(options)'}: ${message}`)
+      .join('; ')
     throw new SkeinError('BAD_OPTION', `hostTools cannot be made of these options: ${text}`)
   }
   const { rootDir, timeoutMs, ...rest } = checked.data

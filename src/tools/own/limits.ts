@@ -1,5 +1,6 @@
 /**
- * What the built-in tools allow, in one place: the same numbers for a thread's own files and for a real directory (T11).
+ * What the built-in tools allow, in one place: the same numbers for a thread's own files and for a real directory
+ * (T11).
  */
 
 /** Of a result, of a content to write and of a patch. */

@@ -14,10 +14,18 @@ const question = z.object({
   question: z.string().min(1).describe('The whole question.'),
   header: z.string().min(1).max(30).describe('Two or three words that stand above it.'),
   options: z
-    .array(z.object({ label: z.string().min(1).max(100), description: z.string().optional().describe('What choosing it means.') }))
+    .array(
+      z.object({
+        label: z.string().min(1).max(100),
+        description: z.string().optional().describe('What choosing it means.'),
+      }),
+    )
     .min(2)
     .max(4)
-    .refine((options) => new Set(options.map(({ label }) => label)).size === options.length, 'two options have the same label')
+    .refine(
+      (options) => new Set(options.map(({ label }) => label)).size === options.length,
+      'two options have the same label',
+    )
     .optional()
     .describe('2 to 4 to choose from. Without them the person writes.'),
   multiSelect: z.boolean().default(false).describe('Several options may be chosen.'),
@@ -29,18 +37,22 @@ export const questionArgs = z.object({ questions: z.array(question).min(1).max(4
 export type Question = z.output<typeof question>
 
 export const questionOutput = z.object({
-  answers: z.array(z.object({ header: z.string(), question: z.string(), selected: z.array(z.string()), text: z.string().optional() })),
+  answers: z.array(
+    z.object({ header: z.string(), question: z.string(), selected: z.array(z.string()), text: z.string().optional() }),
+  ),
 })
 
 export type QuestionOutput = z.output<typeof questionOutput>
 
 /**
- * Checks what a person answered. Taken is `{ answers: [...] }` or the list, one entry a question in their order: a text (an
- * option or own words), a list of options, or `{ selected?, text? }`. For one question its answer alone will do.
+ * Checks what a person answered. Taken is `{ answers: [...] }` or the list, one entry a question in their order: a
+ * text (an option or own words), a list of options, or `{ selected?, text? }`. For one question its answer alone will
+ * do.
  */
 export function fitAnswers(questions: readonly Question[], response: Json): QuestionOutput {
   const given = answersIn(questions, response)
-  if (given.length !== questions.length) throw unfit(`${questions.length} questions were asked, ${given.length} answered`)
+  if (given.length !== questions.length)
+    throw unfit(`${questions.length} questions were asked, ${given.length} answered`)
   return { answers: questions.map((asked, index) => fitAnswer(asked, given[index] ?? null)) }
 }
 
@@ -58,9 +70,14 @@ function fitAnswer(asked: Question, given: Json): QuestionOutput['answers'][numb
   const labels = asked.options?.map(({ label }) => label) ?? []
   const { selected, text } = parts(asked, given, labels)
   const strange = selected.find((label) => !labels.includes(label))
-  if (strange !== undefined) throw unfit(`${JSON.stringify(header)} has no option ${JSON.stringify(strange)}; there are: ${labels.join(', ') || 'none'}`)
-  if (selected.length > 1 && !asked.multiSelect) throw unfit(`${JSON.stringify(header)} takes one option, not ${selected.length}`)
-  if (text !== undefined && labels.length > 0 && !asked.freeText) throw unfit(`${JSON.stringify(header)} takes an option, not own words; there are: ${labels.join(', ')}`)
+  if (strange !== undefined)
+    throw unfit(
+      `${JSON.stringify(header)} has no option ${JSON.stringify(strange)}; there are: ${labels.join(', ') || 'none'}`,
+    )
+  if (selected.length > 1 && !asked.multiSelect)
+    throw unfit(`${JSON.stringify(header)} takes one option, not ${selected.length}`)
+  if (text !== undefined && labels.length > 0 && !asked.freeText)
+    throw unfit(`${JSON.stringify(header)} takes an option, not own words; there are: ${labels.join(', ')}`)
   if (selected.length === 0 && text === undefined) throw unfit(`${JSON.stringify(header)} has no answer`)
   return { header, question: words, selected: [...new Set(selected)], ...defined({ text }) }
 }
@@ -73,7 +90,11 @@ interface Parts {
 function parts({ header }: Question, given: Json, labels: readonly string[]): Parts {
   if (typeof given === 'string') return labels.includes(given) ? { selected: [given] } : { selected: [], ...own(given) }
   if (isList(given)) return { selected: texts(header, given) }
-  if (!isObject(given)) throw unfit(`the answer to ${JSON.stringify(header)} is ${JSON.stringify(given)}; send a text, a list of options, or { selected, text }`)
+  if (!isObject(given))
+    throw unfit(
+      `the answer to ${JSON.stringify(header)} is ${JSON.stringify(given)}; send a text, a list of options, or { ` +
+        `selected, text }`,
+    )
   const { selected = [], text = '' } = given
   if (typeof text !== 'string') throw unfit(`the text for ${JSON.stringify(header)} is no text`)
   return { selected: texts(header, typeof selected === 'string' ? [selected] : selected), ...own(text) }

@@ -1,6 +1,6 @@
 /**
- * Tools that belong to the runtime and work on the thread itself (T12): its todo list, and questions to a person. What they
- * need besides a body's state is reached by symbols, because no other tool should.
+ * Tools that belong to the runtime and work on the thread itself (T12): its todo list, and questions to a person.
+ * What they need besides a body's state is reached by symbols, because no other tool should.
  */
 import { z } from 'zod'
 import { defineTool } from '../../agent/define.js'
@@ -48,7 +48,8 @@ function todoOf(state: RuntimeState): TodoValue {
 export const manageTodoList: ToolDefinition = defineTool({
   name: 'manage_todo_list',
   description:
-    'Your plan for work of several steps. write: a new list. update: change items by id, such as their status. read: the list as it is. Mark one item in-progress before you begin it, and completed as soon as it is done.',
+    'Your plan for work of several steps. write: a new list. update: change items by id, such as their status. ' +
+    'read: the list as it is. Mark one item in-progress before you begin it, and completed as soon as it is done.',
   args: todoArgs,
   outputSchema: todoList,
   sideEffect: false,
@@ -63,20 +64,29 @@ export const manageTodoList: ToolDefinition = defineTool({
 
 export const attachFiles: ToolDefinition = defineTool({
   name: 'attach_files',
-  description: 'Gives files and directories of yours to whoever asked, with your answer. They get a copy as it is when you have answered; name each once.',
+  description:
+    'Gives files and directories of yours to whoever asked, with your answer. They get a copy as it is when you ' +
+    'have answered; name each once.',
   args: z.object({ paths: z.array(z.string().startsWith('/')).min(1).describe('Absolute paths.') }),
   sideEffect: false,
-  execute: (_state, { paths }) => ({ status: 'success', result: `${paths.join(', ')}: goes with your answer`, attachments: paths }),
+  execute: (_state, { paths }) => ({
+    status: 'success',
+    result: `${paths.join(', ')}: goes with your answer`,
+    attachments: paths,
+  }),
 })
 
 export const askUserQuestion: ToolDefinition & CheckedAnswer = {
   ...defineTool({
     name: 'ask_user_question',
-    description: 'Asks the person 1 to 4 questions and waits for the answers. Offer options where you can foresee the answers; the person may also write, unless freeText is false.',
+    description:
+      'Asks the person 1 to 4 questions and waits for the answers. Offer options where you can foresee the ' +
+      'answers; the person may also write, unless freeText is false.',
     args: questionArgs,
     outputSchema: questionOutput,
     onToolCalled: () => null,
-    onResponseReceived: (state: RuntimeState, response) => fitAnswers(questionArgs.parse(state[callArgs]).questions, response),
+    onResponseReceived: (state: RuntimeState, response) =>
+      fitAnswers(questionArgs.parse(state[callArgs]).questions, response),
     toModelOutput: speakAnswers,
   }),
   [answerCheck]: (args, output) => fitAnswers(questionArgs.parse(args).questions, output),

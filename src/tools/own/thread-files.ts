@@ -1,6 +1,6 @@
 /**
- * The built-in tools: read, write, edit, grep, ls, glob and bash on the thread's own files. Definitions only; the bodies are
- * in workers/builtins and loaded when first called.
+ * The built-in tools: read, write, edit, grep, ls, glob and bash on the thread's own files. Definitions only; the
+ * bodies are in workers/builtins and loaded when first called.
  *
  * BT1 They touch nothing but the thread's files, so they may run ahead of other calls and again (`sideEffect: false`).
  */
@@ -14,7 +14,9 @@ import { bodyTimeoutMs, searchTimeoutMs } from './limits.js'
 export const bashTool: ToolDefinition = defineTool({
   name: 'bash',
   description:
-    'Runs one command on the files, in a virtual shell with the usual text tools (sed, awk, jq, sort, diff, tar, sqlite3, …): cmd and its args, not parsed. For pipes, redirections and variables: {cmd: "sh", args: ["-lc", script]}. There is no network, and no git, node or python.',
+    'Runs one command on the files, in a virtual shell with the usual text tools (sed, awk, jq, sort, diff, tar, ' +
+    'sqlite3, …): cmd and its args, not parsed. For pipes, redirections and variables: {cmd: "sh", args: ' +
+    '["-lc", script]}. There is no network, and no git, node or python.',
   args: bashArgs,
   sideEffect: false,
   execute: (state, args) => runBody('builtins/bash', state, args),

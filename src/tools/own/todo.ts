@@ -15,7 +15,9 @@ const id = z.number().int().min(1)
 
 /** One shape for all three, because not every model provider takes a union. */
 export const todoArgs = z.object({
-  operation: z.enum(['write', 'update', 'read']).describe('write: a new list in place of the old. update: changes items by id. read: the list as it is.'),
+  operation: z
+    .enum(['write', 'update', 'read'])
+    .describe('write: a new list in place of the old. update: changes items by id. read: the list as it is.'),
   items: z
     .array(
       z.object({
@@ -27,7 +29,12 @@ export const todoArgs = z.object({
     )
     .optional()
     .describe('For write and update.'),
-  expectedVersion: z.number().int().min(0).optional().describe('The version that you have seen; if the list has changed since, nothing is done.'),
+  expectedVersion: z
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .describe('The version that you have seen; if the list has changed since, nothing is done.'),
 })
 
 export type TodoArgs = z.output<typeof todoArgs>
@@ -48,13 +55,22 @@ export const emptyTodoList: TodoList = { version: 0, items: [] }
 /** The list after what is asked; the same one when nothing changes. */
 export function applyTodo(list: TodoList, { operation, items, expectedVersion }: TodoArgs): TodoList {
   if (expectedVersion !== undefined && expectedVersion !== list.version) {
-    throw refused(list, 'TOOL_FAILED', `the todo list has changed: its version is ${list.version}, not ${expectedVersion}`)
+    throw refused(
+      list,
+      'TOOL_FAILED',
+      `the todo list has changed: its version is ${list.version}, not ${expectedVersion}`,
+    )
   }
   if (operation === 'read') return list
   if (!items) throw refused(list, 'TOOL_INPUT_INVALID', `${operation} needs items`)
   const next = operation === 'write' ? written(list, items) : updated(list, items)
   const busy = next.filter((each) => each.status === 'in-progress')
-  if (busy.length > 1) throw refused(list, 'TOOL_INPUT_INVALID', `at most one item may be in-progress, not ${busy.map((each) => each.id).join(' and ')}`)
+  if (busy.length > 1)
+    throw refused(
+      list,
+      'TOOL_INPUT_INVALID',
+      `at most one item may be in-progress, not ${busy.map((each) => each.id).join(' and ')}`,
+    )
   return canonical(toJson(next)) === canonical(toJson(list.items)) ? list : { version: list.version + 1, items: next }
 }
 
@@ -66,7 +82,10 @@ function written(list: TodoList, parts: readonly Part[]): TodoItem[] {
     if (title === undefined) throw refused(list, 'TOOL_INPUT_INVALID', `items.${index} has no title, which write needs`)
     return item({ id: part.id ?? index + 1, title, status: part.status ?? 'not-started' }, part)
   })
-  refuseTwice(list, items.map(({ id: own }) => own))
+  refuseTwice(
+    list,
+    items.map(({ id: own }) => own),
+  )
   return items
 }
 
@@ -75,11 +94,18 @@ function updated(list: TodoList, parts: readonly Part[]): TodoItem[] {
   for (const [index, part] of parts.entries()) {
     if (part.id === undefined) throw refused(list, 'TOOL_INPUT_INVALID', `items.${index} has no id, which update needs`)
     if (!list.items.some(({ id: own }) => own === part.id)) {
-      throw refused(list, 'TOOL_INPUT_INVALID', `there is no item ${part.id}; there are: ${list.items.map(({ id: own }) => own).join(', ') || 'none'}`)
+      throw refused(
+        list,
+        'TOOL_INPUT_INVALID',
+        `there is no item ${part.id}; there are: ${list.items.map(({ id: own }) => own).join(', ') || 'none'}`,
+      )
     }
     changes.set(part.id, part)
   }
-  refuseTwice(list, parts.map((part) => part.id))
+  refuseTwice(
+    list,
+    parts.map((part) => part.id),
+  )
   return list.items.map((found) => {
     const part = changes.get(found.id)
     return part ? item(found, part) : found
@@ -96,5 +122,9 @@ function refuseTwice(list: TodoList, ids: readonly (number | undefined)[]): void
 }
 
 function refused(list: TodoList, code: 'TOOL_FAILED' | 'TOOL_INPUT_INVALID', why: string): SkeinError {
-  return new SkeinError(code, `${why}. Nothing was changed; version ${list.version} is: ${JSON.stringify(list.items)}`, { data: { version: list.version } })
+  return new SkeinError(
+    code,
+    `${why}. Nothing was changed; version ${list.version} is: ${JSON.stringify(list.items)}`,
+    { data: { version: list.version } },
+  )
 }

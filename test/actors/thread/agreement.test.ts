@@ -74,7 +74,9 @@ describe('replay', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const calledFor = new Set<number>()
-        const { records } = live(all, { watch: { folded: (_, { seq }, called) => void (called && calledFor.add(seq)) } })
+        const { records } = live(all, {
+          watch: { folded: (_, { seq }, called) => void (called && calledFor.add(seq)) },
+        })
         const state = createState('t')
         for (const record of records) {
           const { seq, at, by: _, ...fact } = record
@@ -164,8 +166,14 @@ describe('outstanding work', () => {
           watch: {
             decided: (state, facts) => {
               const now = outstanding(state).map(({ key }) => key)
-              const landed = facts.flatMap((fact) => (fact.type === 'call.returned' ? [`step/${fact.step}/call/${fact.index}`] : []))
-              expect(now).toEqual(state.wants === wants ? keys.filter((key) => !landed.includes(key.replace(/\/(again|answer)$/, ''))) : now)
+              const landed = facts.flatMap((fact) =>
+                fact.type === 'call.returned' ? [`step/${fact.step}/call/${fact.index}`] : [],
+              )
+              expect(now).toEqual(
+                state.wants === wants
+                  ? keys.filter((key) => !landed.includes(key.replace(/\/(again|answer)$/, '')))
+                  : now,
+              )
               wants = state.wants
               keys = now
             },
@@ -180,15 +188,26 @@ describe('outstanding work', () => {
 /** A call that someone holds is not wanted now and will be again. */
 /** It waits for someone, or for a scheduled call that comes before it. */
 function heldBack(state: ThreadState, key: string): boolean {
-  if (key.startsWith('schedule/')) return JSON.stringify(state.values[schedulesKey]?.value ?? {}).includes(JSON.stringify(key.slice('schedule/'.length)))
-  return state.slots.items.some(({ hold }, index) => hold !== undefined && key.replace(/(\/(again|answer))+$/, '') === `step/${state.step}/call/${index}`)
+  if (key.startsWith('schedule/'))
+    return JSON.stringify(state.values[schedulesKey]?.value ?? {}).includes(
+      JSON.stringify(key.slice('schedule/'.length)),
+    )
+  return state.slots.items.some(
+    ({ hold }, index) =>
+      hold !== undefined && key.replace(/(\/(again|answer))+$/, '') === `step/${state.step}/call/${index}`,
+  )
 }
 
 describe('the transcript', () => {
   it('M2, FO3: at every step boundary each call is followed by its result, in call order, before anything else', () => {
     fc.assert(
       fc.property(happenings, (all) => {
-        live(all, { watch: { decided: ({ transcript, slots }) => expect(unpaired(transcript.items, slots.items.length - slots.drained)).toEqual([]) } })
+        live(all, {
+          watch: {
+            decided: ({ transcript, slots }) =>
+              expect(unpaired(transcript.items, slots.items.length - slots.drained)).toEqual([]),
+          },
+        })
       }),
       runs,
     )
@@ -212,7 +231,8 @@ function unpaired(messages: readonly Message[], missing: number): readonly strin
     const asked = (messages[at]?.calls ?? []).map(({ id }) => id)
     const answers = messages.slice(at + 1, at + 1 + asked.length).map(({ call }) => call)
     const open = at + 1 + answers.length === messages.length ? missing : 0
-    if (answers.join() !== asked.slice(0, asked.length - open).join()) faults.push(`message ${at} asks ${asked.join()} and is answered ${answers.join()}`)
+    if (answers.join() !== asked.slice(0, asked.length - open).join())
+      faults.push(`message ${at} asks ${asked.join()} and is answered ${answers.join()}`)
     at += answers.length
     if (messages[at + 1]?.role === 'tool') faults.push(`message ${at + 1} answers nothing`)
   }
@@ -225,9 +245,22 @@ function transcriptOf(landing: readonly number[]): readonly Message[] {
     { type: 'thread.created', agent: 'helper', tags: [], path: ['t'] },
     { type: 'message.received', id: 'r', text: 'go', role: 'user', run: 'r', delivery: 'steer' },
     { type: 'turn.started', run: 'r' },
-    { type: 'model.replied', step: 1, model: 'm', text: '', calls: Array.from({ length: landing.length }, () => ({ tool: 'look', args: {} })), usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'tool_calls' },
+    {
+      type: 'model.replied',
+      step: 1,
+      model: 'm',
+      text: '',
+      calls: Array.from({ length: landing.length }, () => ({ tool: 'look', args: {} })),
+      usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+      finish: 'tool_calls',
+    },
     { type: 'message.received', id: 's', text: 'also', role: 'user', run: 'r', delivery: 'steer' },
-    ...landing.map((index) => ({ type: 'call.returned', step: 1, index, outcome: { ok: true, value: `value ${index}` } })),
+    ...landing.map((index) => ({
+      type: 'call.returned',
+      step: 1,
+      index,
+      outcome: { ok: true, value: `value ${index}` },
+    })),
   ]
   // Results carry the time they were taken out, which is the same here.
   for (const [index, fact] of facts.entries()) fold(state, { ...fact, seq: index + 1, at: 7 } as ThreadRecord)
@@ -240,14 +273,21 @@ function allowed({ items, drained }: Slots, { tally }: Turn): number[] {
     if (outcome || hold || call.child || call.asks) return []
     const unsettled = items.slice(drained, index)
     const itsTurn = unsettled.length === 0
-    if (unsettled.some((earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed)) return []
+    if (
+      unsettled.some(
+        (earlier) => !earlier.outcome && earlier.call.sideEffect && !earlier.call.commutes && !earlier.passed,
+      )
+    )
+      return []
     if (call.sideEffect && !began && !answer) return []
     if (itsTurn) return [index]
     if (again || call.inTurn || (call.sideEffect && !call.commutes)) return []
     const same = unsettled.filter((earlier) => earlier.call.tool === call.tool).length
     const { done = 0, failed = 0 } = tally?.tools[call.tool] ?? {}
     const { maxExecutions = Infinity, breaker = Infinity, cacheKey } = call.policy ?? {}
-    const known = cacheKey !== undefined && (tally?.cache[cacheKey] || unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey))
+    const known =
+      cacheKey !== undefined &&
+      (tally?.cache[cacheKey] || unsettled.some((earlier) => earlier.call.policy?.cacheKey === cacheKey))
     return known || done + same >= maxExecutions || failed + same >= breaker ? [] : [index]
   })
 }

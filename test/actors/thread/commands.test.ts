@@ -17,7 +17,8 @@ describe('refusals', () => {
   it('CO1: nothing but create is obeyed by a thread that does not exist', () => {
     const tale = freshThread()
     expect(refusal(tale.say('go'))).toBe('UNKNOWN_THREAD')
-    for (const kind of ['cancel', 'pause', 'resume', 'terminate'] as const) expect(refusal(tale.obey({ kind }))).toBe('UNKNOWN_THREAD')
+    for (const kind of ['cancel', 'pause', 'resume', 'terminate'] as const)
+      expect(refusal(tale.obey({ kind }))).toBe('UNKNOWN_THREAD')
     expect(tale.records).toEqual([])
   })
 
@@ -40,8 +41,10 @@ describe('refusals', () => {
     const before = tale.records.length
     const say = tale.say('go')
     expect('refused' in say && say.refused.message).toMatch(/is terminated and takes no more messages/)
-    for (const delivery of ['new_turn', 'store'] as const) expect(refusal(tale.say('go', delivery))).toBe('COMMAND_REFUSED')
-    for (const kind of ['cancel', 'pause', 'resume', 'terminate'] as const) expect(refusal(tale.obey({ kind })), kind).toBe('COMMAND_REFUSED')
+    for (const delivery of ['new_turn', 'store'] as const)
+      expect(refusal(tale.say('go', delivery))).toBe('COMMAND_REFUSED')
+    for (const kind of ['cancel', 'pause', 'resume', 'terminate'] as const)
+      expect(refusal(tale.obey({ kind })), kind).toBe('COMMAND_REFUSED')
     expect(tale.records).toHaveLength(before)
   })
 })
@@ -80,7 +83,9 @@ describe('late outcomes', () => {
     const late = { kind: 'returned', step: 1, index: 0, landed: { outcome: { ok: true, value: 'late' } } } as const
     expect(tale.land({ ...late, step: 2 })).toEqual({ facts: [] })
     expect(tale.land({ ...late, index: 1 })).toEqual({ facts: [] })
-    expect(tale.land({ kind: 'model_failed', step: 2, failure: failure('MODEL_REJECTED', 'no') })).toEqual({ facts: [] })
+    expect(tale.land({ kind: 'model_failed', step: 2, failure: failure('MODEL_REJECTED', 'no') })).toEqual({
+      facts: [],
+    })
     tale.obey({ kind: 'cancel' })
     expect(tale.land(late)).toEqual({ facts: [] })
     tale.say('again')
@@ -90,7 +95,17 @@ describe('late outcomes', () => {
   it('CO2: a reply to a step that was cancelled is not the reply to the next', () => {
     const tale = createdThread()
     tale.say('go')
-    const late = { kind: 'reply', reply: { step: 1, model: 'm', text: 'late', calls: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop' } } as const
+    const late = {
+      kind: 'reply',
+      reply: {
+        step: 1,
+        model: 'm',
+        text: 'late',
+        calls: [],
+        usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+        finish: 'stop',
+      },
+    } as const
     tale.obey({ kind: 'cancel' })
     tale.say('again')
     expect(tale.land(late)).toEqual({ facts: [] })

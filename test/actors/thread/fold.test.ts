@@ -227,7 +227,12 @@ describe('the journal', () => {
 
 describe('slots', () => {
   const ok = (value: Json): Landed => ({ outcome: { ok: true, value } })
-  const slots = () => createSlots([{ tool: 'a', args: {} }, { tool: 'b', args: {}, refused: failure('UNKNOWN_TOOL', 'no') }, { tool: 'c', args: {} }])
+  const slots = () =>
+    createSlots([
+      { tool: 'a', args: {} },
+      { tool: 'b', args: {}, refused: failure('UNKNOWN_TOOL', 'no') },
+      { tool: 'c', args: {} },
+    ])
 
   it('SL1: a slot is filled once', () => {
     const some = slots()

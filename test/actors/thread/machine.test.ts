@@ -33,7 +33,19 @@ const signals: readonly Signal[] = types.flatMap((type): Signal[] => [
   { type, open: 0, held: 0, reason: 'completed' },
 ])
 
-const works: readonly Work[] = ['fresh', 'idle', 'thinking', 'acting', 'waiting.approval', 'waiting.person', 'waiting.variables', 'waiting.children', 'failed', 'done', 'terminated']
+const works: readonly Work[] = [
+  'fresh',
+  'idle',
+  'thinking',
+  'acting',
+  'waiting.approval',
+  'waiting.person',
+  'waiting.variables',
+  'waiting.children',
+  'failed',
+  'done',
+  'terminated',
+]
 
 function reach(move: (place: Place, signal: Signal) => Place): Set<Place> {
   const found = new Set([placeAt('open', 'fresh')])
@@ -55,7 +67,12 @@ describe('the places of a thread', () => {
 
   it('TT1: the table reaches the same places', () => {
     const names = [...reach(moveByTable)].map(({ gate, work }) => `${gate}.${work}`)
-    expect(names.sort()).toEqual(['open', 'paused'].flatMap((gate) => works.map((work) => `${gate}.${work}`)).filter((name) => name !== 'paused.fresh').sort())
+    expect(names.sort()).toEqual(
+      ['open', 'paused']
+        .flatMap((gate) => works.map((work) => `${gate}.${work}`))
+        .filter((name) => name !== 'paused.fresh')
+        .sort(),
+    )
   })
 
   it.each([
@@ -65,7 +82,9 @@ describe('the places of a thread', () => {
     for (const place of reach(moveByTable)) {
       for (const signal of signals) {
         const { actor, move } = createActor(place)
-        expect(move(place, signal), `${place.gate}.${place.work} by ${JSON.stringify(signal)}`).toBe(moveByTable(place, signal))
+        expect(move(place, signal), `${place.gate}.${place.work} by ${JSON.stringify(signal)}`).toBe(
+          moveByTable(place, signal),
+        )
         actor.stop()
       }
     }

@@ -12,8 +12,15 @@ import { looseTool } from '../../helpers/app.js'
 const model = defineModel({ name: 'fast', model: scriptedModel([]) })
 const agent = defineAgent({ name: 'team', type: 'ai_human', sideA: { prompt: 'lead' } })
 
-function load(definitions: readonly Definition[], { tools = [], ...options }: AppOptions & { readonly tools?: readonly string[] } = {}): App {
-  return createApp([model, agent, definePrompt({ name: 'lead', prompt: '', model: 'fast', tools }), ...definitions], 'app.ts', options)
+function load(
+  definitions: readonly Definition[],
+  { tools = [], ...options }: AppOptions & { readonly tools?: readonly string[] } = {},
+): App {
+  return createApp(
+    [model, agent, definePrompt({ name: 'lead', prompt: '', model: 'fast', tools }), ...definitions],
+    'app.ts',
+    options,
+  )
 }
 
 function mistakesIn(...definitions: readonly Definition[]): string {
@@ -27,7 +34,13 @@ function mistakesIn(...definitions: readonly Definition[]): string {
 }
 
 const tool = (more: Partial<ToolDefinition>): ToolDefinition => looseTool('b', (state) => state.idempotencyKey, more)
-const asked = defineTool({ name: 'b', description: '', args: z.object({}), outputSchema: z.string(), onToolCalled: () => null })
+const asked = defineTool({
+  name: 'b',
+  description: '',
+  args: z.object({}),
+  outputSchema: z.string(),
+  onToolCalled: () => null,
+})
 const manual = defineTool({ name: 'b', description: '', args: z.object({}), execute: false })
 const stream = defineTool({
   name: 'b',
@@ -52,8 +65,41 @@ describe('fields together', () => {
     ['a generator', stream],
     ['a manual tool', { ...manual, onResponseReceived: () => 1 }],
     ['a human tool', { ...asked, onResponseReceived: () => 'x', needsApproval: true }],
-    ['an effect with everything', tool({ sideEffect: true, commutes: true, idempotent: false, probe: () => null, onUnknown: 'ask', revert: () => null })],
-    ['a tool with everything', tool({ variables: [{ name: 'API_KEY' }, { name: '_REGION', type: 'text', required: false, default: 'eu', description: 'where' }], needsApproval: () => true, approvalPrompt: 'May I?', approvalDefaults: { a: [1] }, approvalDeadline: { afterMs: 5, decision: 'reject' }, maxExecutionsPerRun: 0, cache: { keyFn: () => 'x', ttlMs: 5 }, retry: { maxRetries: 0, backoffMs: 0, circuitBreakerThreshold: 1, shouldRetry: () => true }, timeoutMs: 5, retention: 'keep', toModelOutput: () => 'x', cpu: true, where: 'worker', contextSchema: z.object({}), sharedSchema: z.object({}), uses: [] })],
+    [
+      'an effect with everything',
+      tool({
+        sideEffect: true,
+        commutes: true,
+        idempotent: false,
+        probe: () => null,
+        onUnknown: 'ask',
+        revert: () => null,
+      }),
+    ],
+    [
+      'a tool with everything',
+      tool({
+        variables: [
+          { name: 'API_KEY' },
+          { name: '_REGION', type: 'text', required: false, default: 'eu', description: 'where' },
+        ],
+        needsApproval: () => true,
+        approvalPrompt: 'May I?',
+        approvalDefaults: { a: [1] },
+        approvalDeadline: { afterMs: 5, decision: 'reject' },
+        maxExecutionsPerRun: 0,
+        cache: { keyFn: () => 'x', ttlMs: 5 },
+        retry: { maxRetries: 0, backoffMs: 0, circuitBreakerThreshold: 1, shouldRetry: () => true },
+        timeoutMs: 5,
+        retention: 'keep',
+        toModelOutput: () => 'x',
+        cpu: true,
+        where: 'worker',
+        contextSchema: z.object({}),
+        sharedSchema: z.object({}),
+        uses: [],
+      }),
+    ],
     ['no limit', tool({ maxExecutionsPerRun: null, cache: false, needsApproval: false })],
   ])('D4: %s is good', (_, definition) => {
     expect(mistakesIn(definition)).toBe('none')
@@ -62,11 +108,24 @@ describe('fields together', () => {
   it.each<[string, ToolDefinition, RegExp]>([
     ['both bodies', { ...asked, execute: () => 1 }, /both `execute` and `onToolCalled`/],
     ['both bodies, one of them the caller', { ...asked, execute: false }, /both `execute` and `onToolCalled`/],
-    ['a generator that is not async', tool({ eventSchema: z.number(), *execute() { yield 1 } }), /not async/],
+    [
+      'a generator that is not async',
+      tool({
+        eventSchema: z.number(),
+        *execute() {
+          yield 1
+        },
+      }),
+      /not async/,
+    ],
     ['a generator without eventSchema', without('eventSchema', stream), /`eventSchema` must say what it yields/],
     ['eventSchema without a generator', tool({ eventSchema: z.number() }), /`eventSchema` is for generators/],
     ['a person without outputSchema', without('outputSchema', asked), /`outputSchema` must say what an answer is/],
-    ['onResponseReceived that nobody answers', tool({ onResponseReceived: () => 1 }), /`onResponseReceived` is for tools that someone answers/],
+    [
+      'onResponseReceived that nobody answers',
+      tool({ onResponseReceived: () => 1 }),
+      /`onResponseReceived` is for tools that someone answers/,
+    ],
     ['cache of a manual tool', { ...manual, cache: true }, /`cache` is for tools with `execute`/],
     ['cache of a human tool', { ...asked, cache: {} }, /`cache` is for tools with `execute`/],
     ['retry of a manual tool', { ...manual, retry: { maxRetries: 1 } }, /`retry` is for tools with `execute`/],
@@ -83,20 +142,48 @@ describe('fields together', () => {
     ['onUnknown', { onUnknown: 'retry' }],
     ['revert', { revert: () => null, sideEffect: false }],
   ])('D4: %s without a side effect', (word, more) => {
-    expect(mistakesIn(tool(more))).toBe(`app.ts has a mistake:\n- tool "b": \`${word}\` speaks of a side effect: say \`sideEffect: true\`, or leave it out`)
-    expect(mistakesIn(looseTool('pay', ({ idempotencyKey }) => idempotencyKey, { sideEffect: true }), tool({ ...more, uses: ['pay'] }))).toBe('none')
+    expect(mistakesIn(tool(more))).toBe(
+      `app.ts has a mistake:\n- tool "b": \`${word}\` speaks of a side effect: say \`sideEffect: true\`, or leave ` +
+        `it out`,
+    )
+    expect(
+      mistakesIn(
+        looseTool('pay', ({ idempotencyKey }) => idempotencyKey, { sideEffect: true }),
+        tool({ ...more, uses: ['pay'] }),
+      ),
+    ).toBe('none')
   })
 
   it.each<[string, object, RegExp]>([
-    ['approvalDeadline without a decision', { needsApproval: true, approvalDeadline: { afterMs: 5 } }, /approvalDeadline\.decision/],
-    ['approvalDeadline of no time', { needsApproval: true, approvalDeadline: { afterMs: 0, decision: 'approve' } }, /approvalDeadline\.afterMs/],
+    [
+      'approvalDeadline without a decision',
+      { needsApproval: true, approvalDeadline: { afterMs: 5 } },
+      /approvalDeadline\.decision/,
+    ],
+    [
+      'approvalDeadline of no time',
+      { needsApproval: true, approvalDeadline: { afterMs: 0, decision: 'approve' } },
+      /approvalDeadline\.afterMs/,
+    ],
     ['retries below nothing', { retry: { maxRetries: -1 } }, /retry\.maxRetries/],
     ['half a retry', { retry: { maxRetries: 1.5 } }, /retry\.maxRetries/],
     ['a wait below nothing', { retry: { maxRetries: 1, backoffMs: -5 } }, /retry\.backoffMs/],
-    ['a breaker that is always open', { retry: { maxRetries: 1, circuitBreakerThreshold: 0 } }, /retry\.circuitBreakerThreshold/],
+    [
+      'a breaker that is always open',
+      { retry: { maxRetries: 1, circuitBreakerThreshold: 0 } },
+      /retry\.circuitBreakerThreshold/,
+    ],
     ['fewer than no executions', { maxExecutionsPerRun: -1 }, /maxExecutionsPerRun/],
-    ['a variable in small letters', { variables: [{ name: 'apiKey' }] }, /variables\.0\.name: a variable is written in capitals/],
-    ['a variable twice', { variables: [{ name: 'A' }, { name: 'A', type: 'text' }] }, /variables: a variable is named twice/],
+    [
+      'a variable in small letters',
+      { variables: [{ name: 'apiKey' }] },
+      /variables\.0\.name: a variable is written in capitals/,
+    ],
+    [
+      'a variable twice',
+      { variables: [{ name: 'A' }, { name: 'A', type: 'text' }] },
+      /variables: a variable is named twice/,
+    ],
     ['parameters that are no JSON', { parameters: { type: () => 1 } }, /parameters/],
     ['a schema that is none', { contextSchema: { last: 'number' } }, /contextSchema: must be a zod 4 schema/],
     ['a policy that is none', { onUnknown: 'hope', sideEffect: true }, /onUnknown/],
@@ -112,26 +199,55 @@ describe('fields together', () => {
 describe('what tools use', () => {
   it('D4: uses names tools that are there', () => {
     expect(mistakesIn(tool({ uses: ['gone'] }))).toMatch(/tool "b" uses the tool "gone"; there are: b/)
-    expect(mistakesIn(tool({ uses: ['c'] }), looseTool('c', () => 1))).toBe('none')
+    expect(
+      mistakesIn(
+        tool({ uses: ['c'] }),
+        looseTool('c', () => 1),
+      ),
+    ).toBe('none')
   })
 
   it.each<[string, readonly (readonly [string, readonly string[]])[], string]>([
     ['itself', [['a', ['a']]], 'tool "a" uses itself: a → a'],
-    ['itself by a detour', [['x', ['a']], ['a', ['b', 'c']], ['b', []], ['c', ['a']]], 'tool "a" uses itself: a → c → a'],
+    [
+      'itself by a detour',
+      [
+        ['x', ['a']],
+        ['a', ['b', 'c']],
+        ['b', []],
+        ['c', ['a']],
+      ],
+      'tool "a" uses itself: a → c → a',
+    ],
   ])('D4: a tool that uses %s', (_, graph, says) => {
-    expect(mistakesIn(...graph.map(([name, uses]) => looseTool(name, () => 1, { uses })))).toBe(`app.ts has a mistake:\n- ${says}`)
+    expect(mistakesIn(...graph.map(([name, uses]) => looseTool(name, () => 1, { uses })))).toBe(
+      `app.ts has a mistake:\n- ${says}`,
+    )
   })
 
   it('D4: two ways to one tool are no circle', () => {
-    expect(mistakesIn(looseTool('a', () => 1, { uses: ['b', 'c'] }), looseTool('b', () => 1, { uses: ['d'] }), looseTool('c', () => 1, { uses: ['d'] }), looseTool('d', () => 1))).toBe('none')
+    expect(
+      mistakesIn(
+        looseTool('a', () => 1, { uses: ['b', 'c'] }),
+        looseTool('b', () => 1, { uses: ['d'] }),
+        looseTool('c', () => 1, { uses: ['d'] }),
+        looseTool('d', () => 1),
+      ),
+    ).toBe('none')
   })
 })
 
 describe('built in', () => {
-  const builtins = [looseTool('read', () => 'built in'), looseTool('write', () => 1), looseTool('edit', () => 1, { uses: ['read'] }), looseTool('get_tool_response', () => 1)]
+  const builtins = [
+    looseTool('read', () => 'built in'),
+    looseTool('write', () => 1),
+    looseTool('edit', () => 1, { uses: ['read'] }),
+    looseTool('get_tool_response', () => 1),
+  ]
 
   it('AP3: those that a prompt or a tool names, and what they use', () => {
-    const named = (app: App): readonly string[] => [...app.tools.keys()].filter((name) => name !== 'get_tool_response').sort()
+    const named = (app: App): readonly string[] =>
+      [...app.tools.keys()].filter((name) => name !== 'get_tool_response').sort()
     expect(named(load([], { builtins }))).toEqual([])
     expect(named(load([], { builtins, tools: ['write'] }))).toEqual(['write'])
     expect(named(load([tool({ uses: ['edit'] })], { builtins }))).toEqual(['b', 'edit', 'read'])
@@ -144,7 +260,9 @@ describe('built in', () => {
   })
 
   it('AP3: a name that nobody has is told with those there are', () => {
-    expect(() => load([], { builtins, tools: ['raed'] })).toThrow(/names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/)
+    expect(() => load([], { builtins, tools: ['raed'] })).toThrow(
+      /names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
+    )
     expect(() => load([], { tools: ['read'] })).toThrow(expect.objectContaining({ code: 'UNKNOWN_TOOL' }))
   })
 
@@ -167,13 +285,22 @@ describe('what models are told', () => {
   })
 
   it('the form of an answer', () => {
-    const report = definePrompt({ name: 'report', prompt: '', model: 'fast', outputSchema: z.object({ at: z.string().transform(Number) }) })
+    const report = definePrompt({
+      name: 'report',
+      prompt: '',
+      model: 'fast',
+      outputSchema: z.object({ at: z.string().transform(Number) }),
+    })
     expect(load([report]).prompts.get('report')).toBe(report)
-    expect(mistakesIn({ ...report, outputSchema: z.object({ at: z.date() }) })).toMatch(/prompt "report": its outputSchema cannot be told/)
+    expect(mistakesIn({ ...report, outputSchema: z.object({ at: z.date() }) })).toMatch(
+      /prompt "report": its outputSchema cannot be told/,
+    )
   })
 
   it('a prompt chooses among its own tools', () => {
-    expect(mistakesIn(definePrompt({ name: 'p', prompt: '', model: 'fast', tools: [], toolChoice: { tool: 'look' } }))).toMatch(/toolChoice "look", which is not among its tools: none/)
+    expect(
+      mistakesIn(definePrompt({ name: 'p', prompt: '', model: 'fast', tools: [], toolChoice: { tool: 'look' } })),
+    ).toMatch(/toolChoice "look", which is not among its tools: none/)
   })
 })
 
@@ -187,14 +314,21 @@ describe('warnings', () => {
 
   it('T10: a tool that says it has no side effect, and uses one that has', () => {
     const pay = looseTool('pay', ({ idempotencyKey }) => idempotencyKey, { sideEffect: true })
-    expect(load([pay, tool({ sideEffect: false, uses: ['pay'] })]).warnings).toEqual(['app.ts: tool "b" says sideEffect: false and uses tools that have one (pay): it counts as one that has'])
+    expect(load([pay, tool({ sideEffect: false, uses: ['pay'] })]).warnings).toEqual([
+      'app.ts: tool "b" says sideEffect: false and uses tools that have one (pay): it counts as one that has',
+    ])
   })
 
   it('AP2: each names its file where that is known', () => {
     const pay = looseTool('pay', () => 'paid', { sideEffect: true })
     const files = new Map<Definition, string>([[pay, 'tools/pay.ts']])
-    expect(load([pay], { files, warnings: ['hooks/: left out'] }).warnings).toEqual(['hooks/: left out', expect.stringMatching(/^tools\/pay\.ts: tool "pay"/)])
-    expect(() => load([{ ...pay, timeoutMs: 0 }, pay, pay], { files })).toThrow(/- tool "pay": timeoutMs.*\n- tools\/pay\.ts: there are two definitions of tool "pay"$/s)
+    expect(load([pay], { files, warnings: ['hooks/: left out'] }).warnings).toEqual([
+      'hooks/: left out',
+      expect.stringMatching(/^tools\/pay\.ts: tool "pay"/),
+    ])
+    expect(() => load([{ ...pay, timeoutMs: 0 }, pay, pay], { files })).toThrow(
+      /- tool "pay": timeoutMs.*\n- tools\/pay\.ts: there are two definitions of tool "pay"$/s,
+    )
   })
 })
 

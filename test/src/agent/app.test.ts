@@ -32,7 +32,12 @@ function mistakesIn(definitions: readonly unknown[]): unknown {
 describe('a good app', () => {
   it('D1: definitions are found by kind and name, and nothing ran', () => {
     const app = createApp(good, 'app.ts')
-    expect([...app.agents.keys(), ...app.prompts.keys(), ...app.models.keys(), ...app.tools.keys()]).toEqual(['team', 'lead', 'fast', 'look'])
+    expect([...app.agents.keys(), ...app.prompts.keys(), ...app.models.keys(), ...app.tools.keys()]).toEqual([
+      'team',
+      'lead',
+      'fast',
+      'look',
+    ])
   })
 
   it('D1: two kinds may share a name', () => {
@@ -40,7 +45,12 @@ describe('a good app', () => {
   })
 
   it('T1: the model is told the args as JSON Schema, as they are sent', () => {
-    const tool = defineTool({ name: 'look', description: '', args: z.object({ n: z.string().transform(Number), unit: z.string().default('ms') }), execute: () => 1 })
+    const tool = defineTool({
+      name: 'look',
+      description: '',
+      args: z.object({ n: z.string().transform(Number), unit: z.string().default('ms') }),
+      execute: () => 1,
+    })
     expect(createApp([model, prompt, agent, tool], 'app.ts').parameters.get('look')).toEqual({
       type: 'object',
       properties: { n: { type: 'string' }, unit: { default: 'ms', type: 'string' } },
@@ -51,10 +61,22 @@ describe('a good app', () => {
 
 describe('mistakes', () => {
   it('D1: a name twice within a kind', () => {
-    expect(mistakeIn([...good, look])).toMatchObject({ code: 'DUPLICATE_NAME', message: 'app.ts has a mistake:\n- there are two definitions of tool "look"' })
+    expect(mistakeIn([...good, look])).toMatchObject({
+      code: 'DUPLICATE_NAME',
+      message: 'app.ts has a mistake:\n- there are two definitions of tool "look"',
+    })
   })
 
-  it.each(['subagent_create', 'subagent_message', 'subagent_list', 'manage_todo_list', 'get_tool_response', 'response', 'ask_user_question', 'shared'])('D1: the reserved name %s, with the file', (name) => {
+  it.each([
+    'subagent_create',
+    'subagent_message',
+    'subagent_list',
+    'manage_todo_list',
+    'get_tool_response',
+    'response',
+    'ask_user_question',
+    'shared',
+  ])('D1: the reserved name %s, with the file', (name) => {
     const mistake = mistakeIn([...good, looseTool(name, () => 1)])
     expect(mistake.code).toBe('RESERVED_NAME')
     expect(mistake.message).toContain('app.ts')
@@ -65,7 +87,11 @@ describe('mistakes', () => {
     ['prompt', 'UNKNOWN_PROMPT', [model, agent, look]],
     ['model', 'UNKNOWN_MODEL', [prompt, agent, look]],
     ['tool', 'UNKNOWN_TOOL', [model, prompt, agent]],
-    ['fallback', 'UNKNOWN_MODEL', [...good, defineModel({ name: 'slow', model: scriptedModel([]), fallback: ['gone'] })]],
+    [
+      'fallback',
+      'UNKNOWN_MODEL',
+      [...good, defineModel({ name: 'slow', model: scriptedModel([]), fallback: ['gone'] })],
+    ],
   ])('D1: a %s that is named and not there', (_, code, definitions) => {
     const mistake = mistakeIn(definitions)
     expect(mistake.code).toBe(code)
@@ -87,15 +113,39 @@ describe('mistakes', () => {
     ['args that are no object', { ...look, name: 'b', args: z.string() }, /its args must be an object/],
     ['no body', { ...look, name: 'b', execute: undefined }, /it needs `execute`/],
     ['a body that is none', { ...look, name: 'b', execute: 'look' }, /execute: must be a function/],
-    ['a word that is not one', { ...look, name: 'b', timeout: 5 }, /timeout: there is no such field; did you mean timeoutMs\?/],
-    ['a word that is not one, deeper', { ...look, name: 'b', retry: { maxRetries: 1, backoff: 5 } }, /retry\.backoff: there is no such field; did you mean backoffMs\?/],
+    [
+      'a word that is not one',
+      { ...look, name: 'b', timeout: 5 },
+      /timeout: there is no such field; did you mean timeoutMs\?/,
+    ],
+    [
+      'a word that is not one, deeper',
+      { ...look, name: 'b', retry: { maxRetries: 1, backoff: 5 } },
+      /retry\.backoff: there is no such field; did you mean backoffMs\?/,
+    ],
     ['a word that is like no other', { ...look, name: 'b', colour: 5 }, /colour: there is no such field$/],
     ['no name where no file gives one', { ...look, name: '' }, /name: it has none; only the file/],
     ['a time of nothing', looseTool('b', () => 1, { timeoutMs: 0 }), /timeoutMs/],
-    ['steps of nothing', defineAgent({ name: 'b', type: 'ai_human', sideA: { prompt: 'lead', maxSteps: 0 } }), /sideA\.maxSteps/],
-    ['a requiredSchema that is none', { ...prompt, name: 'b', requiredSchema: { city: 'string' } }, /requiredSchema: must be a zod 4 schema/],
-    ['a requiredSchema that is no object', definePrompt({ ...prompt, name: 'b', requiredSchema: z.string() }), /prompt "b": its requiredSchema must be an object/],
-    ['a requiredSchema that no JSON can carry', definePrompt({ ...prompt, name: 'b', requiredSchema: z.object({ at: z.date() }) }), /its requiredSchema cannot be told to a model/],
+    [
+      'steps of nothing',
+      defineAgent({ name: 'b', type: 'ai_human', sideA: { prompt: 'lead', maxSteps: 0 } }),
+      /sideA\.maxSteps/,
+    ],
+    [
+      'a requiredSchema that is none',
+      { ...prompt, name: 'b', requiredSchema: { city: 'string' } },
+      /requiredSchema: must be a zod 4 schema/,
+    ],
+    [
+      'a requiredSchema that is no object',
+      definePrompt({ ...prompt, name: 'b', requiredSchema: z.string() }),
+      /prompt "b": its requiredSchema must be an object/,
+    ],
+    [
+      'a requiredSchema that no JSON can carry',
+      definePrompt({ ...prompt, name: 'b', requiredSchema: z.object({ at: z.date() }) }),
+      /its requiredSchema cannot be told to a model/,
+    ],
     ['a kind that is not one', { kind: 'widget', name: 'b' }, /kind/],
     ['no name', { kind: 'tool' }, /name/],
   ])('D1: %s', (_, definition, says) => {
@@ -104,9 +154,12 @@ describe('mistakes', () => {
     expect(mistake.message).toMatch(says)
   })
 
-  it.each([[null], [undefined], ['tool'], [5], [[]], [() => 1]])('D1: %s among the definitions is a mistake, not a crash', (junk) => {
-    expect(mistakeIn([...good, junk])).toMatchObject({ code: 'BAD_OPTION' })
-  })
+  it.each([[null], [undefined], ['tool'], [5], [[]], [() => 1]])(
+    'D1: %s among the definitions is a mistake, not a crash',
+    (junk) => {
+      expect(mistakeIn([...good, junk])).toMatchObject({ code: 'BAD_OPTION' })
+    },
+  )
 
   it('AP2: all of them at once, each with its own line', () => {
     const mistake = mistakeIn([model, agent, look, look, looseTool('response', () => 1), looseTool('1', () => 1)])
@@ -116,8 +169,23 @@ describe('mistakes', () => {
   })
 
   it('AP2: a definition with a mistake hides none of its others: names that are not there, a name twice, a form that no model can be told', () => {
-    const bad = { ...prompt, promt: '', model: 'gone', tools: ['nothing'], toolChoice: { tool: 'else' }, outputSchema: z.date() }
-    expect(mistakesIn([agent, bad, { ...model, fallback: ['lost'], retries: 1 }, { ...look, uses: ['hidden'], timeout: 5, args: z.string() }, look])).toEqual([
+    const bad = {
+      ...prompt,
+      promt: '',
+      model: 'gone',
+      tools: ['nothing'],
+      toolChoice: { tool: 'else' },
+      outputSchema: z.date(),
+    }
+    expect(
+      mistakesIn([
+        agent,
+        bad,
+        { ...model, fallback: ['lost'], retries: 1 },
+        { ...look, uses: ['hidden'], timeout: 5, args: z.string() },
+        look,
+      ]),
+    ).toEqual([
       'prompt "lead": promt: there is no such field; did you mean prompt?',
       expect.stringContaining('prompt "lead": its outputSchema cannot be told to a model as JSON Schema'),
       'model "fast": retries: there is no such field; did you mean maxRetries?',
@@ -133,17 +201,34 @@ describe('mistakes', () => {
   })
 
   it('AP2: what only follows from a mistake is none: a definition that is wrong is there', () => {
-    const wrong = [{ ...model, retries: 1 }, { ...prompt, promt: '' }, { ...agent, sideb: {} }, { ...look, sideEffect: 'yes' }]
-    expect(mistakesIn([...wrong, looseTool('b', () => 1, { uses: ['look'], commutes: true, sideEffect: false })])).toHaveLength(wrong.length)
-    expect(mistakesIn([model, agent, look, { ...prompt, tools: ['look', 5], toolChoice: { tool: 'look' } }])).toEqual([expect.stringMatching(/^prompt "lead": tools\.1: /)])
+    const wrong = [
+      { ...model, retries: 1 },
+      { ...prompt, promt: '' },
+      { ...agent, sideb: {} },
+      { ...look, sideEffect: 'yes' },
+    ]
+    expect(
+      mistakesIn([...wrong, looseTool('b', () => 1, { uses: ['look'], commutes: true, sideEffect: false })]),
+    ).toHaveLength(wrong.length)
+    expect(mistakesIn([model, agent, look, { ...prompt, tools: ['look', 5], toolChoice: { tool: 'look' } }])).toEqual([
+      expect.stringMatching(/^prompt "lead": tools\.1: /),
+    ])
   })
 
   it('AP2: a tool that uses one that is not there is not told what it would have by it', () => {
-    expect(mistakesIn([...good, looseTool('b', () => 1, { uses: ['gone'], commutes: true })])).toEqual([expect.stringContaining('tool "b" uses the tool "gone"')])
+    expect(mistakesIn([...good, looseTool('b', () => 1, { uses: ['gone'], commutes: true })])).toEqual([
+      expect.stringContaining('tool "b" uses the tool "gone"'),
+    ])
   })
 
   it('AP2: a circle through a tool that is wrong is one', () => {
-    expect(mistakesIn([...good, { ...looseTool('a', () => 1, { uses: ['b'] }), timeout: 5 }, looseTool('b', () => 1, { uses: ['a'] })])).toEqual([expect.stringContaining('timeout'), 'tool "a" uses itself: a → b → a'])
+    expect(
+      mistakesIn([
+        ...good,
+        { ...looseTool('a', () => 1, { uses: ['b'] }), timeout: 5 },
+        looseTool('b', () => 1, { uses: ['a'] }),
+      ]),
+    ).toEqual([expect.stringContaining('timeout'), 'tool "a" uses itself: a → b → a'])
   })
 
   it.each([
@@ -152,6 +237,8 @@ describe('mistakes', () => {
     ['a prompt', { name: 'b', prompt: 'You.', model: 'fast' }, 'definePrompt'],
     ['an agent', { name: 'b', type: 'ai_human', sideA: { prompt: 'lead' } }, 'defineAgent'],
   ])('DE1: %s without a kind is told what makes it one', (what, plain, wrap) => {
-    expect(mistakesIn([...good, plain])).toEqual([expect.stringContaining(`looks like ${what.split(' that')[0]}: wrap it in ${wrap}`)])
+    expect(mistakesIn([...good, plain])).toEqual([
+      expect.stringContaining(`looks like ${what.split(' that')[0]}: wrap it in ${wrap}`),
+    ])
   })
 })

@@ -11,10 +11,27 @@ describe('define…', () => {
       throw new Error('it ran')
     }
     const args = z.object({})
-    expect(defineTool({ name: 'a', description: '', args, execute: boom, needsApproval: boom })).toEqual({ kind: 'tool', name: 'a', description: '', args, execute: boom, needsApproval: boom })
+    expect(defineTool({ name: 'a', description: '', args, execute: boom, needsApproval: boom })).toEqual({
+      kind: 'tool',
+      name: 'a',
+      description: '',
+      args,
+      execute: boom,
+      needsApproval: boom,
+    })
     expect(defineModel({ name: 'a', model: boom })).toEqual({ kind: 'model', name: 'a', model: boom })
-    expect(definePrompt({ name: 'a', prompt: 'p', model: 'm' })).toEqual({ kind: 'prompt', name: 'a', prompt: 'p', model: 'm' })
-    expect(defineAgent({ name: 'a', type: 'ai_human', sideA: { prompt: 'p' } })).toEqual({ kind: 'agent', name: 'a', type: 'ai_human', sideA: { prompt: 'p' } })
+    expect(definePrompt({ name: 'a', prompt: 'p', model: 'm' })).toEqual({
+      kind: 'prompt',
+      name: 'a',
+      prompt: 'p',
+      model: 'm',
+    })
+    expect(defineAgent({ name: 'a', type: 'ai_human', sideA: { prompt: 'p' } })).toEqual({
+      kind: 'agent',
+      name: 'a',
+      type: 'ai_human',
+      sideA: { prompt: 'p' },
+    })
   })
 
   it('a name may be left to the file', () => {
@@ -24,7 +41,12 @@ describe('define…', () => {
 
   it('D8: wrong words do not compile', () => {
     expectTypeOf<'human_human'>().not.toExtend<AgentDefinition['type']>()
-    expectTypeOf<{ kind: 'agent'; name: 'a'; type: 'dual_ai'; sideA: { prompt: 'p' } }>().not.toExtend<AgentDefinition>()
+    expectTypeOf<{
+      kind: 'agent'
+      name: 'a'
+      type: 'dual_ai'
+      sideA: { prompt: 'p' }
+    }>().not.toExtend<AgentDefinition>()
     expectTypeOf<{ depth: number }>().not.toExtend<PromptDefinition>()
     expectTypeOf<string>().not.toExtend<ModelDefinition['model']>()
   })

@@ -34,12 +34,47 @@ describe('kinds', () => {
 
 describe('metadata', () => {
   it('T10: with its defaults', () => {
-    expect(toolMetadata(looseTool('look', () => 1))).toEqual({ name: 'look', kind: 'function', sideEffect: false, idempotent: true, commutes: false, onUnknown: 'tell', cpu: false, where: 'worker', uses: [] })
-    expect(toolMetadata(looseTool('pay', () => 1, { sideEffect: true }))).toMatchObject({ sideEffect: true, idempotent: false })
-    expect(toolMetadata(looseTool('put', () => 1, { sideEffect: true, idempotent: true, commutes: true, where: 'host', onUnknown: 'ask' }))).toMatchObject({ idempotent: true, commutes: true, where: 'host', onUnknown: 'ask' })
+    expect(toolMetadata(looseTool('look', () => 1))).toEqual({
+      name: 'look',
+      kind: 'function',
+      sideEffect: false,
+      idempotent: true,
+      commutes: false,
+      onUnknown: 'tell',
+      cpu: false,
+      where: 'worker',
+      uses: [],
+    })
+    expect(toolMetadata(looseTool('pay', () => 1, { sideEffect: true }))).toMatchObject({
+      sideEffect: true,
+      idempotent: false,
+    })
+    expect(
+      toolMetadata(
+        looseTool('put', () => 1, {
+          sideEffect: true,
+          idempotent: true,
+          commutes: true,
+          where: 'host',
+          onUnknown: 'ask',
+        }),
+      ),
+    ).toMatchObject({ idempotent: true, commutes: true, where: 'host', onUnknown: 'ask' })
   })
 
-  it.each([[null], [undefined], [5], ['tool'], [() => 1], [[]], [{}], [{ kind: 'tool' }], [{ kind: 'tool', name: 'b' }], [definePrompt({ name: 'p', prompt: '', model: 'm' })], [defineModel({ name: 'm', model: scriptedModel([]) })]])('T10: null for %o', (other) => {
+  it.each([
+    [null],
+    [undefined],
+    [5],
+    ['tool'],
+    [() => 1],
+    [[]],
+    [{}],
+    [{ kind: 'tool' }],
+    [{ kind: 'tool', name: 'b' }],
+    [definePrompt({ name: 'p', prompt: '', model: 'm' })],
+    [defineModel({ name: 'm', model: scriptedModel([]) })],
+  ])('T10: null for %o', (other) => {
     expect(toolMetadata(other)).toBeNull()
   })
 })
@@ -62,7 +97,9 @@ describe('effects', () => {
     const pay = tool('pay', { sideEffect: true })
     expect(effectOf(tool('a', { uses: ['log'] }), app(log, pay))).toMatchObject({ sideEffect: true, commutes: true })
     expect(effectOf(tool('a', { uses: ['log', 'pay'] }), app(log, pay))).toMatchObject({ commutes: false })
-    expect(effectOf(tool('a', { uses: ['log', 'pay'], commutes: true }), app(log, pay))).toMatchObject({ commutes: true })
+    expect(effectOf(tool('a', { uses: ['log', 'pay'], commutes: true }), app(log, pay))).toMatchObject({
+      commutes: true,
+    })
     expect(effectOf(tool('a', { uses: ['log'], sideEffect: true }), app(log, pay))).toMatchObject({ commutes: false })
   })
 
@@ -70,9 +107,12 @@ describe('effects', () => {
     const said = fc.constantFrom(true, false, undefined)
     fc.assert(
       fc.property(said, fc.array(said, { maxLength: 4 }), (own, used) => {
-        const saying = (name: string, value: boolean | undefined, uses: readonly string[]): ToolDefinition => tool(name, { uses, ...(value !== undefined && { sideEffect: value }) })
+        const saying = (name: string, value: boolean | undefined, uses: readonly string[]): ToolDefinition =>
+          tool(name, { uses, ...(value !== undefined && { sideEffect: value }) })
         // A chain: each uses the next.
-        const chain = [own, ...used].map((value, index) => saying(`t${index}`, value, index < used.length ? [`t${index + 1}`] : []))
+        const chain = [own, ...used].map((value, index) =>
+          saying(`t${index}`, value, index < used.length ? [`t${index + 1}`] : []),
+        )
         const all = [own, ...used]
         const expected = all.includes(true) ? true : all.every((value) => value === false) ? false : undefined
         expect(effectOf(chain[0] ?? tool('t0'), app(...chain)).sideEffect).toBe(expected)
@@ -106,9 +146,20 @@ describe('the idempotency key', () => {
     ['no parameter', defineTool({ ...acting, execute: () => charge() })],
     ['an unused state', defineTool({ ...acting, execute: async (_state, { cents }) => charge(cents) })],
     ['a state without parentheses', defineTool({ ...acting, execute: (state) => charge(state.threadId) })],
-    ['a state that is used for other things', defineTool({ ...acting, execute: async (state, args) => (await state.files.exists('/x')) && charge(args) })],
+    [
+      'a state that is used for other things',
+      defineTool({ ...acting, execute: async (state, args) => (await state.files.exists('/x')) && charge(args) }),
+    ],
     ['a state that is taken apart', defineTool({ ...acting, execute: ({ files }, { cents }) => charge(files, cents) })],
-    ['a method', defineTool({ ...acting, execute(state, { cents }) { return charge(state.threadId, cents) } })],
+    [
+      'a method',
+      defineTool({
+        ...acting,
+        execute(state, { cents }) {
+          return charge(state.threadId, cents)
+        },
+      }),
+    ],
     ['a name that contains the other', defineTool({ ...acting, execute: (s, args) => charge(s.threadId, args) })],
   ])('T10: ignored by a body with %s', (_, tool) => {
     expect(ignoresKey(tool)).toBe(true)

@@ -1,4 +1,6 @@
-/** Where the blobs of a local store are, what damage does to them, how they age, and what killed writes leave behind. */
+/**
+ * Where the blobs of a local store are, what damage does to them, how they age, and what killed writes leave behind.
+ */
 import { existsSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -71,7 +73,8 @@ it('BL1: a small blob shares the transaction of the commits of its turn', async 
   const host = await open('host')
   await change("CREATE TRIGGER full BEFORE INSERT ON blobs BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
   const results = await Promise.allSettled([host.blobs.put(small), host.commit(commit('a', 0))])
-  for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: { code: 'STORE_FAILED', retry: true } })
+  for (const result of results)
+    expect(result).toMatchObject({ status: 'rejected', reason: { code: 'STORE_FAILED', retry: true } })
   expect(await host.blobs.has(hashOf(small))).toBe(false)
   await change('DROP TRIGGER full')
   await Promise.all([host.blobs.put(small), host.commit(commit('a', 0))])
@@ -114,7 +117,8 @@ it('BL2: a damaged row harms nobody while a client has put the same bytes as a f
   await client.blobs.put(small)
   expect(await filesThere()).toEqual([nameOf(small)])
   await change('UPDATE blobs SET body = ? WHERE hash = ?', Buffer.from('other'), keyOf(small))
-  for (const backend of [host, client]) expect((await bytesOf(backend.blobs.get(hashOf(small)))).equals(small)).toBe(true)
+  for (const backend of [host, client])
+    expect((await bytesOf(backend.blobs.get(hashOf(small)))).equals(small)).toBe(true)
 })
 
 it('BL2: a damaged file fails at the end of its stream, and putting it again heals it when its size is wrong', async () => {

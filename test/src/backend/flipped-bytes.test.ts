@@ -1,4 +1,6 @@
-/** No byte on the disk ends the process: a store is damaged at many places, and each time asked for everything it has. */
+/**
+ * No byte on the disk ends the process: a store is damaged at many places, and each time asked for everything it has.
+ */
 import { execFile } from 'node:child_process'
 import { cpSync, existsSync, rmSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -22,7 +24,10 @@ afterAll(() => rm(home, { recursive: true, force: true }))
 async function run(...args: readonly string[]): Promise<{ readonly stdout: string; readonly signal: unknown }> {
   return promisify(execFile)(process.execPath, [script, ...args], { maxBuffer: 1 << 26 }).then(
     ({ stdout }) => ({ stdout, signal: undefined }),
-    (thrown: { stdout: string; stderr: string; signal: unknown; code: unknown }) => ({ stdout: `${thrown.stdout}\n${thrown.stderr}`, signal: thrown.signal ?? thrown.code }),
+    (thrown: { stdout: string; stderr: string; signal: unknown; code: unknown }) => ({
+      stdout: `${thrown.stdout}\n${thrown.stderr}`,
+      signal: thrown.signal ?? thrown.code,
+    }),
   )
 }
 
@@ -42,19 +47,36 @@ it.each([
   ['killed', 'skein.db', times(8, 500)],
   ['killed', 'skein.db-wal', times(16, 2_000)],
   ['killed', 'skein.mark', times(4, 200)],
-])('P2, DR3: whatever byte of a %s store is damaged in %s, the process goes on, every error is one of ours, and nobody waits for ever', async (kind, file, count) => {
-  const from = join(home, kind)
-  const tries = places(join(from, file), count).map(([at, xor]) => [file, at, xor])
-  const { stdout, signal } = await run('try', from, join(home, `scratch-${kind}-${file}`), JSON.stringify(tries))
-  const lines = stdout.split('\n').filter((line) => line !== '')
-  expect(lines.filter((line) => !line.startsWith('at ') && line !== 'done')).toEqual([])
-  expect([signal, lines.at(-1), lines.length]).toEqual([undefined, 'done', count + 1])
-}, 600_000)
+])(
+  'P2, DR3: whatever byte of a %s store is damaged in %s, the process goes on, every error is one of ours, and ' +
+    'nobody waits for ever',
+  async (kind, file, count) => {
+    const from = join(home, kind)
+    const tries = places(join(from, file), count).map(([at, xor]) => [file, at, xor])
+    const { stdout, signal } = await run('try', from, join(home, `scratch-${kind}-${file}`), JSON.stringify(tries))
+    const lines = stdout.split('\n').filter((line) => line !== '')
+    expect(lines.filter((line) => !line.startsWith('at ') && line !== 'done')).toEqual([])
+    expect([signal, lines.at(-1), lines.length]).toEqual([undefined, 'done', count + 1])
+  },
+  600_000,
+)
 
 it('a store that lost its log and its shared memory is the one that was closed last', async () => {
   const folder = join(home, 'without')
   cpSync(join(home, 'killed'), folder, { recursive: true })
   for (const name of ['skein.db-wal', 'skein.db-shm']) rmSync(join(folder, name), { force: true })
-  const { stdout, signal } = await run('try', folder, join(home, 'scratch-without'), JSON.stringify([['skein.mark', 0, 0]]))
-  expect([stdout.trim().split('\n').filter((line) => line.startsWith('wrong')), signal, existsSync(join(home, 'scratch-without', 'skein.lost'))]).toEqual([[], undefined, true])
+  const { stdout, signal } = await run(
+    'try',
+    folder,
+    join(home, 'scratch-without'),
+    JSON.stringify([['skein.mark', 0, 0]]),
+  )
+  expect([
+    stdout
+      .trim()
+      .split('\n')
+      .filter((line) => line.startsWith('wrong')),
+    signal,
+    existsSync(join(home, 'scratch-without', 'skein.lost')),
+  ]).toEqual([[], undefined, true])
 }, 120_000)

@@ -3,8 +3,23 @@ import { expect, it } from 'vitest'
 import { compareHosts, compareVersions, heard, say, stranger } from '../../../src/backend/host-info.js'
 
 it('HI1: versions are ordered as Semantic Versioning has it, and none comes first', () => {
-  const ordered = [undefined, '0.9.0', '1.0.0-alpha', '1.0.0-alpha.2', '1.0.0-alpha.10', '1.0.0-beta', '1.0.0', '1.2.0', '1.10.0', '2.0.0-rc.1', '2.0.0', '10.0.0']
-  for (const [at, one] of ordered.entries()) for (const [other, two] of ordered.entries()) expect(Math.sign(compareVersions(one, two)), `${one} and ${two}`).toBe(Math.sign(at - other))
+  const ordered = [
+    undefined,
+    '0.9.0',
+    '1.0.0-alpha',
+    '1.0.0-alpha.2',
+    '1.0.0-alpha.10',
+    '1.0.0-beta',
+    '1.0.0',
+    '1.2.0',
+    '1.10.0',
+    '2.0.0-rc.1',
+    '2.0.0',
+    '10.0.0',
+  ]
+  for (const [at, one] of ordered.entries())
+    for (const [other, two] of ordered.entries())
+      expect(Math.sign(compareVersions(one, two)), `${one} and ${two}`).toBe(Math.sign(at - other))
   expect(compareVersions('1.0.0+a', '1.0.0+b')).toBe(0)
 })
 

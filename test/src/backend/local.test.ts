@@ -26,7 +26,11 @@ async function open(role: Role, folder = dir): Promise<Backend> {
 /** Starts a real host on the folder and waits for its first line. */
 async function startChild(task: 'hold' | 'commit' | 'blobs'): Promise<{ child: ChildProcess; said: string }> {
   const script = fileURLToPath(new URL('fixtures/local-host.mjs', import.meta.url))
-  const child = spawn(process.execPath, [script, dir, task, JSON.stringify(commit('a', 0, { sends: [{ to: 'b', id: 's', body: 'from a child' }] }))], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [script, dir, task, JSON.stringify(commit('a', 0, { sends: [{ to: 'b', id: 's', body: 'from a child' }] }))],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   children.push(child)
   const [line] = await once(child.stdout, 'data')
   return { child, said: String(line).trim() }
@@ -167,7 +171,9 @@ it('LK2: a client that listens finds the next owner by itself', async () => {
 it('LC1: many clients and a host that comes and goes lose no mail', async () => {
   await (await open('host')).close()
   const clients = await Promise.all(Array.from({ length: 4 }, () => open('client')))
-  const puts = clients.flatMap((client, c) => Array.from({ length: 5 }, (_, n) => client.mailbox.put({ to: 'x', id: `${c}-${n}`, body: n })))
+  const puts = clients.flatMap((client, c) =>
+    Array.from({ length: 5 }, (_, n) => client.mailbox.put({ to: 'x', id: `${c}-${n}`, body: n })),
+  )
   const host = await open('host')
   const more = clients.map((client, c) => client.mailbox.put({ to: 'x', id: `late-${c}`, body: c }))
   await host.close()
@@ -197,7 +203,11 @@ it('TB2: a store of version 1 gets what it lacks from the next host and keeps al
   await first.commit(commit('a', 0, { entry: { first: 1, count: 1, body: JSON.stringify([kept.hash]), hash: 'h' } }))
   await first.close()
   const database = await openDatabase(join(dir, 'skein.db'))
-  database.exec('DROP TABLE removed; DROP TABLE blob_refs; DELETE FROM meta WHERE name <> \'epoch\'; DROP TABLE blobs; DROP INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; ALTER TABLE threads DROP COLUMN more; PRAGMA user_version = 1')
+  database.exec(
+    "DROP TABLE removed; DROP TABLE blob_refs; DELETE FROM meta WHERE name <> 'epoch'; DROP TABLE blobs; DROP " +
+      'INDEX threads_pending; ALTER TABLE threads DROP COLUMN pending; ALTER TABLE threads DROP COLUMN more; ' +
+      'PRAGMA user_version = 1',
+  )
   database.close()
   await expect(open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', data: { version: 1 } })
   await expect(open('client')).rejects.toThrow(/start a host of this Skein on that folder once/)
@@ -209,7 +219,7 @@ it('TB2: a store of version 1 gets what it lacks from the next host and keeps al
   // What the old journal names is known: a sweep leaves it alone.
   await host.commit(commit('b', 0))
   await host.trees.remove({ root: 'b', expected: 1, epoch: 1 })
-  for (let more = true; more; ) more = (await host.trees.sweep({ olderThanMs: -1_000 })).more
+  for (let more = true; more;) more = (await host.trees.sweep({ olderThanMs: -1_000 })).more
   expect([await host.blobs.has(kept.hash), await host.blobs.has(hash)]).toEqual([true, false])
 })
 
@@ -223,17 +233,25 @@ it('Q2: when the transaction fails as a whole, every write in it is rejected and
     host.commit(commit('b', 0, { sends: [{ to: 'x', id: 's', body: 1 }] })),
     host.commit(commit('c', 0)),
   ])
-  for (const result of results) expect(result).toMatchObject({ status: 'rejected', reason: { name: 'SkeinError', retry: true } })
+  for (const result of results)
+    expect(result).toMatchObject({ status: 'rejected', reason: { name: 'SkeinError', retry: true } })
   expect((await host.heads.list({})).heads.map((found) => [found.thread, found.seq])).toEqual([['a', 1]])
   other.exec('DROP TRIGGER full')
   other.close()
-  expect(await Promise.all([host.commit(commit('b', 0)), host.commit(commit('a', 1))])).toMatchObject([{ ok: true }, { ok: true }])
+  expect(await Promise.all([host.commit(commit('b', 0)), host.commit(commit('a', 1))])).toMatchObject([
+    { ok: true },
+    { ok: true },
+  ])
   expect(await host.journal.read('a')).toHaveLength(2)
 })
 
 it('FR2: a stranger on the socket is hung up on, and the host goes on', async () => {
   const host = await open('host')
-  for (const bytes of [Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0, 0, 0, 1, 0xc1]), Buffer.from([0, 0, 0, 1, 0x80])]) {
+  for (const bytes of [
+    Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+    Buffer.from([0, 0, 0, 1, 0xc1]),
+    Buffer.from([0, 0, 0, 1, 0x80]),
+  ]) {
     const socket = createConnection(join(dir, 'skein.sock'))
     const closed = once(socket, 'close')
     socket.on('error', () => undefined)

@@ -1,4 +1,7 @@
-/** What is left of a deleted tree in the files of a local store, and who may read them: every byte and every mode is looked at. */
+/**
+ * What is left of a deleted tree in the files of a local store, and who may read them: every byte and every mode is
+ * looked at.
+ */
 import { execFile } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -44,11 +47,14 @@ async function wide(folder = dir): Promise<string[]> {
 /** In another process: closing a handle of our own would drop SQLite's locks. */
 async function holders(text: string): Promise<string[]> {
   const { stdout } = await promisify(execFile)('grep', ['-rlaF', text, dir]).catch(() => ({ stdout: '' }))
-  return stdout.split('\n').filter((line) => line !== '').map((path) => path.slice(dir.length + 1))
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((path) => path.slice(dir.length + 1))
 }
 
 async function sweepAll(backend: Backend): Promise<void> {
-  for (let more = true; more; ) more = (await backend.trees.sweep({ olderThanMs: -1_000 })).more
+  for (let more = true; more;) more = (await backend.trees.sweep({ olderThanMs: -1_000 })).more
 }
 
 /** A commit of the tree `root` whose texts all have the mark of the tree, of many sizes. */
@@ -80,7 +86,9 @@ it('OW3: everything in the folder is for its user alone, also where the folder i
   await mkdir(dir, { mode: 0o755 })
   const host = await open()
   await live(host)
-  expect(await readdir(dir)).toEqual(expect.arrayContaining(['skein.db', 'skein.db-wal', 'skein.db-shm', 'owner.db', 'owner.json', 'skein.sock']))
+  expect(await readdir(dir)).toEqual(
+    expect.arrayContaining(['skein.db', 'skein.db-wal', 'skein.db-shm', 'owner.db', 'owner.json', 'skein.sock']),
+  )
   expect(await wide()).toEqual([])
   const copy = join(dir, '..', 'copy')
   await host.backup?.(copy)
@@ -96,7 +104,8 @@ it('TB4, SW4: no byte of a deleted tree is left in the folder while the host goe
   const host = await open()
   await live(host)
   for (const root of trees) expect((await holders(`secret-of-${root}.`)).length).toBeGreaterThan(0)
-  for (const root of trees.slice(1)) expect(await host.trees.remove({ root, expected: 30, epoch: 1 })).toEqual({ ok: true })
+  for (const root of trees.slice(1))
+    expect(await host.trees.remove({ root, expected: 30, epoch: 1 })).toEqual({ ok: true })
   await sweepAll(host)
   expect(await holders('secret-of-gone')).toEqual([])
   expect(await holders('secret-of-kept')).toContain('skein.db')

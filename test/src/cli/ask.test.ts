@@ -10,7 +10,11 @@ const bare = (text: string): string => text.replace(/\u001B\[[\d;]*[A-Za-z]/g, '
 
 async function runAs(agent: string, input: string, env: Readonly<Record<string, string>> = {}) {
   const own = place()
-  const { code, stdout, stderr } = await own.skein(['run', app, '--agent', agent, '--thread', 't1', 'go'], { terminal: true, input, env })
+  const { code, stdout, stderr } = await own.skein(['run', app, '--agent', agent, '--thread', 't1', 'go'], {
+    terminal: true,
+    input,
+    env,
+  })
   return { ...own, code, said: bare(stdout), stderr }
 }
 
@@ -18,7 +22,10 @@ describe('a turn that waits for approval, at a terminal', () => {
   it('A1, C1: shows the whole of it and asks; y runs it, and the same command goes on', async () => {
     const { code, said } = await runAs('clerk', 'y\n')
     expect(code).toBe(0)
-    expect(said).toContain('‖ refund waits for approval\nReally\ngive it back?\n  {\n    "amount": 7\n  }\nRun it? y: yes, n: no, e: with other args, Enter: later\n')
+    expect(said).toContain(
+      '‖ refund waits for approval\nReally\ngive it back?\n  {\n    "amount": 7\n  }\nRun it? y: yes, n: no, e: ' +
+        'with other args, Enter: later\n',
+    )
     expect(said).toContain('{"refunded":7} & found')
   })
 
@@ -56,14 +63,20 @@ describe('a turn that waits for approval, at a terminal', () => {
 
   it('C1: nobody is asked where no person sits', async () => {
     const { skein } = place()
-    expect(await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { input: 'y\n' })).toMatchObject({ code: 3, stdout: '' })
+    expect(await skein(['run', app, '--agent', 'clerk', '--thread', 't1', 'go'], { input: 'y\n' })).toMatchObject({
+      code: 3,
+      stdout: '',
+    })
   })
 })
 
 describe('skein chat', () => {
   it('C1: a line is a message; /exit ends, and the command that goes on is told', async () => {
     const { skein } = place()
-    const first = await skein(['chat', plain, '--agent', 'echo', '--thread', 't1'], { terminal: true, input: 'one\n\ntwo\n/exit\nthree\n' })
+    const first = await skein(['chat', plain, '--agent', 'echo', '--thread', 't1'], {
+      terminal: true,
+      input: 'one\n\ntwo\n/exit\nthree\n',
+    })
     expect(first.code).toBe(0)
     expect(bare(first.stdout)).toMatch(/you said: one\n[\s\S]*you said: two\n/)
     expect(first.stdout).not.toContain('three')
@@ -74,7 +87,10 @@ describe('skein chat', () => {
 
   it('A1, C1: what a turn waits for is asked in between', async () => {
     const { skein } = place()
-    const { code, stdout } = await skein(['chat', app, '--agent', 'clerk', '--thread', 't1'], { terminal: true, input: 'go\ny\nagain\nn\n\n' })
+    const { code, stdout } = await skein(['chat', app, '--agent', 'clerk', '--thread', 't1'], {
+      terminal: true,
+      input: 'go\ny\nagain\nn\n\n',
+    })
     expect(code).toBe(0)
     expect(bare(stdout)).toMatch(/Run it\?[\s\S]*"refunded":7[\s\S]*Run it\?[\s\S]*TOOL_DENIED/)
   })

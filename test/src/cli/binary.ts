@@ -1,7 +1,8 @@
 /**
- * The command line: `skein` runs the program in this process with streams of its own, `start` and `spawned` the real binary, for what
- * only a process has (signals, a terminal, pipes, an environment that tools see). Starting one costs as much as all the rest of a
- * test. Owns the processes it starts and the folders of their stores; waiting is always for a line or for the end, never for time.
+ * The command line: `skein` runs the program in this process with streams of its own, `start` and `spawned` the real
+ * binary, for what only a process has (signals, a terminal, pipes, an environment that tools see). Starting one costs
+ * as much as all the rest of a test. Owns the processes it starts and the folders of their stores; waiting is always
+ * for a line or for the end, never for time.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
@@ -53,7 +54,8 @@ export function place(over: (remove: () => void) => void = onTestFinished) {
   const store = join(folder, 'store')
   over(() => rmSync(folder, { recursive: true, force: true }))
   const env = { SKEIN_STORE: store }
-  const start = (args: readonly string[], settings: Settings = {}): Started => launch(process.execPath, [binary, ...args], { ...settings, env: { ...env, ...settings.env } })
+  const start = (args: readonly string[], settings: Settings = {}): Started =>
+    launch(process.execPath, [binary, ...args], { ...settings, env: { ...env, ...settings.env } })
   /** A host in this process: another one to the binary. */
   const host = (of = app): Promise<Skein> => createSkein({ app: of, backend: local(store) })
   /** Idle threads, each after a turn of its own. */
@@ -63,9 +65,11 @@ export function place(over: (remove: () => void) => void = onTestFinished) {
     await here.close()
   }
   /** The program in this process, for as long as it likes. */
-  const startHere = (args: readonly string[], settings: Settings = {}): Here => begin(args, { ...settings, env: { ...env, ...settings.env } })
+  const startHere = (args: readonly string[], settings: Settings = {}): Here =>
+    begin(args, { ...settings, env: { ...env, ...settings.env } })
   const spawned = (args: readonly string[], settings: Settings = {}): Promise<Ended> => start(args, settings).ended
-  const skein = (args: readonly string[], settings: Settings = {}): Promise<Ended> => runHere(args, { ...settings, env: { ...env, ...settings.env } })
+  const skein = (args: readonly string[], settings: Settings = {}): Promise<Ended> =>
+    runHere(args, { ...settings, env: { ...env, ...settings.env } })
   return { folder, store, env, start, startHere, host, seed, spawned, skein }
 }
 
@@ -121,7 +125,10 @@ function collected(waiting: ReadonlySet<() => void>) {
 }
 
 export function launch(command: string, args: readonly string[], { input, env }: Settings): Started {
-  const child = spawn(command, args, { env: { PATH: process.env['PATH'], ...env }, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] })
+  const child = spawn(command, args, {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+  })
   onTestFinished(() => void child.kill('SIGKILL'))
   const written = { stdout: '', stderr: '' }
   const waiting = new Set<() => void>()
@@ -145,7 +152,11 @@ export function launch(command: string, args: readonly string[], { input, env }:
       }
       waiting.add(look)
       look()
-      void ended.then(({ code }) => reject(new Error(`ended with ${code} and never said ${JSON.stringify(text)}:\n${written.stdout}${written.stderr}`)))
+      void ended.then(({ code }) =>
+        reject(
+          new Error(`ended with ${code} and never said ${JSON.stringify(text)}:\n${written.stdout}${written.stderr}`),
+        ),
+      )
     })
   return { child, ended, says }
 }
@@ -156,5 +167,8 @@ export interface Line {
 
 /** Every line is one JSON object, or this throws. */
 export function objects(text: string): readonly Line[] {
-  return text.trimEnd().split('\n').map((line) => JSON.parse(line))
+  return text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
 }

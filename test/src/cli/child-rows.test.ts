@@ -14,12 +14,27 @@ const models = {
   asker: scriptedModel(() => ({ calls: [{ tool: 'publish', args: {} }] })),
   slow: scriptedModel(() => never),
 }
-const may = { top: [{ name: 'slow' }, { name: 'boss' }], boss: [{ name: 'slow' }, { name: 'asker' }], asker: ['publish'], slow: [] }
+const may = {
+  top: [{ name: 'slow' }, { name: 'boss' }],
+  boss: [{ name: 'slow' }, { name: 'asker' }],
+  asker: ['publish'],
+  slow: [],
+}
 const app = [
-  defineTool({ name: 'publish', description: 'Publishes', args: z.object({}), sideEffect: true, idempotent: true, needsApproval: true, execute: () => 'published' }),
+  defineTool({
+    name: 'publish',
+    description: 'Publishes',
+    args: z.object({}),
+    sideEffect: true,
+    idempotent: true,
+    needsApproval: true,
+    execute: () => 'published',
+  }),
   ...Object.entries(models).map(([name, model]) => defineModel({ name, model })),
   ...Object.entries(may).map(([name, tools]) => definePrompt({ name, model: name, prompt: `You are ${name}.`, tools })),
-  ...Object.keys(may).map((name) => defineAgent({ name, type: 'ai_human', sideA: { prompt: name }, exposeAsTool: true })),
+  ...Object.keys(may).map((name) =>
+    defineAgent({ name, type: 'ai_human', sideA: { prompt: name }, exposeAsTool: true }),
+  ),
 ]
 
 it('CR2: whoever waits for a person stands before those that work, with all above, so that it is not cut off', async () => {
@@ -36,20 +51,37 @@ it('CR2: whoever waits for a person stands before those that work, with all abov
     if (begun === 6 && held) break
   }
   const timeless = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
-  expect(timeless).toEqual(['▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 5 done · 1 waits for someone · 4 at work · …', '◐ boss-1 “c” … waits for 2 children', '  ‖ asker-1 “e” publish waits for approval', '  ◐ slow-1 “d” … thinking', '◐ slow-1 “a” … thinking', '◐ slow-2 “b” … thinking'])
+  expect(timeless).toEqual([
+    '▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 5 done · 1 waits for someone · 4 at work · …',
+    '◐ boss-1 “c” … waits for 2 children',
+    '  ‖ asker-1 “e” publish waits for approval',
+    '  ◐ slow-1 “d” … thinking',
+    '◐ slow-1 “a” … thinking',
+    '◐ slow-2 “b” … thinking',
+  ])
   await skein.close()
 })
 
 it('CR1: of a big swarm those that matter are shown: equal waits as one line, then the slowest, and how many more', async () => {
   const crowd = 40
-  const big = scriptedModel(() => ({ calls: [...ask('slow', ...Array.from({ length: crowd }, (_, index) => `topic ${index}`)), ...ask('asker', 'x', 'y', 'z')] }))
+  const big = scriptedModel(() => ({
+    calls: [
+      ...ask('slow', ...Array.from({ length: crowd }, (_, index) => `topic ${index}`)),
+      ...ask('asker', 'x', 'y', 'z'),
+    ],
+  }))
   const definitions = [
     ...app.filter(({ name }) => name !== 'top'),
     defineModel({ name: 'top', model: big }),
     definePrompt({ name: 'top', model: 'top', prompt: 'You are top.', tools: [{ name: 'slow' }, { name: 'asker' }] }),
     defineAgent({ name: 'top', type: 'ai_human', sideA: { prompt: 'top' } }),
   ]
-  const skein = await createSkein({ app: definitions, backend: memory(), closeGraceMs: 0, limits: { maxParallelChildren: 20 } })
+  const skein = await createSkein({
+    app: definitions,
+    backend: memory(),
+    closeGraceMs: 0,
+    limits: { maxParallelChildren: 20 },
+  })
   const thread = await skein.threads.create({ agent: 'top', id: 't1' })
   await thread.send('go').accepted()
   const rows = createChildRows((_, text) => text, 't1')
@@ -60,12 +92,24 @@ it('CR1: of a big swarm those that matter are shown: equal waits as one line, th
   }
   const lines = rows.lines('◐').map((line) => line.replace(/\d+ ms|[\d.]+ s/, '…'))
   expect(lines[0]).toBe('▱▱▱▱▱▱▱▱▱▱▱▱ 0 of 43 done · 20 at work · 23 in line (20 at once) · …')
-  expect(lines.slice(1)).toEqual([...Array.from({ length: 8 }, (_, index) => `◐ slow-${index + 1} “topic ${index}” … thinking`), '  … and 12 more at work'])
+  expect(lines.slice(1)).toEqual([
+    ...Array.from({ length: 8 }, (_, index) => `◐ slow-${index + 1} “topic ${index}” … thinking`),
+    '  … and 12 more at work',
+  ])
   await skein.close()
 })
 
 it('CR1: equal waits are one line', async () => {
-  const skein = await createSkein({ app: [...app.filter(({ name }) => name !== 'top'), defineModel({ name: 'top', model: scriptedModel(() => ({ calls: ask('asker', ...'abcdefghijkl') })) }), definePrompt({ name: 'top', model: 'top', prompt: 'x', tools: [{ name: 'asker' }] }), defineAgent({ name: 'top', type: 'ai_human', sideA: { prompt: 'top' } })], backend: memory(), closeGraceMs: 0 })
+  const skein = await createSkein({
+    app: [
+      ...app.filter(({ name }) => name !== 'top'),
+      defineModel({ name: 'top', model: scriptedModel(() => ({ calls: ask('asker', ...'abcdefghijkl') })) }),
+      definePrompt({ name: 'top', model: 'top', prompt: 'x', tools: [{ name: 'asker' }] }),
+      defineAgent({ name: 'top', type: 'ai_human', sideA: { prompt: 'top' } }),
+    ],
+    backend: memory(),
+    closeGraceMs: 0,
+  })
   const thread = await skein.threads.create({ agent: 'top', id: 't1' })
   await thread.send('go').accepted()
   const rows = createChildRows((_, text) => text, 't1')

@@ -1,5 +1,16 @@
 /** `skein files`: a thread's files listed, printed, copied out and in; nothing of it reaches where it should not. */
-import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { local } from '../../../src/backend/local/local.js'
@@ -13,7 +24,16 @@ describe('files of a thread', () => {
 
   beforeAll(async () => {
     const here = await host()
-    const { files } = await here.threads.create({ agent: 'echo', id: 't1', files: { '/readme.md': '# hello\n', '/src/a.ts': 'a', '/src/deep/run.sh': '#!/bin/sh\n', '/data.bin': binaryBytes } })
+    const { files } = await here.threads.create({
+      agent: 'echo',
+      id: 't1',
+      files: {
+        '/readme.md': '# hello\n',
+        '/src/a.ts': 'a',
+        '/src/deep/run.sh': '#!/bin/sh\n',
+        '/data.bin': binaryBytes,
+      },
+    })
     await files.chmod('/src/deep/run.sh', 0o4755)
     await files.chmod('/src/deep', 0o555)
     await files.symlink('../readme.md', '/src/up')
@@ -35,7 +55,9 @@ describe('files of a thread', () => {
 
   it('C1: ls lists names, -R all below, -l with mode, size and target', async () => {
     expect(await skein(['files', 'ls', 't1'])).toEqual({ code: 0, stdout: 'data.bin\nreadme.md\nsrc/\n', stderr: '' })
-    expect((await skein(['files', 'ls', 't1', 'src', '-R'])).stdout).toBe('a.ts\nchain\ndeep/\ndeep/run.sh\ndir\netc\nloop\npasswd\nsame\nup\n')
+    expect((await skein(['files', 'ls', 't1', 'src', '-R'])).stdout).toBe(
+      'a.ts\nchain\ndeep/\ndeep/run.sh\ndir\netc\nloop\npasswd\nsame\nup\n',
+    )
     const { stdout } = await skein(['files', 'ls', 't1', '/src', '-l'])
     expect(stdout).toMatch(/^-rw-r--r-- +1 {2}\d{4}-[\d: -]+ a\.ts\n/)
     expect(stdout).toMatch(/\ndr-xr-xr-x +\d+ {2}[\d: -]+ deep\/\n/)
@@ -43,7 +65,13 @@ describe('files of a thread', () => {
     expect((await skein(['files', 'ls', 't1', '/readme.md'])).stdout).toBe('readme.md\n')
     expect(await skein(['files', 'ls', 'empty'])).toEqual({ code: 0, stdout: '', stderr: '' })
     expect(objects((await skein(['files', 'ls', 't1', '/src/deep', '--json'])).stdout)).toEqual([
-      { thread: 't1', path: '/src/deep', entries: [{ path: '/src/deep/run.sh', kind: 'file', size: 10, mode: expect.any(Number), at: expect.any(Number) }] },
+      {
+        thread: 't1',
+        path: '/src/deep',
+        entries: [
+          { path: '/src/deep/run.sh', kind: 'file', size: 10, mode: expect.any(Number), at: expect.any(Number) },
+        ],
+      },
     ])
   })
 
@@ -56,11 +84,19 @@ describe('files of a thread', () => {
     const [last, head] = [(await backend.journal.read('odd')).at(-1), await backend.heads.get('odd')]
     if (!lease || !last || !head) throw new Error('the thread is not there')
     const seq = last.first + last.count
-    const entry = pack([{ type: 'thread.changed', seq, at: 1, changes: { files: [{ op: 'dir', path: '/a/./..' }] } }], last.hash)
-    expect(await backend.commit({ thread: 'odd', expected: seq - 1, epoch: lease.epoch, entry, head, sends: [], done: [] })).toMatchObject({ ok: true })
+    const entry = pack(
+      [{ type: 'thread.changed', seq, at: 1, changes: { files: [{ op: 'dir', path: '/a/./..' }] } }],
+      last.hash,
+    )
+    expect(
+      await backend.commit({ thread: 'odd', expected: seq - 1, epoch: lease.epoch, entry, head, sends: [], done: [] }),
+    ).toMatchObject({ ok: true })
     await lease.release()
     await backend.close()
-    for (const args of [['pull', 'odd', '/', fresh('odd')], ['ls', 'odd', '-R']]) {
+    for (const args of [
+      ['pull', 'odd', '/', fresh('odd')],
+      ['ls', 'odd', '-R'],
+    ]) {
       const { code, stderr } = await skein(['files', ...args])
       expect([code, stderr]).toEqual([expect.any(Number), expect.stringContaining('".", which is no name of a file')])
     }
@@ -98,7 +134,10 @@ describe('files of a thread', () => {
     [['push', 't1', '/nowhere/x'], '/nowhere/x cannot be read: ENOENT'],
     [['push', 't1', '/'], '/ is not a file; push takes one file at a time'],
     [['push', 't1', '-'], 'needs a name'],
-    [['push', 't1', import.meta.filename, '../../x'], '"../../x" leads above the root of the files of a thread; give a path below /'],
+    [
+      ['push', 't1', import.meta.filename, '../../x'],
+      '"../../x" leads above the root of the files of a thread; give a path below /',
+    ],
     [['push', 't1', import.meta.filename, 'src/../../'], 'leads above the root'],
     [['pull', 't1', '/src/../../etc'], '"/src/../../etc" leads above the root'],
     [['cat', 't1', '../readme.md'], 'leads above the root'],
@@ -114,18 +153,42 @@ describe('files of a thread', () => {
     const dir = join(folder, 'out', 'new')
     const { code, stdout, stderr } = await spawned(['files', 'pull', 't1', '/', dir])
     expect({ code, stdout }).toEqual({ code: 0, stdout: `4 files, 29 B in ${dir}\n` })
-    expect(stderr.trimEnd().split('\n')).toEqual(['/src/etc -> ../../../../../../etc', '/src/loop -> loop', '/src/passwd -> /etc/passwd'].map((link) => `left out ${link}: it leads to nothing that is copied`))
+    expect(stderr.trimEnd().split('\n')).toEqual(
+      ['/src/etc -> ../../../../../../etc', '/src/loop -> loop', '/src/passwd -> /etc/passwd'].map(
+        (link) => `left out ${link}: it leads to nothing that is copied`,
+      ),
+    )
     expect(readdirSync(join(dir, 'src')).sort()).toEqual(['a.ts', 'chain', 'deep', 'dir', 'same', 'up'])
     expect(readFileSync(join(dir, 'data.bin'))).toEqual(binaryBytes)
-    expect([join(dir, 'src/deep'), join(dir, 'src/deep/run.sh'), join(dir, 'src/a.ts')].map((path) => statSync(path).mode & 0o7777)).toEqual([0o555, 0o755, 0o644])
-    expect(['up', 'same', 'chain', 'dir'].map((name) => readlinkSync(join(dir, 'src', name)))).toEqual(['../readme.md', 'a.ts', 'a.ts', 'deep'])
+    expect(
+      [join(dir, 'src/deep'), join(dir, 'src/deep/run.sh'), join(dir, 'src/a.ts')].map(
+        (path) => statSync(path).mode & 0o7777,
+      ),
+    ).toEqual([0o555, 0o755, 0o644])
+    expect(['up', 'same', 'chain', 'dir'].map((name) => readlinkSync(join(dir, 'src', name)))).toEqual([
+      '../readme.md',
+      'a.ts',
+      'a.ts',
+      'deep',
+    ])
     expect(readFileSync(join(dir, 'src/up'), 'utf8')).toBe('# hello\n')
   })
 
   it('C1: pull of a directory makes it the folder, of a file puts it there; a link out of the part is left out', async () => {
     const dir = fresh('part')
     const [report] = objects((await skein(['files', 'pull', 't1', '/src', dir, '--json'])).stdout)
-    expect(report).toMatchObject({ path: '/src', files: 2, bytes: 11, links: 3, skipped: [{ path: '/src/etc' }, { path: '/src/loop' }, { path: '/src/passwd' }, { path: '/src/up', target: '../readme.md' }] })
+    expect(report).toMatchObject({
+      path: '/src',
+      files: 2,
+      bytes: 11,
+      links: 3,
+      skipped: [
+        { path: '/src/etc' },
+        { path: '/src/loop' },
+        { path: '/src/passwd' },
+        { path: '/src/up', target: '../readme.md' },
+      ],
+    })
     expect(readFileSync(join(dir, 'a.ts'), 'utf8')).toBe('a')
     await skein(['files', 'pull', 't1', '/src/up', dir])
     expect(lstatSync(join(dir, 'up')).isFile()).toBe(true)
@@ -135,7 +198,11 @@ describe('files of a thread', () => {
     const dir = fresh('taken')
     writeFileSync(join(dir, 'readme.md'), 'mine')
     const refused = await skein(['files', 'pull', 't1', '/', dir])
-    expect(refused).toMatchObject({ code: 4, stdout: '', stderr: `skein: ${dir}/readme.md would be replaced; give --force, or take another folder\n` })
+    expect(refused).toMatchObject({
+      code: 4,
+      stdout: '',
+      stderr: `skein: ${dir}/readme.md would be replaced; give --force, or take another folder\n`,
+    })
     expect(readdirSync(dir)).toEqual(['readme.md'])
     expect((await skein(['files', 'pull', 't1', '/', dir, '--force'])).code).toBe(0)
     expect(readFileSync(join(dir, 'readme.md'), 'utf8')).toBe('# hello\n')
@@ -149,7 +216,10 @@ describe('files of a thread', () => {
     symlinkSync(join(outside, 'new'), join(dir, 'data.bin'))
     expect((await skein(['files', 'pull', 't1', '/', dir])).code).toBe(4)
     expect((await skein(['files', 'pull', 't1', '/', dir, '--force'])).code).toBe(0)
-    expect([readFileSync(join(outside, 'victim'), 'utf8'), existsSync(join(outside, 'new'))]).toEqual(['untouched', false])
+    expect([readFileSync(join(outside, 'victim'), 'utf8'), existsSync(join(outside, 'new'))]).toEqual([
+      'untouched',
+      false,
+    ])
     expect(lstatSync(join(dir, 'readme.md')).isFile()).toBe(true)
 
     const other = fresh('trap2')
@@ -163,7 +233,10 @@ describe('files of a thread', () => {
   it('PE1: a folder that cannot be written to is named, exit 4', async () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
-    expect(await skein(['files', 'pull', 't1', '/', file])).toMatchObject({ code: 4, stderr: expect.stringContaining(`${file} cannot be filled: `) })
+    expect(await skein(['files', 'pull', 't1', '/', file])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining(`${file} cannot be filled: `),
+    })
   })
 })
 
@@ -178,15 +251,25 @@ describe('files push', () => {
     expect(await skein(['files', 'push', 't1', tool])).toEqual({ code: 0, stdout: '/tool.sh\n', stderr: '' })
     expect((await skein(['files', 'push', 't1', tool, 'dir'])).stdout).toBe('/dir/tool.sh\n')
     expect((await skein(['files', 'push', 't1', tool, '/made/new/'])).stdout).toBe('/made/new/tool.sh\n')
-    expect(objects((await spawned(['files', 'push', 't1', '-', 'notes/a', '--json'], { input: 'piped' })).stdout)).toEqual([{ thread: 't1', path: '/notes/a', state: 'accepted' }])
-    expect([await files.readFile('/made/new/tool.sh', 'utf8'), await files.readFile('/notes/a', 'utf8'), (await files.stat('/tool.sh')).mode & 0o777]).toEqual(['echo hi\n', 'piped', 0o750])
+    expect(
+      objects((await spawned(['files', 'push', 't1', '-', 'notes/a', '--json'], { input: 'piped' })).stdout),
+    ).toEqual([{ thread: 't1', path: '/notes/a', state: 'accepted' }])
+    expect([
+      await files.readFile('/made/new/tool.sh', 'utf8'),
+      await files.readFile('/notes/a', 'utf8'),
+      (await files.stat('/tool.sh')).mode & 0o777,
+    ]).toEqual(['echo hi\n', 'piped', 0o750])
     await here.close()
   })
 
   it('C1: without a host it is kept, and is there when one has come', async () => {
     const { skein, seed } = place()
     await seed({ agent: 'echo', id: 't1' })
-    expect(await skein(['files', 'push', 't1', '-', 'a'], { input: 'x' })).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('kept; ') })
+    expect(await skein(['files', 'push', 't1', '-', 'a'], { input: 'x' })).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringContaining('kept; '),
+    })
     expect((await skein(['files', 'cat', 't1', 'a'])).code).toBe(4)
     await skein(['run', app, '--thread', 't1'])
     expect((await skein(['files', 'cat', 't1', 'a'])).stdout).toBe('x')

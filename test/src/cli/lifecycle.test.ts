@@ -8,7 +8,11 @@ it('C1, F8: delete removes a tree, or says why not; without a host it is kept', 
   await seed({ agent: 'echo', id: 't1' }, { agent: 'echo', id: 't2' })
   const here = await host()
   expect(await spawned(['delete', 't1'])).toMatchObject({ code: 0, stdout: 'deleted\n', stderr: '' })
-  expect(await skein(['delete', 't1'])).toMatchObject({ code: 4, stdout: '', stderr: 'skein: there is no thread "t1" in this store\n' })
+  expect(await skein(['delete', 't1'])).toMatchObject({
+    code: 4,
+    stdout: '',
+    stderr: 'skein: there is no thread "t1" in this store\n',
+  })
   await here.close()
   expect(objects((await skein(['delete', 't2', '--json'])).stdout)).toEqual([{ thread: 't2', state: 'kept' }])
   expect((await skein(['ps', '--all'])).stdout).toContain('t2')
@@ -24,8 +28,16 @@ it('C1, F8: backup copies the store while it is in use; the copy is a store', as
   await seed({ agent: 'echo', id: 't1' })
   const here = await host()
   const copy = join(folder, 'copy')
-  expect(await spawned(['backup', copy])).toMatchObject({ code: 0, stdout: `copied to ${copy}\n`, stderr: expect.stringContaining(`skein ps --store ${copy}`) })
-  expect(await skein(['backup', copy])).toMatchObject({ code: 4, stdout: '', stderr: expect.stringContaining('something in it') })
+  expect(await spawned(['backup', copy])).toMatchObject({
+    code: 0,
+    stdout: `copied to ${copy}\n`,
+    stderr: expect.stringContaining(`skein ps --store ${copy}`),
+  })
+  expect(await skein(['backup', copy])).toMatchObject({
+    code: 4,
+    stdout: '',
+    stderr: expect.stringContaining('something in it'),
+  })
   await here.close()
   expect((await skein(['run', app, '--thread', 't1', 'two', '--store', copy])).stdout).toContain('you said: two')
 })
@@ -34,7 +46,9 @@ it('C1, F8: pause and resume take --tree', async () => {
   const { host, seed, skein } = place()
   await seed({ agent: 'echo', id: 't1' })
   const here = await host()
-  expect(objects((await skein(['pause', 't1', '--tree', '--reason', 'lunch', '--json'])).stdout)).toEqual([{ thread: 't1', state: 'accepted', changed: true, status: 'paused' }])
+  expect(objects((await skein(['pause', 't1', '--tree', '--reason', 'lunch', '--json'])).stdout)).toEqual([
+    { thread: 't1', state: 'accepted', changed: true, status: 'paused' },
+  ])
   expect(await (await here.threads.get('t1')).info()).toMatchObject({ reason: 'lunch' })
   expect(await skein(['resume', 't1', '--tree'])).toMatchObject({ code: 0, stdout: 'resumed\n' })
   await here.close()
@@ -44,10 +58,19 @@ it('C1, L2: grant raises the budget of a thread; what is wrong exits 4', async (
   const { host, skein } = place()
   const here = await host()
   const thread = await here.threads.create({ agent: 'echo', id: 't1', budget: { tokens: 10, costUsd: 1 } })
-  expect(await skein(['grant', 't1', '--tokens', '500', '--cost', '0.5', '--by', 'ann'])).toMatchObject({ code: 0, stdout: 'granted\n' })
+  expect(await skein(['grant', 't1', '--tokens', '500', '--cost', '0.5', '--by', 'ann'])).toMatchObject({
+    code: 0,
+    stdout: 'granted\n',
+  })
   expect((await thread.usage()).budget?.left).toEqual({ tokens: 510, costUsd: 1.5 })
   expect(await skein(['grant', 't1'])).toMatchObject({ code: 4, stderr: expect.stringContaining('name how much more') })
-  expect(await skein(['grant', 't1', '--tokens', 'many'])).toMatchObject({ code: 4, stderr: expect.stringContaining('a number, 0 or more') })
-  expect(await skein(['grant', 't1', '--steps', '5'])).toMatchObject({ code: 4, stderr: expect.stringContaining('does not limit steps') })
+  expect(await skein(['grant', 't1', '--tokens', 'many'])).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('a number, 0 or more'),
+  })
+  expect(await skein(['grant', 't1', '--steps', '5'])).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining('does not limit steps'),
+  })
   await here.close()
 })

@@ -20,8 +20,15 @@ describe('a turn', () => {
 
   it('C1: the only agent of an app need not be named; where there are several they are listed', async () => {
     const { skein } = place()
-    expect(await skein(['run', fixture('single'), 'hi'])).toMatchObject({ code: 0, stdout: 'here I am\n', stderr: expect.stringContaining('agent hermit') })
-    expect(await skein(['run', app, 'hi'])).toMatchObject({ code: 4, stderr: expect.stringContaining('--agent <name> (the app has: echo, helper, ') })
+    expect(await skein(['run', fixture('single'), 'hi'])).toMatchObject({
+      code: 0,
+      stdout: 'here I am\n',
+      stderr: expect.stringContaining('agent hermit'),
+    })
+    expect(await skein(['run', app, 'hi'])).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining('--agent <name> (the app has: echo, helper, '),
+    })
   })
 
   it('C1: without a terminal there are no escape codes, not even those of the model', async () => {
@@ -43,10 +50,17 @@ describe('a turn', () => {
 
   it('C1: a structured answer is printed as one line of JSON, and is in run.ended; without one the turn has failed', async () => {
     const { skein } = place()
-    expect(await skein(['run', app, '--agent', 'formal', 'go'])).toMatchObject({ code: 0, stdout: '{"total":3,"names":["a","b"]}\n' })
+    expect(await skein(['run', app, '--agent', 'formal', 'go'])).toMatchObject({
+      code: 0,
+      stdout: '{"total":3,"names":["a","b"]}\n',
+    })
     const { code, stdout } = await skein(['run', app, '--agent', 'vague', 'go', '--json'])
     expect(code).toBe(1)
-    expect(objects(stdout).at(-1)).toMatchObject({ type: 'run.ended', stopReason: 'failed', failure: { code: 'OUTPUT_MISSING' } })
+    expect(objects(stdout).at(-1)).toMatchObject({
+      type: 'run.ended',
+      stopReason: 'failed',
+      failure: { code: 'OUTPUT_MISSING' },
+    })
   })
 
   it('C1: a reply that was cut is no success, and its end says so', async () => {
@@ -64,12 +78,20 @@ describe('a turn', () => {
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
     expect(stderr).toContain('nothing is outstanding: thread t1 is idle')
     const [shown] = objects((await skein(['show', 't1', '--json'])).stdout)
-    expect(shown).toMatchObject({ thread: 't1', messages: [{ text: 'one' }, { text: 'you said: one' }, { text: 'two' }, { text: 'you said: two' }] })
+    expect(shown).toMatchObject({
+      thread: 't1',
+      messages: [{ text: 'one' }, { text: 'you said: one' }, { text: 'two' }, { text: 'you said: two' }],
+    })
   })
 
-  it.each([['-', 'two\nlines'], [undefined, 'x'.repeat(1_000_000)]])('C1: reads the message from stdin (%s)', async (dash, message) => {
+  it.each([
+    ['-', 'two\nlines'],
+    [undefined, 'x'.repeat(1_000_000)],
+  ])('C1: reads the message from stdin (%s)', async (dash, message) => {
     const { spawned } = place()
-    const { code, stdout } = await spawned(['run', app, '--agent', 'echo', ...(dash ? [dash] : [])], { input: `${message}\n` })
+    const { code, stdout } = await spawned(['run', app, '--agent', 'echo', ...(dash ? [dash] : [])], {
+      input: `${message}\n`,
+    })
     expect(code).toBe(0)
     expect(stdout === `you said: ${message}\n`).toBe(true)
   })
@@ -86,7 +108,10 @@ describe('a turn', () => {
     run.child.stdout?.destroy()
     run.child.stderr?.destroy()
     expect((await run.ended).code).toBe(0)
-    expect(objects((await skein(['show', 't1', '--json'])).stdout)[0]).toMatchObject({ status: 'idle', tags: ['a', 'b'] })
+    expect(objects((await skein(['show', 't1', '--json'])).stdout)[0]).toMatchObject({
+      status: 'idle',
+      tags: ['a', 'b'],
+    })
   })
 })
 
@@ -97,16 +122,40 @@ describe('--json', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     const events = objects(stdout)
     const durable = events.filter(({ type, seq }) => seq !== undefined || type === 'run.ended')
-    expect(durable.map(({ type }) => type)).toEqual(['message.received', 'turn.started', 'model.replied', 'tool.result', 'tool.result', 'model.replied', 'turn.ended', 'run.ended'])
+    expect(durable.map(({ type }) => type)).toEqual([
+      'message.received',
+      'turn.started',
+      'model.replied',
+      'tool.result',
+      'tool.result',
+      'model.replied',
+      'turn.ended',
+      'run.ended',
+    ])
     expect(events[0]).toMatchObject({ thread: 't1', path: ['t1'], seq: 2, cursor: expect.any(String) })
-    expect(events.at(-1)).toMatchObject({ thread: 't1', text: 'the sum is 3', stopReason: 'completed', steps: 2, usage: { inputTokens: 20, outputTokens: 10 }, exitCode: 0 })
+    expect(events.at(-1)).toMatchObject({
+      thread: 't1',
+      text: 'the sum is 3',
+      stopReason: 'completed',
+      steps: 2,
+      usage: { inputTokens: 20, outputTokens: 10 },
+      exitCode: 0,
+    })
   })
 
   it('C1: errors are JSON on stderr', async () => {
     const { skein } = place()
     const { code, stdout, stderr } = await skein(['run', app, '--json', '--agent', 'nobody', 'go'])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(objects(stderr)).toEqual([{ error: expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('helper'), retry: false }) }])
+    expect(objects(stderr)).toEqual([
+      {
+        error: expect.objectContaining({
+          code: 'UNKNOWN_AGENT',
+          message: expect.stringContaining('helper'),
+          retry: false,
+        }),
+      },
+    ])
   })
 
   it('C1: so are usage errors', async () => {
@@ -123,7 +172,11 @@ describe('bad input', () => {
     ['an unknown thread', ['run', app, '--thread', 'nothing', 'hi'], 'there is no thread "nothing"'],
     ['a missing app', ['run', 'nowhere.ts', '--agent', 'echo', 'hi'], 'there is no app at'],
     ['an app without definitions', ['run', fixture('empty'), '--agent', 'echo', 'hi'], 'exports no definitions'],
-    ['an app that throws', ['run', fixture('throws'), '--agent', 'echo', 'hi'], 'throws.ts could not be loaded: no database'],
+    [
+      'an app that throws',
+      ['run', fixture('throws'), '--agent', 'echo', 'hi'],
+      'throws.ts could not be loaded: no database',
+    ],
     ['a store that is a file', ['run', app, '--store', app, '--agent', 'echo', 'hi'], 'app.ts is a file'],
     ['a store that is not there', ['ps'], 'there is no Skein store in'],
     ['no message', ['run', app, '--agent', 'echo'], 'there is no message'],
@@ -172,7 +225,10 @@ describe('bad input', () => {
     const none = await spawned([])
     expect(none.code).toBe(4)
     expect(none.stderr).toContain('Usage: skein')
-    expect(await spawned(['help', 'send'])).toMatchObject({ code: 0, stdout: expect.stringContaining('Usage: skein send') })
+    expect(await spawned(['help', 'send'])).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Usage: skein send'),
+    })
     expect(await spawned(['--version'])).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) })
   })
 })
@@ -183,8 +239,12 @@ it('CI1: every command is there as it was built', async () => {
   const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)
   expect(names).toHaveLength(25)
   const folder = new URL('.', pathToFileURL(binary)).href
-  const script = `for (const name of ${JSON.stringify(names)}) console.log(typeof (await import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
-  expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe('function\n'.repeat(names.length))
+  const script =
+    `for (const name of ${JSON.stringify(names)}) console.log(typeof (await ` +
+    `import(${JSON.stringify(folder)} + (name === 'files' ? 'files/files' : name) + '.js')).register)`
+  expect((await launch(process.execPath, ['--input-type=module', '-e', script], {}).ended).stdout).toBe(
+    'function\n'.repeat(names.length),
+  )
 })
 
 describe('signals', () => {
@@ -248,7 +308,8 @@ describe('a terminal', () => {
   it.skipIf(!existsSync('/usr/bin/script'))('C1: shows words and calls live, in colour unless NO_COLOR', async () => {
     const { env } = place()
     const command = `'${process.execPath}' '${binary}' run '${app}' --agent helper --thread t1 go`
-    const onTerminal = (more: Readonly<Record<string, string>>) => launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', ...more } }).ended
+    const onTerminal = (more: Readonly<Record<string, string>>) =>
+      launch('/usr/bin/script', ['-qec', command, '/dev/null'], { env: { ...env, TERM: 'xterm', ...more } }).ended
     const coloured = await onTerminal({})
     expect(coloured.code).toBe(0)
     expect(coloured.stdout).toContain('let me see')

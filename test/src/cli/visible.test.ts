@@ -13,12 +13,18 @@ import { nasty } from './fixtures/nasty.js'
 
 /** What a terminal would obey, or what would not be seen. */
 // oxlint-disable-next-line no-control-regex
-const obeyed = /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF]|[\u{E0000}-\u{E007F}]/u
+const obeyed =
+  /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF]|[\u{E0000}-\u{E007F}]/u
 
 describe('the escape', () => {
   it('VI1: shows what would be obeyed or hidden, and nothing else', () => {
-    expect(visible(nasty)).toBe(String.raw`\u001b[2J\u001b]0;owned\u0007\u001b[1A\u009b31m\u202egnp.exe\u2066\u200b\u00ad\udb40\udc41` + '\n' + String.raw`✓ approved by admin\u001b[8m`)
-    for (const plain of ['a\tb\nc', 'Ünïcode 漢字 עברית العربية', '👩‍👩‍👧 👍🏽 ❤️', 'می‌خواهم', 'क्‍ष', 'א\u200F!']) expect(visible(plain)).toBe(plain)
+    expect(visible(nasty)).toBe(
+      String.raw`\u001b[2J\u001b]0;owned\u0007\u001b[1A\u009b31m\u202egnp.exe\u2066\u200b\u00ad\udb40\udc41` +
+        '\n' +
+        String.raw`✓ approved by admin\u001b[8m`,
+    )
+    for (const plain of ['a\tb\nc', 'Ünïcode 漢字 עברית العربية', '👩‍👩‍👧 👍🏽 ❤️', 'می‌خواهم', 'क्‍ष', 'א\u200F!'])
+      expect(visible(plain)).toBe(plain)
     expect(visible('pay\u200Dpal \u200F x')).toBe(String.raw`pay\u200dpal \u200f x`)
   })
 
@@ -35,13 +41,28 @@ describe('the escape', () => {
 describe('the way to the screen', () => {
   const screen = () => {
     let text = ''
-    const stream = Object.assign(new Writable({ write: (chunk: Buffer, _, done) => ((text += chunk.toString()), done()) }), { isTTY: true, columns: 200, rows: 40 })
+    const stream = Object.assign(
+      new Writable({ write: (chunk: Buffer, _, done) => ((text += chunk.toString()), done()) }),
+      { isTTY: true, columns: 200, rows: 40 },
+    )
     return { stream: stream as Screen & Writable, text: () => text }
   }
 
   it('OP4: colours are ours alone, whatever is painted, fitted, noted or shown', () => {
     const [stdout, stderr] = [screen(), screen()]
-    const out = createOutput({ stdin: process.stdin, piped: () => false, interactive: () => false, stdout: stdout.stream, stderr: stderr.stream, env: {}, onSignal: () => undefined, exit: () => undefined }, false)
+    const out = createOutput(
+      {
+        stdin: process.stdin,
+        piped: () => false,
+        interactive: () => false,
+        stdout: stdout.stream,
+        stderr: stderr.stream,
+        env: {},
+        onSignal: () => undefined,
+        exit: () => undefined,
+      },
+      false,
+    )
     const forged = '\u001B[31mred\u001B[0m'
     out.print(`${out.paint('green', `ours ${forged}`)} ${forged}\n`)
     out.print(`${out.fit(out.paint('dim', forged.repeat(40)))}\n`)
@@ -57,10 +78,27 @@ describe('the way to the screen', () => {
 
   it('OP4: no command has another one', () => {
     const folder = fileURLToPath(new URL('../../../src/cli', import.meta.url))
-    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts') && !['output.ts', 'main.ts', 'shell.ts'].includes(file))
-    const past = files.flatMap((file) => readFileSync(join(folder, file), 'utf8').split('\n').flatMap((line, at) => (/console\.|process\.std|(?:stdout|stderr)\.write\((?!visible\(|`\$\{(?:visible\(|version\())/.test(line) ? [`${file}:${at + 1} ${line.trim()}`] : [])))
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && !['output.ts', 'main.ts', 'shell.ts'].includes(file),
+    )
+    const past = files.flatMap((file) =>
+      readFileSync(join(folder, file), 'utf8')
+        .split('\n')
+        .flatMap((line, at) =>
+          /console\.|process\.std|(?:stdout|stderr)\.write\((?!visible\(|`\$\{(?:visible\(|version\())/.test(line)
+            ? [`${file}:${at + 1} ${line.trim()}`]
+            : [],
+        ),
+    )
     // Help is of our own words.
-    expect(past.filter((line) => !line.includes('writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(visible(text))'))).toEqual([])
+    expect(
+      past.filter(
+        (line) =>
+          !line.includes(
+            'writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(visible(text))',
+          ),
+      ),
+    ).toEqual([])
   })
 })
 
@@ -70,7 +108,21 @@ describe('hostile text from one end to the other', () => {
     const app = fixture('hostile')
     const ran = await skein(['run', app, '--agent', 'hostile', '--thread', 't1', '--tag', `tag ${nasty}`, 'go'])
     expect(ran.code).toBe(3)
-    const said = [ran, ...(await Promise.all([['show', 't1'], ['tail', 't1', '--no-follow'], ['ps'], ['tree', 't1'], ['inbox'], ['inbox', '--full'], ['ps', '--json'], ['tail', 't1', '--no-follow', '--json']].map((args) => skein(args))))]
+    const said = [
+      ran,
+      ...(await Promise.all(
+        [
+          ['show', 't1'],
+          ['tail', 't1', '--no-follow'],
+          ['ps'],
+          ['tree', 't1'],
+          ['inbox'],
+          ['inbox', '--full'],
+          ['ps', '--json'],
+          ['tail', 't1', '--no-follow', '--json'],
+        ].map((args) => skein(args)),
+      )),
+    ]
     for (const { stdout, stderr } of said) {
       expect(stdout + stderr).not.toMatch(obeyed)
       expect(stdout + stderr).not.toBe('')
@@ -91,7 +143,9 @@ describe('hostile text from one end to the other', () => {
     const full = await skein(['inbox', '--full'])
     expect(full.stdout).toMatch(/"note": "the end of it"/)
     const approved = await skein(['approve', 't1/call_1_2'])
-    expect(approved.stderr).toMatch(/^t1\/call_1_2: pay\n {2}args {\n {4}"to": "a{60} then [^\n]*\\u202egnp\.exe[^\n]*",\n {4}"note": "the end of it"\n {2}}\n {2}asks pay\? /)
+    expect(approved.stderr).toMatch(
+      /^t1\/call_1_2: pay\n {2}args {\n {4}"to": "a{60} then [^\n]*\\u202egnp\.exe[^\n]*",\n {4}"note": "the end of it"\n {2}}\n {2}asks pay\? /,
+    )
     expect(approved.stdout + approved.stderr).not.toMatch(obeyed)
     const [object] = objects((await skein(['approve', 't1/call_1_2', '--json'])).stdout)
     expect(object).toMatchObject({ id: 't1/call_1_2', state: 'kept' })

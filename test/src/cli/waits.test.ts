@@ -53,7 +53,10 @@ it('C1: the command goes on with its own thread alone and says how many others a
   expect(own).toMatchObject({ code: 0, stdout: 'you said: hello\n' })
   expect(own.stderr).toContain('1 other thread of this store has unfinished work; this leaves it alone (skein host ')
   expect(objects((await skein(['show', 'other', '--json'])).stdout)[0]).toMatchObject({ status: 'thinking' })
-  expect(await skein(['run', plain, '--agent', 'echo', '--thread', 'own', '--all', 'again'])).toMatchObject({ code: 0, stderr: expect.not.stringContaining('unfinished') })
+  expect(await skein(['run', plain, '--agent', 'echo', '--thread', 'own', '--all', 'again'])).toMatchObject({
+    code: 0,
+    stderr: expect.not.stringContaining('unfinished'),
+  })
   expect(await skein(['run', plain, '--thread', 'other'])).toMatchObject({ code: 0 })
   expect(objects((await skein(['show', 'other', '--json'])).stdout)[0]).toMatchObject({ status: 'idle' })
 })
@@ -61,7 +64,13 @@ it('C1: the command goes on with its own thread alone and says how many others a
 it('C1, O2: the last line has what the whole tree has cost, and the share of the thread itself', async () => {
   const { skein } = place()
   const { stderr } = await skein(['run', app, '--agent', 'costly', 'go'])
-  expect(stderr).toMatch(/completed · 2 steps · 8 in \/ 2 out tokens · \$8\.0000, of which its own: 2 in \/ 2 out tokens · \$2\.0000 · /)
+  expect(stderr).toMatch(
+    /completed · 2 steps · 8 in \/ 2 out tokens · \$8\.0000, of which its own: 2 in \/ 2 out tokens · \$2\.0000 · /,
+  )
   const { stdout } = await skein(['run', app, '--agent', 'costly', '--json', 'go'])
-  expect(objects(stdout).at(-1)).toMatchObject({ type: 'run.ended', usage: { inputTokens: 2, costUsd: 2 }, subtree: { inputTokens: 8, costUsd: 8 } })
+  expect(objects(stdout).at(-1)).toMatchObject({
+    type: 'run.ended',
+    usage: { inputTokens: 2, costUsd: 2 },
+    subtree: { inputTokens: 8, costUsd: 8 },
+  })
 })

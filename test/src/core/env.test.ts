@@ -1,7 +1,20 @@
 /** Where a name finds its value, what a child gets of its parent, and numbered instances. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { changedEnv, checkVariableName, flowing, hasValue, inheritedEnv, instancesOf, isEnabled, isVariableName, missingVariables, noEnv, resolveEnv, threadEnv } from '../../../src/core/env.js'
+import {
+  changedEnv,
+  checkVariableName,
+  flowing,
+  hasValue,
+  inheritedEnv,
+  instancesOf,
+  isEnabled,
+  isVariableName,
+  missingVariables,
+  noEnv,
+  resolveEnv,
+  threadEnv,
+} from '../../../src/core/env.js'
 import type { EnvLevel, SealedEnv } from '../../../src/core/env.js'
 
 /** F2, written out once more. */
@@ -25,18 +38,24 @@ describe('lookup', () => {
   it('EN1: an empty value is a value; a level that is undefined is none', () => {
     expect(resolveEnv('A', { own: { A: '' }, instance: { A: 'lower' } })).toEqual({ from: 'own', value: '' })
     expect(resolveEnv('A', { agent: { A: '' }, tool: { A: 'lower' } })).toEqual({ from: 'agent', value: '' })
-    expect(resolveEnv('A', { own: undefined, agent: undefined, tool: { A: 'default' } })).toEqual({ from: 'tool', value: 'default' })
+    expect(resolveEnv('A', { own: undefined, agent: undefined, tool: { A: 'default' } })).toEqual({
+      from: 'tool',
+      value: 'default',
+    })
   })
 
-  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('EN3: %s finds nothing that was not set', (name) => {
-    const empty = Object.fromEntries(inOrder.map((level) => [level, {}]))
-    expect(resolveEnv(name, empty)).toBeUndefined()
-    expect(hasValue(noEnv, name)).toBe(false)
-    const stored: SealedEnv = JSON.parse(`{ "${name}": "set" }`)
-    expect(resolveEnv(name, { own: stored })?.value).toEqual('set')
-    expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ own: {}, inherited: stored }), []))).toBe(Object.prototype)
-    expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual('set')
-  })
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
+    'EN3: %s finds nothing that was not set',
+    (name) => {
+      const empty = Object.fromEntries(inOrder.map((level) => [level, {}]))
+      expect(resolveEnv(name, empty)).toBeUndefined()
+      expect(hasValue(noEnv, name)).toBe(false)
+      const stored: SealedEnv = JSON.parse(`{ "${name}": "set" }`)
+      expect(resolveEnv(name, { own: stored })?.value).toEqual('set')
+      expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ own: {}, inherited: stored }), []))).toBe(Object.prototype)
+      expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual('set')
+    },
+  )
 })
 
 describe('inheritance', () => {
@@ -57,7 +76,11 @@ describe('inheritance', () => {
     const own = Object.freeze({ A: 'own' })
     const inherited = Object.freeze({ A: 'from above', B: 'v1.b' })
     expect(inheritedEnv(threadEnv({ own, inherited }), ['B'])).toEqual({ A: 'own' })
-    expect(changedEnv({ keys: [], own, inherited }, { level: 'own', keys: ['k'], set: { A: null, C: 'c' } })).toEqual({ keys: ['k'], own: { C: 'c' }, inherited })
+    expect(changedEnv({ keys: [], own, inherited }, { level: 'own', keys: ['k'], set: { A: null, C: 'c' } })).toEqual({
+      keys: ['k'],
+      own: { C: 'c' },
+      inherited,
+    })
     expect(inherited).toEqual({ A: 'from above', B: 'v1.b' })
   })
 
@@ -70,7 +93,13 @@ describe('inheritance', () => {
   })
 
   it('EN5: whatever changes, in whatever order, a child that is told of it has what one that is made afterwards gets', () => {
-    const changes = fc.array(fc.record({ level: fc.constantFrom('own' as const, 'inherited' as const), keys: fc.constant([]), set: fc.dictionary(names, fc.option(fc.string()), { noNullPrototype: true }) }))
+    const changes = fc.array(
+      fc.record({
+        level: fc.constantFrom('own' as const, 'inherited' as const),
+        keys: fc.constant([]),
+        set: fc.dictionary(names, fc.option(fc.string()), { noNullPrototype: true }),
+      }),
+    )
     fc.assert(
       fc.property(changes, fc.uniqueArray(names), (given, scoped) => {
         let parent = noEnv
@@ -89,7 +118,16 @@ describe('inheritance', () => {
 describe('declared variables', () => {
   it('missing is what is required (by default) and found nowhere, each name once and in order', () => {
     const levels = { own: { A: 'x' }, tool: { B: 'default' } }
-    const declared = [{ name: 'Z' }, { name: 'A' }, { name: 'B', required: true }, { name: 'C', required: false }, { name: 'Y', required: true }, { name: 'Z', required: false }, { name: 'C' }, { name: 'Z' }]
+    const declared = [
+      { name: 'Z' },
+      { name: 'A' },
+      { name: 'B', required: true },
+      { name: 'C', required: false },
+      { name: 'Y', required: true },
+      { name: 'Z', required: false },
+      { name: 'C' },
+      { name: 'Z' },
+    ]
     expect(missingVariables(declared, (name) => resolveEnv(name, levels))).toEqual(['Z', 'Y', 'C'])
     expect(missingVariables([], () => undefined)).toEqual([])
   })
@@ -106,7 +144,9 @@ describe('declared variables', () => {
 
   it('a name that came with its value does not give the value away', () => {
     expect(() => checkVariableName('TOKEN=hunter2hunter2')).toThrow(/^"TOKEN=…" is no name/)
-    expect(() => checkVariableName('TOKEN=hunter2hunter2')).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.not.stringContaining('hunter2') }))
+    expect(() => checkVariableName('TOKEN=hunter2hunter2')).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION', message: expect.not.stringContaining('hunter2') }),
+    )
   })
 })
 
@@ -124,7 +164,21 @@ describe('numbered instances', () => {
   })
 
   it('EN4: other endings are part of a name', () => {
-    expect(instancesOf({ NAME__1: 1, NAME__0: 1, NAME__02: 1, NAME_2: 1, NAME__: 1, NAME__2X: 1, __2: 1, NAME__99999999999999999999: 1 }, ['NAME', ''])).toEqual([])
+    expect(
+      instancesOf(
+        {
+          NAME__1: 1,
+          NAME__0: 1,
+          NAME__02: 1,
+          NAME_2: 1,
+          NAME__: 1,
+          NAME__2X: 1,
+          __2: 1,
+          NAME__99999999999999999999: 1,
+        },
+        ['NAME', ''],
+      ),
+    ).toEqual([])
     expect(instancesOf({ NAME___2: 1 }, ['NAME', 'NAME_'])).toEqual([{ number: 2, variables: { NAME_: 'NAME___2' } }])
   })
 
@@ -140,7 +194,9 @@ describe('numbered instances', () => {
     fc.assert(
       fc.property(numbers, (given) => {
         const env = Object.fromEntries(given.map((number) => [number === 1 ? 'A' : `A__${number}`, number]))
-        expect(instancesOf(env, ['A']).map(({ number, variables }) => [number, env[variables['A'] ?? '']])).toEqual(given.toSorted((a, b) => a - b).map((number) => [number, number]))
+        expect(instancesOf(env, ['A']).map(({ number, variables }) => [number, env[variables['A'] ?? '']])).toEqual(
+          given.toSorted((a, b) => a - b).map((number) => [number, number]),
+        )
       }),
     )
   })
@@ -148,5 +204,6 @@ describe('numbered instances', () => {
 
 it('a flag is on for true, 1 and yes, trimmed and in any case', () => {
   for (const on of ['true', '1', 'yes', ' TRUE\n', 'Yes', '\t1 ']) expect(isEnabled(on), on).toBe(true)
-  for (const off of [undefined, '', 'false', '0', 'no', 'on', 'y', '11', 'true!', 'yes yes']) expect(isEnabled(off), off).toBe(false)
+  for (const off of [undefined, '', 'false', '0', 'no', 'on', 'y', '11', 'true!', 'yes yes'])
+    expect(isEnabled(off), off).toBe(false)
 })

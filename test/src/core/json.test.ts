@@ -11,7 +11,9 @@ describe('json', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_, field: unknown) =>
-          typeof field === 'object' && field !== null && !Array.isArray(field) ? Object.fromEntries(Object.entries(field).reverse()) : field,
+          typeof field === 'object' && field !== null && !Array.isArray(field)
+            ? Object.fromEntries(Object.entries(field).reverse())
+            : field,
         ) as Json
         expect(canonical(turned)).toBe(canonical(value as Json))
       }),
@@ -21,16 +23,31 @@ describe('json', () => {
 
   it('JV2: anything becomes JSON that survives the journal, without a throw', () => {
     fc.assert(
-      fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true, withSparseArray: true, withNullPrototype: true, withBoxedValues: true }), (value) => {
-        const json = toJson(value)
-        expect(JSON.parse(JSON.stringify(json))).toEqual(json)
-      }),
+      fc.property(
+        fc.anything({
+          withBigInt: true,
+          withDate: true,
+          withMap: true,
+          withSet: true,
+          withTypedArray: true,
+          withSparseArray: true,
+          withNullPrototype: true,
+          withBoxedValues: true,
+        }),
+        (value) => {
+          const json = toJson(value)
+          expect(JSON.parse(JSON.stringify(json))).toEqual(json)
+        },
+      ),
       { numRuns: 500 },
     )
   })
 
   it('JV2: what has no fields of its own says what it is', () => {
-    expect(toJson({ found: /a+\/b/gi, later: Promise.resolve(1) })).toEqual({ found: String.raw`/a+\/b/gi`, later: '[promise]' })
+    expect(toJson({ found: /a+\/b/gi, later: Promise.resolve(1) })).toEqual({
+      found: String.raw`/a+\/b/gi`,
+      later: '[promise]',
+    })
   })
 
   it('JV2: depth is no reason to throw', () => {
@@ -42,7 +59,11 @@ describe('json', () => {
 
 describe('failure', () => {
   it('FE1, FE2: a failure goes out and comes back with code, data and cause', () => {
-    const thrown = new SkeinError('TOOL_THREW', 'outer', { retry: true, data: { n: 1 }, cause: new SkeinError('TOOL_TIMED_OUT', 'inner') })
+    const thrown = new SkeinError('TOOL_THREW', 'outer', {
+      retry: true,
+      data: { n: 1 },
+      cause: new SkeinError('TOOL_TIMED_OUT', 'inner'),
+    })
     const travelled = JSON.parse(JSON.stringify(toFailure(thrown, 'INVARIANT'))) as Failure
     const back = fromFailure(travelled)
     expect(isSkeinError(back)).toBe(true)
@@ -51,7 +72,11 @@ describe('failure', () => {
   })
 
   it('FE1: whatever is thrown becomes a failure with the code that it means here', () => {
-    expect(toFailure(new TypeError('bad'), 'TOOL_THREW')).toEqual({ code: 'TOOL_THREW', message: 'TypeError: bad', retry: false })
+    expect(toFailure(new TypeError('bad'), 'TOOL_THREW')).toEqual({
+      code: 'TOOL_THREW',
+      message: 'TypeError: bad',
+      retry: false,
+    })
     expect(toFailure('bare text', 'TOOL_THREW').message).toBe('bare text')
     expect(toFailure(undefined, 'TOOL_THREW').message).toContain('undefined')
     expect(toFailure(Symbol('x'), 'TOOL_THREW').message).toContain('Symbol(x)')
@@ -65,7 +90,10 @@ describe('failure', () => {
         throw new Error('never')
       },
     }
-    expect(toJson({ at: new URL('http://localhost/x'), refuses })).toEqual({ at: 'http://localhost/x', refuses: '[not readable: Error: never]' })
+    expect(toJson({ at: new URL('http://localhost/x'), refuses })).toEqual({
+      at: 'http://localhost/x',
+      refuses: '[not readable: Error: never]',
+    })
   })
 
   it('FE1: also a thing that has no text of its own', () => {

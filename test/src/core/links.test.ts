@@ -11,10 +11,20 @@ const hash = 'a'.repeat(64)
 const file = (path: string): FileChange => ({ op: 'file', path, hash, size: 1 })
 const link = (path: string, target: string): FileChange => ({ op: 'link', path, target })
 const tree = (...changes: readonly FileChange[]): DirNode => applyChanges(emptyTree, changes, 1)
-const names = (dir: DirNode): unknown => Object.fromEntries([...dir.entries].map(([name, node]) => [name, node.kind === 'dir' ? names(node) : node.kind]))
+const names = (dir: DirNode): unknown =>
+  Object.fromEntries([...dir.entries].map(([name, node]) => [name, node.kind === 'dir' ? names(node) : node.kind]))
 
 describe('a path', () => {
-  const files = tree(file('/a/b/c.txt'), link('/l', '/a'), link('/a/up', '../a/b'), link('/chain', 'l/up/c.txt'), link('/out', '../../../a/b'), link('/self', 'self'), link('/gone', '/nowhere'), link('/root', '/'))
+  const files = tree(
+    file('/a/b/c.txt'),
+    link('/l', '/a'),
+    link('/a/up', '../a/b'),
+    link('/chain', 'l/up/c.txt'),
+    link('/out', '../../../a/b'),
+    link('/self', 'self'),
+    link('/gone', '/nowhere'),
+    link('/root', '/'),
+  )
   it.each([
     ['/a/b/c.txt', '/a/b/c.txt'],
     ['/l/b/c.txt', '/a/b/c.txt'],
@@ -32,14 +42,18 @@ describe('a path', () => {
   })
 
   it('LNK1: a chain of links has an end', () => {
-    const chain = (length: number): DirNode => tree(file('/end'), ...Array.from({ length }, (_, n) => link(`/l${n}`, n === 0 ? '/end' : `/l${n - 1}`)))
+    const chain = (length: number): DirNode =>
+      tree(file('/end'), ...Array.from({ length }, (_, n) => link(`/l${n}`, n === 0 ? '/end' : `/l${n - 1}`)))
     expect(showing(chain(40), '/l39')?.path).toBe('/end')
     expect(showing(chain(41), '/l40')).toBeUndefined()
   })
 })
 
 describe('a copy without links', () => {
-  const copied = (files: DirNode, path: string): { readonly names: unknown; readonly broken: readonly Broken[]; readonly same: boolean } => {
+  const copied = (
+    files: DirNode,
+    path: string,
+  ): { readonly names: unknown; readonly broken: readonly Broken[]; readonly same: boolean } => {
     const shown = showing(files, path)
     const broken: Broken[] = []
     const copy = shown && withoutLinks(files, shown, broken)
@@ -47,22 +61,48 @@ describe('a copy without links', () => {
   }
 
   it('LNK2: links are what they show; a directory without any is itself', () => {
-    const files = tree(file('/d/own'), link('/d/one', '/other/one'), link('/d/dir', '../other'), file('/other/one'), link('/other/two', 'one'), file('/plain/x'))
-    expect(copied(files, '/d')).toEqual({ names: { own: 'file', one: 'file', dir: { one: 'file', two: 'file' } }, broken: [], same: false })
+    const files = tree(
+      file('/d/own'),
+      link('/d/one', '/other/one'),
+      link('/d/dir', '../other'),
+      file('/other/one'),
+      link('/other/two', 'one'),
+      file('/plain/x'),
+    )
+    expect(copied(files, '/d')).toEqual({
+      names: { own: 'file', one: 'file', dir: { one: 'file', two: 'file' } },
+      broken: [],
+      same: false,
+    })
     expect(copied(files, '/plain')).toEqual({ names: { x: 'file' }, broken: [], same: true })
   })
 
   it('LNK2: what shows nothing, or shows itself, is left out and told', () => {
-    const files = tree(file('/d/own'), link('/d/gone', '/no'), link('/d/again', '/d'), link('/d/e/up', '..'), link('/d/there', '/f'), link('/f/back', '/d'))
+    const files = tree(
+      file('/d/own'),
+      link('/d/gone', '/no'),
+      link('/d/again', '/d'),
+      link('/d/e/up', '..'),
+      link('/d/there', '/f'),
+      link('/f/back', '/d'),
+    )
     expect(copied(files, '/d')).toEqual({
       names: { own: 'file', e: {}, there: {} },
-      broken: [{ path: '/d/gone', why: 'it is a link to /no, and nothing is there' }, { path: '/d/again', why: 'it is a link to /d, which holds it' }, { path: '/d/e/up', why: 'it is a link to .., which holds it' }, { path: '/f/back', why: 'it is a link to /d, which holds it' }],
+      broken: [
+        { path: '/d/gone', why: 'it is a link to /no, and nothing is there' },
+        { path: '/d/again', why: 'it is a link to /d, which holds it' },
+        { path: '/d/e/up', why: 'it is a link to .., which holds it' },
+        { path: '/f/back', why: 'it is a link to /d, which holds it' },
+      ],
       same: false,
     })
   })
 
   it('LNK2: a tower of links that doubles at each floor is cut off', () => {
-    const floors = Array.from({ length: 40 }, (_, n) => [link(`/t${n}/a`, `/t${n + 1}`), link(`/t${n}/b`, `/t${n + 1}`)]).flat()
+    const floors = Array.from({ length: 40 }, (_, n) => [
+      link(`/t${n}/a`, `/t${n + 1}`),
+      link(`/t${n}/b`, `/t${n + 1}`),
+    ]).flat()
     const { broken } = copied(tree(...floors, file('/t40/x')), '/t0')
     expect(broken).toEqual([{ path: expect.any(String), why: expect.stringContaining('more behind links than 10000') }])
   })

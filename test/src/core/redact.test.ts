@@ -17,7 +17,12 @@ describe('RX1: every form is masked', () => {
     ['raw', secret],
     ['JSON', JSON.stringify(secret).slice(1, -1)],
     ['JSON in JSON', JSON.stringify(JSON.stringify(secret)).slice(3, -3)],
-    ['JSON in ASCII', JSON.stringify(secret).slice(1, -1).replace('ö', String.raw`\u00f6`)],
+    [
+      'JSON in ASCII',
+      JSON.stringify(secret)
+        .slice(1, -1)
+        .replace('ö', String.raw`\u00f6`),
+    ],
     ['percent', encodeURIComponent(secret)],
     ['percent in lower case', encodeURIComponent(secret).replaceAll(/%../g, (digits) => digits.toLowerCase())],
     ['a form field', new URLSearchParams({ a: secret }).toString().slice(2)],
@@ -66,7 +71,11 @@ it('RX2: values that overlap leave nothing of either', () => {
 
 describe('JSON', () => {
   it('F3: keys, nested values, and a number that says the same', () => {
-    const clean = redactor('hunter2hunter2', '12345678').json({ hunter2hunter2: [1, { deep: ['my hunter2hunter2'] }], pin: 12345678, near: 1234567 })
+    const clean = redactor('hunter2hunter2', '12345678').json({
+      hunter2hunter2: [1, { deep: ['my hunter2hunter2'] }],
+      pin: 12345678,
+      near: 1234567,
+    })
     expect(clean).toEqual({ [mask]: [1, { deep: ['my [redacted]'] }], pin: mask, near: 1234567 })
   })
 
@@ -84,7 +93,19 @@ it('RX4: there is nothing to mask without a value of 8 characters', () => {
 
 describe('RX5: bytes and streams', () => {
   const secrets = ['abcabcab', 'cabxyz!!', 'ünsicher-42']
-  const pieces = fc.array(fc.oneof(fc.constantFrom(...secrets, ...secrets.map((each) => each.slice(0, 5)), ...secrets.map((each) => Buffer.from(each).toString('base64')), 'abc', 'cab', 'x'), fc.string({ maxLength: 3 })))
+  const pieces = fc.array(
+    fc.oneof(
+      fc.constantFrom(
+        ...secrets,
+        ...secrets.map((each) => each.slice(0, 5)),
+        ...secrets.map((each) => Buffer.from(each).toString('base64')),
+        'abc',
+        'cab',
+        'x',
+      ),
+      fc.string({ maxLength: 3 }),
+    ),
+  )
 
   it('RX5: in whatever pieces a text comes, what the stream gives is the masked text, and nothing given holds a secret', () => {
     fc.assert(
@@ -101,7 +122,15 @@ describe('RX5: bytes and streams', () => {
 
   it('RX5: what cannot become a secret is given at once', () => {
     const stream = redactor('abcabcab').stream()
-    expect([stream.push('hello a'), stream.push('bc'), stream.push('d '), stream.push('abcabca'), stream.push('b'), stream.push('.'), stream.end()]).toEqual(['hello ', '', 'abcd ', '', '', `${mask}.`, ''])
+    expect([
+      stream.push('hello a'),
+      stream.push('bc'),
+      stream.push('d '),
+      stream.push('abcabca'),
+      stream.push('b'),
+      stream.push('.'),
+      stream.end(),
+    ]).toEqual(['hello ', '', 'abcd ', '', '', `${mask}.`, ''])
   })
 
   it('RX5, RX3: bytes of any kind, whole and in pieces; without a secret they are the same', () => {
@@ -113,7 +142,10 @@ describe('RX5: bytes and streams', () => {
         expect(clean.includes(secrets[which] ?? '')).toBe(false)
         expect(clean.includes(mask)).toBe(true)
         const stream = made.byteStream()
-        const out = Buffer.concat([...[...parts, Buffer.from(secrets[which] ?? ''), ...parts].map((part) => stream.push(part)), stream.end()])
+        const out = Buffer.concat([
+          ...[...parts, Buffer.from(secrets[which] ?? ''), ...parts].map((part) => stream.push(part)),
+          stream.end(),
+        ])
         expect(out.equals(clean)).toBe(true)
         const plain = Uint8Array.from([0, 255, 128, 1])
         expect(made.bytes(plain)).toBe(plain)

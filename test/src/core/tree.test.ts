@@ -2,10 +2,26 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { FileChange, Look } from '../../../src/core/records/change.js'
-import { applyChanges, editTree, emptyTree, freezeTree, nodeAt, observe, stale, thawTree, usageOf } from '../../../src/core/tree.js'
+import {
+  applyChanges,
+  editTree,
+  emptyTree,
+  freezeTree,
+  nodeAt,
+  observe,
+  stale,
+  thawTree,
+  usageOf,
+} from '../../../src/core/tree.js'
 import type { DirNode, TreeNode } from '../../../src/core/tree.js'
 
-const file = (path: string, hash = 'h', mode?: number): FileChange => ({ op: 'file', path, hash, size: hash.length, ...(mode !== undefined && { mode }) })
+const file = (path: string, hash = 'h', mode?: number): FileChange => ({
+  op: 'file',
+  path,
+  hash,
+  size: hash.length,
+  ...(mode !== undefined && { mode }),
+})
 const gone = (path: string): FileChange => ({ op: 'gone', path })
 const treeOf = (...changes: readonly FileChange[]): DirNode => applyChanges(emptyTree, changes, 1)
 
@@ -13,7 +29,13 @@ const name = fc.constantFrom('a', 'b', 'c', '__proto__', 'constructor')
 const path = fc.array(name, { minLength: 1, maxLength: 3 }).map((names) => `/${names.join('/')}`)
 const change: fc.Arbitrary<FileChange> = fc.oneof(
   fc.record({ op: fc.constant('file' as const), path, hash: fc.constantFrom('h', 'hh'), size: fc.nat(5) }),
-  fc.record({ op: fc.constant('file' as const), path, hash: fc.constant('h'), size: fc.nat(5), mode: fc.constantFrom(0o600, 0o755) }),
+  fc.record({
+    op: fc.constant('file' as const),
+    path,
+    hash: fc.constant('h'),
+    size: fc.nat(5),
+    mode: fc.constantFrom(0o600, 0o755),
+  }),
   fc.record({ op: fc.constant('dir' as const), path }),
   fc.record({ op: fc.constant('link' as const), path, target: name }),
   fc.record({ op: fc.constant('mode' as const), path, mode: fc.constantFrom(0o600, 0o755) }),
@@ -36,7 +58,13 @@ describe('changes', () => {
     ['no changes', []],
     ['a directory that is there', [{ op: 'dir', path: '/d', mode: 0o700 }]],
     ['nothing to remove', [gone('/nothing'), gone('/d/nothing/below')]],
-    ['a mode of nothing or of a link', [{ op: 'mode', path: '/x', mode: 0o600 }, { op: 'mode', path: '/l', mode: 0o600 }]],
+    [
+      'a mode of nothing or of a link',
+      [
+        { op: 'mode', path: '/x', mode: 0o600 },
+        { op: 'mode', path: '/l', mode: 0o600 },
+      ],
+    ],
   ])('FT1: %s gives the same tree', (_name, none) => {
     const tree = treeOf({ op: 'dir', path: '/d' }, { op: 'link', path: '/l', target: 'd' })
     expect(applyChanges(tree, none, 2)).toBe(tree)
@@ -56,7 +84,13 @@ describe('changes', () => {
   it('makes the directories above, keeps the mode of a file, replaces what is in the way', () => {
     const tree = treeOf(file('/a/b/c', 'h', 0o600))
     expect(nodeAt(tree, '/a/b')).toMatchObject({ kind: 'dir', mode: 0o755 })
-    expect(nodeAt(applyChanges(tree, [file('/a/b/c', 'new')], 2), '/a/b/c')).toEqual({ kind: 'file', hash: 'new', size: 3, mode: 0o600, at: 2 })
+    expect(nodeAt(applyChanges(tree, [file('/a/b/c', 'new')], 2), '/a/b/c')).toEqual({
+      kind: 'file',
+      hash: 'new',
+      size: 3,
+      mode: 0o600,
+      at: 2,
+    })
     expect(nodeAt(treeOf(file('/f')), '/f')).toMatchObject({ mode: 0o644 })
     expect(nodeAt(applyChanges(tree, [file('/a/b/c/d')], 2), '/a/b/c/d')).toMatchObject({ kind: 'file' })
     expect(nodeAt(applyChanges(tree, [{ op: 'dir', path: '/a/b/c' }], 2), '/a/b/c')).toMatchObject({ kind: 'dir' })
@@ -65,7 +99,10 @@ describe('changes', () => {
   it('FT3: the root stays a directory', () => {
     const tree = treeOf(file('/a'))
     expect(applyChanges(tree, [gone('/')], 2)).toMatchObject({ kind: 'dir', at: 2, entries: new Map() })
-    expect(applyChanges(tree, [{ op: 'mode', path: '/', mode: 0o700 }], 2)).toMatchObject({ mode: 0o700, entries: tree.entries })
+    expect(applyChanges(tree, [{ op: 'mode', path: '/', mode: 0o700 }], 2)).toMatchObject({
+      mode: 0o700,
+      entries: tree.entries,
+    })
     expect(applyChanges(tree, [file('/')], 2)).toBe(tree)
   })
 
@@ -87,7 +124,13 @@ describe('tokens', () => {
   it.each<[Look, readonly (readonly string[])[]]>([
     ['kind', [['/none', '/f/below', '/l/below'], ['/f'], ['/d'], ['/l']]],
     ['slot', [['/none', '/f'], ['/d'], ['/l']]],
-    ['room', [['/none', '/d'], ['/f', '/l']]],
+    [
+      'room',
+      [
+        ['/none', '/d'],
+        ['/f', '/l'],
+      ],
+    ],
     ['node', [['/none'], ['/f'], ['/d'], ['/l']]],
     ['list', [['/none'], ['/f'], ['/d'], ['/l']]],
     ['deep', [['/none'], ['/f'], ['/d'], ['/l']]],
@@ -98,7 +141,9 @@ describe('tokens', () => {
   })
 
   it('CS1: the kind of a link is where it leads', () => {
-    expect(observe(applyChanges(tree, [{ op: 'link', path: '/l', target: 'd' }], 2), '/l', 'kind')).not.toBe(observe(tree, '/l', 'kind'))
+    expect(observe(applyChanges(tree, [{ op: 'link', path: '/l', target: 'd' }], 2), '/l', 'kind')).not.toBe(
+      observe(tree, '/l', 'kind'),
+    )
   })
 
   it('CS1: equal trees have equal tokens, however they came about', () => {
@@ -106,7 +151,8 @@ describe('tokens', () => {
       fc.property(changes, (list) => {
         const made = treeOf(...list)
         const thawed = thawTree(freezeTree(made))
-        for (const where of ['/', '/a', '/b', '/a/b']) for (const look of looks) expect(observe(thawed, where, look)).toBe(observe(made, where, look))
+        for (const where of ['/', '/a', '/b', '/a/b'])
+          for (const look of looks) expect(observe(thawed, where, look)).toBe(observe(made, where, look))
       }),
     )
   })
@@ -125,7 +171,8 @@ describe('tokens', () => {
         const [one, two] = [nodeAt(before, where), nodeAt(after, where)]
         expect(same('node')).toBe(JSON.stringify(seen(one)) === JSON.stringify(seen(two)))
         expect(same('deep')).toBe(JSON.stringify(below(before, where)) === JSON.stringify(below(after, where)))
-        const names = (of: TreeNode | undefined): unknown => (of?.kind === 'dir' ? [...of.entries].map(([each, { kind }]) => `${each} ${kind}`).sort() : of?.kind)
+        const names = (of: TreeNode | undefined): unknown =>
+          of?.kind === 'dir' ? [...of.entries].map(([each, { kind }]) => `${each} ${kind}`).sort() : of?.kind
         expect(same('list')).toBe(JSON.stringify(names(one)) === JSON.stringify(names(two)))
       }),
       { numRuns: 500 },
@@ -149,7 +196,11 @@ describe('sums and plain data', () => {
         for (const one of list) {
           tree = applyChanges(tree, [one], 1)
           const rows = freezeTree(tree).filter((row) => row[2] === 'file')
-          expect(usageOf(tree)).toEqual({ names: freezeTree(tree).length - 1, bytes: rows.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), 0), files: rows.length })
+          expect(usageOf(tree)).toEqual({
+            names: freezeTree(tree).length - 1,
+            bytes: rows.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), 0),
+            files: rows.length,
+          })
         }
       }),
     )
@@ -176,11 +227,39 @@ describe('sums and plain data', () => {
   it.each<[string, unknown]>([
     ['no root', []],
     ['a root that is a file', [[0, '', 'file', 'h', 1, 1, 1]]],
-    ['a leap', [[0, '', 'dir', 1, 1], [2, 'a', 'dir', 1, 1]]],
-    ['a child of a file', [[0, '', 'dir', 1, 1], [1, 'a', 'file', 'h', 1, 1, 1], [2, 'b', 'dir', 1, 1]]],
-    ['the same name twice', [[0, '', 'dir', 1, 1], [1, 'a', 'dir', 1, 1], [1, 'a', 'dir', 1, 1]]],
-    ['an unknown kind', [[0, '', 'dir', 1, 1], [1, 'a', 'pipe', 1, 1]]],
+    [
+      'a leap',
+      [
+        [0, '', 'dir', 1, 1],
+        [2, 'a', 'dir', 1, 1],
+      ],
+    ],
+    [
+      'a child of a file',
+      [
+        [0, '', 'dir', 1, 1],
+        [1, 'a', 'file', 'h', 1, 1, 1],
+        [2, 'b', 'dir', 1, 1],
+      ],
+    ],
+    [
+      'the same name twice',
+      [
+        [0, '', 'dir', 1, 1],
+        [1, 'a', 'dir', 1, 1],
+        [1, 'a', 'dir', 1, 1],
+      ],
+    ],
+    [
+      'an unknown kind',
+      [
+        [0, '', 'dir', 1, 1],
+        [1, 'a', 'pipe', 1, 1],
+      ],
+    ],
   ])('damaged data is refused: %s', (_name, rows) => {
-    expect(() => thawTree(JSON.parse(JSON.stringify(rows)))).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }))
+    expect(() => thawTree(JSON.parse(JSON.stringify(rows)))).toThrow(
+      expect.objectContaining({ code: 'JOURNAL_CORRUPT' }),
+    )
   })
 })

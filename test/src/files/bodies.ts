@@ -16,16 +16,36 @@ export const op = fc.oneof(
   { weight: 4, arbitrary: fc.record({ op: fc.constant('writeFile' as const), path, text, mode }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('appendFile' as const), path, text }) },
   fc.record({ op: fc.constant('writeStream' as const), path, text }),
-  { weight: 2, arbitrary: fc.record({ op: fc.constantFrom('readFile' as const, 'stat' as const, 'lstat' as const, 'readdir' as const, 'exists' as const), path }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      op: fc.constantFrom(
+        'readFile' as const,
+        'stat' as const,
+        'lstat' as const,
+        'readdir' as const,
+        'exists' as const,
+      ),
+      path,
+    }),
+  },
   fc.record({ op: fc.constantFrom('readlink' as const, 'realpath' as const), path }),
   { weight: 2, arbitrary: fc.record({ op: fc.constant('mkdir' as const), path, recursive: fc.boolean(), mode }) },
-  { weight: 2, arbitrary: fc.record({ op: fc.constant('rm' as const), path, recursive: fc.boolean(), force: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ op: fc.constant('rm' as const), path, recursive: fc.boolean(), force: fc.boolean() }),
+  },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('move' as const), path, to: path }) },
   { weight: 2, arbitrary: fc.record({ op: fc.constant('copy' as const), path, to: path }) },
   fc.record({ op: fc.constant('symlink' as const), path, target }),
   fc.record({ op: fc.constant('chmod' as const), path, mode: fc.constantFrom<number>(0o600, 0o755) }),
   fc.record({ op: fc.constant('find' as const), glob, limit: fc.constantFrom(undefined, 1) }),
-  fc.record({ op: fc.constant('grep' as const), pattern: fc.constantFrom('o', '^t'), glob: fc.constantFrom(undefined, 'a', 'a/**'), path: fc.option(path, { nil: '/' }) }),
+  fc.record({
+    op: fc.constant('grep' as const),
+    pattern: fc.constantFrom('o', '^t'),
+    glob: fc.constantFrom(undefined, 'a', 'a/**'),
+    path: fc.option(path, { nil: '/' }),
+  }),
   fc.record({ op: fc.constant('usage' as const) }),
   /** What a body saw so far goes into a file: what it does depends on what it read. */
   fc.record({ op: fc.constant('tell' as const), path }),
@@ -34,7 +54,23 @@ export const op = fc.oneof(
 export type Op = typeof op extends fc.Arbitrary<infer Value> ? Value : never
 
 /** The operations that `node:fs` has too. */
-export const plainOps = ['writeFile', 'appendFile', 'readFile', 'stat', 'lstat', 'readdir', 'exists', 'readlink', 'realpath', 'mkdir', 'rm', 'move', 'copy', 'symlink', 'chmod']
+export const plainOps = [
+  'writeFile',
+  'appendFile',
+  'readFile',
+  'stat',
+  'lstat',
+  'readdir',
+  'exists',
+  'readlink',
+  'realpath',
+  'mkdir',
+  'rm',
+  'move',
+  'copy',
+  'symlink',
+  'chmod',
+]
 
 export type Given = { readonly value: unknown } | { readonly code: unknown; readonly message: string }
 
@@ -59,10 +95,13 @@ async function performOne(files: Files, one: Op, before: readonly Given[]): Prom
     case 'writeFile':
       return files.writeFile(one.path, one.text, one.mode === undefined ? {} : { mode: one.mode })
     case 'writeStream':
-      return files.writeStream(one.path, (async function* () {
-        yield one.text
-        yield Buffer.from(one.text)
-      })())
+      return files.writeStream(
+        one.path,
+        (async function* () {
+          yield one.text
+          yield Buffer.from(one.text)
+        })(),
+      )
     case 'appendFile':
       return files.appendFile(one.path, one.text)
     case 'readFile':

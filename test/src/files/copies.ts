@@ -1,8 +1,8 @@
 /**
  * Working copies over trees in memory, for the tests of files: bodies that run on a snapshot and are settled in order.
  *
- * FX1 Settling is what a host does: a body that saw what has changed since runs again on the tree as it is; the changes of
- *     others are applied.
+ * FX1 Settling is what a host does: a body that saw what has changed since runs again on the tree as it is; the
+ *     changes of others are applied.
  */
 import { createHash } from 'node:crypto'
 import type { FileChange, FileRead } from '../../../src/core/records/change.js'
@@ -68,7 +68,11 @@ function sparing(source: FileSource): FileSource {
 }
 
 /** Runs a body on a snapshot. */
-export async function runOn<Value>(tree: DirNode, body: Body<Value>, { store, at, quotaBytes = Infinity, ...world }: World): Promise<Ran<Value>> {
+export async function runOn<Value>(
+  tree: DirNode,
+  body: Body<Value>,
+  { store, at, quotaBytes = Infinity, ...world }: World,
+): Promise<Ran<Value>> {
   const source = createTreeSource({ tree, at, quotaBytes, blobs: store })
   const copy = createWorkingCopy(async () => (world.sparing ? sparing(source) : source))
   const value = await body(copy.files)
@@ -78,13 +82,21 @@ export async function runOn<Value>(tree: DirNode, body: Body<Value>, { store, at
 }
 
 /** Runs a body on a tree and gives what it leaves. */
-export async function settleOn<Value>(tree: DirNode, body: Body<Value>, world: World): Promise<Ran<Value> & { readonly tree: DirNode }> {
+export async function settleOn<Value>(
+  tree: DirNode,
+  body: Body<Value>,
+  world: World,
+): Promise<Ran<Value> & { readonly tree: DirNode }> {
   const ran = await runOn(tree, body, world)
   return { ...ran, tree: applyChanges(tree, ran.changes, world.at) }
 }
 
 /** What a host does with a body that ran earlier, when its turn comes. */
-export async function settle<Value>(tree: DirNode, ran: Ran<Value>, { body, world }: { body: Body<Value>; world: World }): Promise<Ran<Value> & { readonly tree: DirNode; readonly again: boolean }> {
+export async function settle<Value>(
+  tree: DirNode,
+  ran: Ran<Value>,
+  { body, world }: { body: Body<Value>; world: World },
+): Promise<Ran<Value> & { readonly tree: DirNode; readonly again: boolean }> {
   const again = stale(tree, ran.reads)
   const last = again ? await runOn(tree, body, world) : ran
   return { ...last, again, tree: applyChanges(tree, last.changes, world.at) }

@@ -42,7 +42,9 @@ function filesOn(root: string) {
   async function stat(path: string, of: 'stat' | 'lstat') {
     const found = await disk[of](real(path))
     if (found.isSymbolicLink()) return { kind: 'link', size: found.size, mode: 0o777 }
-    return found.isDirectory() ? { kind: 'dir', size: 0, mode: found.mode & 0o7777 } : { kind: 'file', size: found.size, mode: found.mode & 0o7777 }
+    return found.isDirectory()
+      ? { kind: 'dir', size: 0, mode: found.mode & 0o7777 }
+      : { kind: 'file', size: found.size, mode: found.mode & 0o7777 }
   }
   async function rm(path: string, { recursive, force }: { recursive: boolean; force: boolean }): Promise<void> {
     const found = await disk.lstat(real(path)).catch((error: unknown) => {
@@ -72,7 +74,10 @@ function filesOn(root: string) {
       case 'readdir':
         return (await disk.readdir(real(one.path))).sort()
       case 'exists':
-        return disk.access(real(one.path)).then(() => true, () => false)
+        return disk.access(real(one.path)).then(
+          () => true,
+          () => false,
+        )
       case 'readlink':
         return disk.readlink(real(one.path))
       case 'realpath':
@@ -114,7 +119,8 @@ async function dumpDisk(root: string, dir = '/'): Promise<readonly unknown[]> {
     const path = posix.join(dir, name)
     const found = await disk.lstat(join(root, path))
     if (found.isSymbolicLink()) rows.push([path, 'link', await disk.readlink(join(root, path))])
-    else if (found.isFile()) rows.push([path, 'file', found.mode & 0o7777, await disk.readFile(join(root, path), 'utf8')])
+    else if (found.isFile())
+      rows.push([path, 'file', found.mode & 0o7777, await disk.readFile(join(root, path), 'utf8')])
     else rows.push([path, 'dir', found.mode & 0o7777], ...(await dumpDisk(root, path)))
   }
   return rows
@@ -123,7 +129,9 @@ async function dumpDisk(root: string, dir = '/'): Promise<readonly unknown[]> {
 /** With modes that lock out nobody, for tests are not always run by root. */
 const plainOp = op
   .filter((one) => plainOps.includes(one.op))
-  .map((one) => (one.op === 'mkdir' ? { ...one, mode: undefined } : one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one))
+  .map((one) =>
+    one.op === 'mkdir' ? { ...one, mode: undefined } : one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one,
+  )
 
 it('F5: any operations give what Node gives on a disk', async () => {
   const compared = new Set<unknown>()
@@ -154,5 +162,7 @@ it('F5: any operations give what Node gives on a disk', async () => {
     { numRuns: 200 },
   )
   // The kinds of failure that a run is sure to meet.
-  expect([...compared]).toEqual(expect.arrayContaining(['fine', 'ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL']))
+  expect([...compared]).toEqual(
+    expect.arrayContaining(['fine', 'ENOENT', 'EEXIST', 'ENOTDIR', 'EISDIR', 'ENOTEMPTY', 'EINVAL']),
+  )
 })

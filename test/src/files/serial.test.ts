@@ -14,26 +14,30 @@ describe('T3: the file part of it', () => {
     let settled = 0
     let again = 0
     await fc.assert(
-      fc.asyncProperty(fc.array(op, { maxLength: 8 }), fc.array(fc.tuple(ops, fc.nat(3)), { minLength: 2, maxLength: 4 }), async (first, bodies) => {
-        const store = createStore()
-        const start = await settleOn(emptyTree, (files) => perform(files, first), { store, at: 1 })
-        const world = { store, at: 2 }
-        const sequence: DirNode[] = [start.tree]
-        let tree = start.tree
-        for (const [index, [list, back]] of bodies.entries()) {
-          const body: Body<unknown> = (files) => perform(files, list)
-          const alone = await settleOn(tree, body, world)
-          // The snapshot of some call before it, as it stood when that one had been settled.
-          const ran = await runOn(sequence[Math.max(0, index - back)] ?? tree, body, { ...world, sparing: true })
-          const parallel = await settle(tree, ran, { body, world })
-          expect(parallel.value).toEqual(alone.value)
-          expect(freezeTree(parallel.tree)).toEqual(freezeTree(alone.tree))
-          settled++
-          if (parallel.again) again++
-          tree = parallel.tree
-          sequence.push(tree)
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(op, { maxLength: 8 }),
+        fc.array(fc.tuple(ops, fc.nat(3)), { minLength: 2, maxLength: 4 }),
+        async (first, bodies) => {
+          const store = createStore()
+          const start = await settleOn(emptyTree, (files) => perform(files, first), { store, at: 1 })
+          const world = { store, at: 2 }
+          const sequence: DirNode[] = [start.tree]
+          let tree = start.tree
+          for (const [index, [list, back]] of bodies.entries()) {
+            const body: Body<unknown> = (files) => perform(files, list)
+            const alone = await settleOn(tree, body, world)
+            // The snapshot of some call before it, as it stood when that one had been settled.
+            const ran = await runOn(sequence[Math.max(0, index - back)] ?? tree, body, { ...world, sparing: true })
+            const parallel = await settle(tree, ran, { body, world })
+            expect(parallel.value).toEqual(alone.value)
+            expect(freezeTree(parallel.tree)).toEqual(freezeTree(alone.tree))
+            settled++
+            if (parallel.again) again++
+            tree = parallel.tree
+            sequence.push(tree)
+          }
+        },
+      ),
       { numRuns: 1000 },
     )
     // Both happen often: else the property would prove little.
@@ -43,13 +47,17 @@ describe('T3: the file part of it', () => {
 
   it('OD1: a body that waits for none of its operations gets what one gets that waits for each', async () => {
     // A stream is written when all of it has come, and `tell` needs what came before.
-    const eager = fc.array(op.filter((one) => one.op !== 'tell' && one.op !== 'writeStream'), { minLength: 2, maxLength: 12 })
+    const eager = fc.array(
+      op.filter((one) => one.op !== 'tell' && one.op !== 'writeStream'),
+      { minLength: 2, maxLength: 12 },
+    )
     await fc.assert(
       fc.asyncProperty(ops, eager, async (first, second) => {
         const store = createStore()
         const start = await settleOn(emptyTree, (files) => perform(files, first), { store, at: 1 })
         const world = { store, at: 2, sparing: true as const }
-        const together: Body<unknown> = async (files) => (await Promise.all(second.map((one) => perform(files, [one])))).flat()
+        const together: Body<unknown> = async (files) =>
+          (await Promise.all(second.map((one) => perform(files, [one])))).flat()
         const eagerly = await settleOn(start.tree, together, world)
         const patiently = await settleOn(start.tree, (files) => perform(files, second), world)
         expect(eagerly).toEqual(patiently)
@@ -87,36 +95,164 @@ describe('T3: no needless second run', () => {
   const nothing = async (): Promise<void> => undefined
 
   it.each<[string, Case]>([
-    ['different files of one new directory', [nothing, (files) => files.writeFile('/new/deep/a', '1'), (files) => files.writeFile('/new/deep/b', '2')]],
+    [
+      'different files of one new directory',
+      [nothing, (files) => files.writeFile('/new/deep/a', '1'), (files) => files.writeFile('/new/deep/b', '2')],
+    ],
     ['the same file, blindly', [nothing, (files) => files.writeFile('/a', '1'), (files) => files.writeFile('/a', '2')]],
-    ['a file that was there, blindly', [(files) => files.writeFile('/a', '0'), (files) => files.rm('/a'), (files) => files.writeFile('/a', '2')]],
-    ['a file in a directory that was cleared', [(files) => files.writeFile('/out/a', '0'), (files) => files.rm('/out', { recursive: true, force: true }), (files) => files.writeFile('/out/b', '2')]],
-    ['one directory, made twice', [nothing, (files) => files.mkdir('/d/e', { recursive: true }), (files) => files.mkdir('/d/e', { recursive: true })]],
-    ['a directory removed blindly that grew', [(files) => files.writeFile('/d/a', '0'), (files) => files.writeFile('/d/b', '1'), (files) => files.rm('/d', { recursive: true, force: true })]],
-    ['a file read beside one that was written', [(files) => files.writeFile('/d/a', '0'), (files) => files.writeFile('/d/b', '1'), (files) => files.readFile('/d/a')]],
-    ['what the body itself wrote', [nothing, (files) => files.writeFile('/d/b', '1'), async (files) => [await files.writeFile('/d/a', 'x'), await files.readFile('/d/a'), await files.exists('/d/a')]]],
-    ['what the body itself made and listed', [nothing, (files) => files.writeFile('/b', '1'), async (files) => [await files.mkdir('/d'), await files.writeFile('/d/x', '1'), await files.readdir('/d'), await files.grep('1', { path: '/d' })]]],
-    ['a search elsewhere', [(files) => files.writeFile('/src/a', 'x'), (files) => files.writeFile('/doc/a', 'x'), (files) => files.find('src/**')]],
+    [
+      'a file that was there, blindly',
+      [(files) => files.writeFile('/a', '0'), (files) => files.rm('/a'), (files) => files.writeFile('/a', '2')],
+    ],
+    [
+      'a file in a directory that was cleared',
+      [
+        (files) => files.writeFile('/out/a', '0'),
+        (files) => files.rm('/out', { recursive: true, force: true }),
+        (files) => files.writeFile('/out/b', '2'),
+      ],
+    ],
+    [
+      'one directory, made twice',
+      [
+        nothing,
+        (files) => files.mkdir('/d/e', { recursive: true }),
+        (files) => files.mkdir('/d/e', { recursive: true }),
+      ],
+    ],
+    [
+      'a directory removed blindly that grew',
+      [
+        (files) => files.writeFile('/d/a', '0'),
+        (files) => files.writeFile('/d/b', '1'),
+        (files) => files.rm('/d', { recursive: true, force: true }),
+      ],
+    ],
+    [
+      'a file read beside one that was written',
+      [
+        (files) => files.writeFile('/d/a', '0'),
+        (files) => files.writeFile('/d/b', '1'),
+        (files) => files.readFile('/d/a'),
+      ],
+    ],
+    [
+      'what the body itself wrote',
+      [
+        nothing,
+        (files) => files.writeFile('/d/b', '1'),
+        async (files) => [await files.writeFile('/d/a', 'x'), await files.readFile('/d/a'), await files.exists('/d/a')],
+      ],
+    ],
+    [
+      'what the body itself made and listed',
+      [
+        nothing,
+        (files) => files.writeFile('/b', '1'),
+        async (files) => [
+          await files.mkdir('/d'),
+          await files.writeFile('/d/x', '1'),
+          await files.readdir('/d'),
+          await files.grep('1', { path: '/d' }),
+        ],
+      ],
+    ],
+    [
+      'a search elsewhere',
+      [
+        (files) => files.writeFile('/src/a', 'x'),
+        (files) => files.writeFile('/doc/a', 'x'),
+        (files) => files.find('src/**'),
+      ],
+    ],
   ])('%s', async (_name, bodies) => {
     expect(await runsAgain(bodies)).toBe(false)
   })
 
   it.each<[string, Case]>([
-    ['content', [(files) => files.writeFile('/a', '0'), (files) => files.writeFile('/a', '1'), (files) => files.readFile('/a')]],
+    [
+      'content',
+      [(files) => files.writeFile('/a', '0'), (files) => files.writeFile('/a', '1'), (files) => files.readFile('/a')],
+    ],
     ['absence', [nothing, (files) => files.writeFile('/a', '1'), (files) => files.exists('/a')]],
-    ['a listing', [(files) => files.mkdir('/d'), (files) => files.writeFile('/d/a', '1'), (files) => files.readdir('/d')]],
-    ['a directory that the body only asked to be there', [nothing, (files) => files.writeFile('/d/a', '1'), async (files) => [await files.mkdir('/d', { recursive: true }), await files.readdir('/d')]]],
-    ['the end of a file', [(files) => files.writeFile('/a', '0'), (files) => files.appendFile('/a', '1'), (files) => files.appendFile('/a', '2')]],
-    ['the mode that a blind write keeps', [(files) => files.writeFile('/a', '0'), (files) => files.chmod('/a', 0o600), async (files) => [await files.writeFile('/a', '1'), await files.stat('/a')]]],
-    ['a link on the way', [async (files) => [await files.mkdir('/x'), await files.mkdir('/y'), await files.symlink('/x', '/l')], async (files) => [await files.rm('/l'), await files.symlink('/y', '/l')], (files) => files.writeFile('/l/f', '1')]],
-    ['a directory that is moved', [(files) => files.writeFile('/d/a', '0'), (files) => files.writeFile('/d/sub/b', '1'), (files) => files.move('/d', '/e')]],
-    ['a directory that is copied', [(files) => files.writeFile('/d/a', '0'), (files) => files.chmod('/d/a', 0o600), (files) => files.copy('/d', '/e')]],
-    ['the first of two names in the way of a copy', [async (files) => [await files.mkdir('/s/a', { recursive: true }), await files.writeFile('/s/b', ''), await files.mkdir('/t/b', { recursive: true })], (files) => files.writeFile('/t/a', ''), (files) => files.copy('/s', '/t').catch((error: unknown) => error)]],
+    [
+      'a listing',
+      [(files) => files.mkdir('/d'), (files) => files.writeFile('/d/a', '1'), (files) => files.readdir('/d')],
+    ],
+    [
+      'a directory that the body only asked to be there',
+      [
+        nothing,
+        (files) => files.writeFile('/d/a', '1'),
+        async (files) => [await files.mkdir('/d', { recursive: true }), await files.readdir('/d')],
+      ],
+    ],
+    [
+      'the end of a file',
+      [
+        (files) => files.writeFile('/a', '0'),
+        (files) => files.appendFile('/a', '1'),
+        (files) => files.appendFile('/a', '2'),
+      ],
+    ],
+    [
+      'the mode that a blind write keeps',
+      [
+        (files) => files.writeFile('/a', '0'),
+        (files) => files.chmod('/a', 0o600),
+        async (files) => [await files.writeFile('/a', '1'), await files.stat('/a')],
+      ],
+    ],
+    [
+      'a link on the way',
+      [
+        async (files) => [await files.mkdir('/x'), await files.mkdir('/y'), await files.symlink('/x', '/l')],
+        async (files) => [await files.rm('/l'), await files.symlink('/y', '/l')],
+        (files) => files.writeFile('/l/f', '1'),
+      ],
+    ],
+    [
+      'a directory that is moved',
+      [
+        (files) => files.writeFile('/d/a', '0'),
+        (files) => files.writeFile('/d/sub/b', '1'),
+        (files) => files.move('/d', '/e'),
+      ],
+    ],
+    [
+      'a directory that is copied',
+      [
+        (files) => files.writeFile('/d/a', '0'),
+        (files) => files.chmod('/d/a', 0o600),
+        (files) => files.copy('/d', '/e'),
+      ],
+    ],
+    [
+      'the first of two names in the way of a copy',
+      [
+        async (files) => [
+          await files.mkdir('/s/a', { recursive: true }),
+          await files.writeFile('/s/b', ''),
+          await files.mkdir('/t/b', { recursive: true }),
+        ],
+        (files) => files.writeFile('/t/a', ''),
+        (files) => files.copy('/s', '/t').catch((error: unknown) => error),
+      ],
+    ],
     ['a name that a search passed', [nothing, (files) => files.writeFile('/d/a', '1'), (files) => files.find('**/a')]],
-    ['content that was searched', [(files) => files.writeFile('/a', 'x'), (files) => files.writeFile('/a', 'y'), (files) => files.grep('y')]],
+    [
+      'content that was searched',
+      [(files) => files.writeFile('/a', 'x'), (files) => files.writeFile('/a', 'y'), (files) => files.grep('y')],
+    ],
     ['how much is used', [nothing, (files) => files.writeFile('/a', '1'), (files) => files.usage()]],
-    ['a file that a removal wants', [(files) => files.writeFile('/a', '1'), (files) => files.rm('/a'), (files) => files.rm('/a')]],
-    ['an empty directory', [(files) => files.mkdir('/d'), (files) => files.writeFile('/d/a', ''), (files) => files.rm('/d')]],
+    [
+      'a file that a removal wants',
+      [(files) => files.writeFile('/a', '1'), (files) => files.rm('/a'), (files) => files.rm('/a')],
+    ],
+    [
+      'an empty directory',
+      [(files) => files.mkdir('/d'), (files) => files.writeFile('/d/a', ''), (files) => files.rm('/d')],
+    ],
   ])('but one for %s', async (_name, bodies) => {
     expect(await runsAgain(bodies)).toBe(true)
   })
@@ -124,10 +260,17 @@ describe('T3: no needless second run', () => {
   it('T3: a write refused by the quota runs again when something has changed', async () => {
     const small = { ...world, quotaBytes: 10 }
     const { tree } = await settleOn(emptyTree, (files) => files.writeFile('/a', '12345678'), { ...world, at: 1 })
-    const body: Body<unknown> = (files) => files.writeFile('/b', '12345').catch((error: unknown) => (error instanceof Error && 'code' in error ? error.code : error))
+    const body: Body<unknown> = (files) =>
+      files
+        .writeFile('/b', '12345')
+        .catch((error: unknown) => (error instanceof Error && 'code' in error ? error.code : error))
     const ran = await runOn(tree, body, small)
     expect(ran).toMatchObject({ value: 'EDQUOT', changes: [] })
     const freed = await settleOn(tree, (files) => files.rm('/a'), small)
-    expect(await settle(freed.tree, ran, { body, world: small })).toMatchObject({ again: true, value: undefined, changes: [{ op: 'file', path: '/b' }] })
+    expect(await settle(freed.tree, ran, { body, world: small })).toMatchObject({
+      again: true,
+      value: undefined,
+      changes: [{ op: 'file', path: '/b' }],
+    })
   })
 })

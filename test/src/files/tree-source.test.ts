@@ -10,7 +10,8 @@ import { createStore } from './copies.js'
 
 const file = (path: string): FileChange => ({ op: 'file', path, hash: 'h', size: 2 })
 const treeOf = (paths: readonly string[]): DirNode => applyChanges(emptyTree, paths.map(file), 1)
-const sourceOf = (tree: DirNode): FileSource => createTreeSource({ tree, at: 5, quotaBytes: 1000, blobs: createStore() })
+const sourceOf = (tree: DirNode): FileSource =>
+  createTreeSource({ tree, at: 5, quotaBytes: 1000, blobs: createStore() })
 
 function countIn(shown: Shown | undefined): number {
   if (shown?.kind !== 'dir' || !shown.entries) return 0
@@ -64,7 +65,15 @@ describe('F5: a tree as a source', () => {
   it('LT1: what is not needed is not asked for, and nothing twice', async () => {
     const tree = treeOf([...wide, '/small/a'])
     expect(await asked(tree, (files) => files.readdir('/small'))).toEqual(['/'])
-    const atOnce = await asked(tree, (files) => Promise.all([files.stat('/wide/f1'), files.stat('/wide/f1'), files.readdir('/wide'), files.readdir('/wide'), files.stat('/wide/f2')]))
+    const atOnce = await asked(tree, (files) =>
+      Promise.all([
+        files.stat('/wide/f1'),
+        files.stat('/wide/f1'),
+        files.readdir('/wide'),
+        files.readdir('/wide'),
+        files.stat('/wide/f2'),
+      ]),
+    )
     expect([...atOnce].sort()).toEqual(['/', '/wide', '/wide/f1', '/wide/f2'])
     expect(await asked(tree, (files) => files.rm('/wide', { recursive: true, force: true }))).toEqual(['/'])
     expect(await asked(tree, (files) => files.chmod('/wide', 0o700))).toEqual(['/'])
@@ -72,8 +81,21 @@ describe('F5: a tree as a source', () => {
 
   it('LT2: of a large directory one name is asked for, where one is needed; all of it when many are', async () => {
     const tree = treeOf([...wide, '/wide/sub/x'])
-    expect(await asked(tree, async (files) => [await files.stat('/wide/f1'), await files.exists('/wide/f1'), await files.exists('/wide/none'), await files.exists('/wide/none')])).toEqual(['/', '/wide/f1', '/wide/none'])
-    expect(await asked(tree, async (files) => [await files.writeFile('/wide/new', 'x'), await files.appendFile('/wide/new', 'y'), await files.rm('/wide/f1')])).toEqual(['/', '/wide/new', '/wide/f1'])
+    expect(
+      await asked(tree, async (files) => [
+        await files.stat('/wide/f1'),
+        await files.exists('/wide/f1'),
+        await files.exists('/wide/none'),
+        await files.exists('/wide/none'),
+      ]),
+    ).toEqual(['/', '/wide/f1', '/wide/none'])
+    expect(
+      await asked(tree, async (files) => [
+        await files.writeFile('/wide/new', 'x'),
+        await files.appendFile('/wide/new', 'y'),
+        await files.rm('/wide/f1'),
+      ]),
+    ).toEqual(['/', '/wide/new', '/wide/f1'])
     expect(await asked(tree, (files) => files.stat('/wide/sub/x'))).toEqual(['/', '/wide/sub'])
     const many = await asked(tree, async (files) => {
       for (const path of wide.slice(0, 50)) await files.stat(path)
@@ -91,11 +113,23 @@ describe('F5: a tree as a source', () => {
     await files.move('/wide/f3', '/wide/moved')
     await files.writeFile('/wide/sub/y', '1')
     const [names, sub] = await Promise.all([files.readdir('/wide'), files.readdir('/wide/sub'), files.stat('/wide/f4')])
-    expect(new Set(names)).toEqual(new Set(['new', 'moved', 'sub', ...wide.slice(0, 300).map((path) => path.slice(6)).filter((name) => name !== 'f1' && name !== 'f3')]))
+    expect(new Set(names)).toEqual(
+      new Set([
+        'new',
+        'moved',
+        'sub',
+        ...wide
+          .slice(0, 300)
+          .map((path) => path.slice(6))
+          .filter((name) => name !== 'f1' && name !== 'f3'),
+      ]),
+    )
     expect(sub).toEqual(['x', 'y'])
     expect(await files.usage()).toMatchObject({ files: 302, bytes: 299 * 2 + 2 + 2 })
     const { changes, reads } = await copy.done()
-    expect(reads.map(({ path, look, token }) => [path, look, token])).toEqual(reads.map(({ path, look }) => [path, look, observe(tree, path, look)]))
+    expect(reads.map(({ path, look, token }) => [path, look, token])).toEqual(
+      reads.map(({ path, look }) => [path, look, observe(tree, path, look)]),
+    )
     expect(applyChanges(tree, changes, 5).entries.size).toBe(1)
   })
 
@@ -115,10 +149,12 @@ describe('F5: a tree as a source', () => {
     const source = createTreeSource({ tree, at: 5, quotaBytes: 100, blobs })
     expect(await source.deep('/a')).toBe(observe(tree, '/a', 'deep'))
     expect(await source.usage()).toEqual({ bytes: 2, files: 1, names: 2, quotaBytes: 100 })
-    const { hash, size } = await source.store((async function* () {
-      yield Uint8Array.of(1, 2)
-      yield Uint8Array.of(3)
-    })())
+    const { hash, size } = await source.store(
+      (async function* () {
+        yield Uint8Array.of(1, 2)
+        yield Uint8Array.of(3)
+      })(),
+    )
     expect(size).toBe(3)
     expect(await source.bytes(hash)).toEqual(Uint8Array.of(1, 2, 3))
     const streamed: number[] = []

@@ -26,58 +26,85 @@ async function base(): Promise<DirNode> {
 
 describe('F5: a volume', () => {
   it('VO2: has all of the directory, under the same paths', async () => {
-    await runOn(await base(), async (files) => {
-      const { fs } = await files.volume('lib')
-      expect(fs.readdirSync('/lib').map(String).sort()).toEqual(['a', 'empty', 'l', 'odd', 'sub'])
-      expect(new Uint8Array(Buffer.from(fs.readFileSync('/lib/odd')))).toEqual(odd)
-      expect(fs.readlinkSync('/lib/l')).toBe('sub/b')
-      expect(fs.readFileSync('/lib/l', 'utf8')).toBe('b')
-      expect(Number(fs.statSync('/lib/a').mode) & 0o7777).toBe(0o755)
-      expect(Number(fs.statSync('/lib/empty').mode) & 0o7777).toBe(0o700)
-      expect(fs.statSync('/lib/a').mtime.getTime()).toBe(1_000)
-      expect(fs.existsSync('/other')).toBe(false)
-    }, world)
+    await runOn(
+      await base(),
+      async (files) => {
+        const { fs } = await files.volume('lib')
+        expect(fs.readdirSync('/lib').map(String).sort()).toEqual(['a', 'empty', 'l', 'odd', 'sub'])
+        expect(new Uint8Array(Buffer.from(fs.readFileSync('/lib/odd')))).toEqual(odd)
+        expect(fs.readlinkSync('/lib/l')).toBe('sub/b')
+        expect(fs.readFileSync('/lib/l', 'utf8')).toBe('b')
+        expect(Number(fs.statSync('/lib/a').mode) & 0o7777).toBe(0o755)
+        expect(Number(fs.statSync('/lib/empty').mode) & 0o7777).toBe(0o700)
+        expect(fs.statSync('/lib/a').mtime.getTime()).toBe(1_000)
+        expect(fs.existsSync('/other')).toBe(false)
+      },
+      world,
+    )
   })
 
   it('VO1: what was only read is not written', async () => {
-    const { changes } = await runOn(await base(), async (files) => {
-      const { fs, save } = await files.volume()
-      fs.readFileSync('/lib/odd')
-      await save()
-    }, world)
+    const { changes } = await runOn(
+      await base(),
+      async (files) => {
+        const { fs, save } = await files.volume()
+        fs.readFileSync('/lib/odd')
+        await save()
+      },
+      world,
+    )
     expect(changes).toEqual([])
   })
 
   it('VO1, VO2: every kind of change comes back', async () => {
     const tree = await base()
-    const { changes } = await runOn(tree, async (files) => {
-      const { fs, save } = await files.volume('/lib')
-      fs.writeFileSync('/lib/a', 'changed')
-      fs.writeFileSync('/lib/odd', Buffer.from(odd).reverse())
-      fs.rmSync('/lib/sub', { recursive: true })
-      fs.writeFileSync('/lib/sub', 'now a file')
-      fs.unlinkSync('/lib/l')
-      fs.symlinkSync('../other', '/lib/l')
-      fs.chmodSync('/lib/empty', 0o755)
-      fs.mkdirSync('/lib/new/deep', { recursive: true })
-      fs.writeFileSync('/lib/new/deep/n', 'n', { mode: 0o600 })
-      await save()
-      expect(await files.readFile('/lib/l', 'utf8')).toBe('x')
-      fs.unlinkSync('/lib/a')
-      await save()
-      expect(await files.readFile('/lib/odd')).toEqual(Uint8Array.from(odd).reverse())
-    }, world)
+    const { changes } = await runOn(
+      tree,
+      async (files) => {
+        const { fs, save } = await files.volume('/lib')
+        fs.writeFileSync('/lib/a', 'changed')
+        fs.writeFileSync('/lib/odd', Buffer.from(odd).reverse())
+        fs.rmSync('/lib/sub', { recursive: true })
+        fs.writeFileSync('/lib/sub', 'now a file')
+        fs.unlinkSync('/lib/l')
+        fs.symlinkSync('../other', '/lib/l')
+        fs.chmodSync('/lib/empty', 0o755)
+        fs.mkdirSync('/lib/new/deep', { recursive: true })
+        fs.writeFileSync('/lib/new/deep/n', 'n', { mode: 0o600 })
+        await save()
+        expect(await files.readFile('/lib/l', 'utf8')).toBe('x')
+        fs.unlinkSync('/lib/a')
+        await save()
+        expect(await files.readFile('/lib/odd')).toEqual(Uint8Array.from(odd).reverse())
+      },
+      world,
+    )
     const rows = freezeTree(applyChanges(tree, changes, 7_000)).map(([depth, name, kind]) => `${depth} ${name} ${kind}`)
-    expect(rows).toEqual(['0  dir', '1 lib dir', '2 empty dir', '2 l link', '2 new dir', '3 deep dir', '4 n file', '2 odd file', '2 sub file', '1 other file'])
+    expect(rows).toEqual([
+      '0  dir',
+      '1 lib dir',
+      '2 empty dir',
+      '2 l link',
+      '2 new dir',
+      '3 deep dir',
+      '4 n file',
+      '2 odd file',
+      '2 sub file',
+      '1 other file',
+    ])
     expect(changes).toContainEqual({ op: 'mode', path: '/lib/empty', mode: 0o755 })
     expect(changes).toContainEqual(expect.objectContaining({ path: '/lib/new/deep/n', mode: 0o600 }))
     expect(changes.filter(({ path }) => path === '/other')).toEqual([])
   })
 
   it('what is no directory is refused', async () => {
-    await runOn(await base(), async (files) => {
-      await expect(files.volume('/other')).rejects.toMatchObject({ code: 'ENOTDIR' })
-      await expect(files.volume('/none')).rejects.toMatchObject({ code: 'ENOENT' })
-    }, world)
+    await runOn(
+      await base(),
+      async (files) => {
+        await expect(files.volume('/other')).rejects.toMatchObject({ code: 'ENOTDIR' })
+        await expect(files.volume('/none')).rejects.toMatchObject({ code: 'ENOENT' })
+      },
+      world,
+    )
   })
 })

@@ -8,11 +8,18 @@ import type { ModelRequest, ToolSpec } from '../../../src/models/port.js'
 import { modelRequest, user, watched } from '../../helpers/model-request.js'
 import { fakeSdkModel } from '../../helpers/sdk-model.js'
 
-const finish = { type: 'finish', finishReason: { unified: 'stop', raw: 'stop' }, usage: { inputTokens: { total: 5 }, outputTokens: { total: 2 } } }
+const finish = {
+  type: 'finish',
+  finishReason: { unified: 'stop', raw: 'stop' },
+  usage: { inputTokens: { total: 5 }, outputTokens: { total: 2 } },
+}
 const tool: ToolSpec = { name: 'search', description: 'Searches', parameters: { type: 'object', properties: {} } }
 const failed: Failure = { code: 'TOOL_THREW', message: 'boom', retry: false }
 
-async function sent(fields: Partial<ModelRequest>, options: Parameters<typeof fakeSdkModel>[1] = {}): Promise<Record<string, unknown>> {
+async function sent(
+  fields: Partial<ModelRequest>,
+  options: Parameters<typeof fakeSdkModel>[1] = {},
+): Promise<Record<string, unknown>> {
   const sdk = fakeSdkModel([finish], options)
   await fromAiSdk(sdk).call(modelRequest(fields), watched().options)
   return sdk.seen[0] ?? {}
@@ -23,8 +30,15 @@ describe('prompt', () => {
     const messages: Message[] = [
       user('go'),
       {
-        id: 'm2', role: 'assistant', text: '', at: 0, reasoning: 'secret thoughts',
-        calls: [{ id: 'call_0_0', tool: 'search', args: { q: 1 } }, { id: 'call_0_1', tool: 'search', args: 'not {json' }],
+        id: 'm2',
+        role: 'assistant',
+        text: '',
+        at: 0,
+        reasoning: 'secret thoughts',
+        calls: [
+          { id: 'call_0_0', tool: 'search', args: { q: 1 } },
+          { id: 'call_0_1', tool: 'search', args: 'not {json' },
+        ],
       },
       { id: 'm3', role: 'tool', text: 'found', at: 0, call: 'call_0_0', tool: 'search' },
       { id: 'm4', role: 'tool', text: 'Error TOOL_THREW: boom', at: 0, call: 'call_0_1', tool: 'search', failed },
@@ -45,7 +59,12 @@ describe('prompt', () => {
         role: 'tool',
         content: [
           { type: 'tool-result', toolCallId: 'call_0_0', toolName: 'search', output: { type: 'text', value: 'found' } },
-          { type: 'tool-result', toolCallId: 'call_0_1', toolName: 'search', output: { type: 'error-text', value: 'Error TOOL_THREW: boom' } },
+          {
+            type: 'tool-result',
+            toolCallId: 'call_0_1',
+            toolName: 'search',
+            output: { type: 'error-text', value: 'Error TOOL_THREW: boom' },
+          },
         ],
       },
       { role: 'assistant', content: [{ type: 'text', text: 'so' }] },
@@ -97,7 +116,9 @@ describe('prompt', () => {
 describe('options', () => {
   test('tools and tool choice', async () => {
     const options = await sent({ tools: [tool], toolChoice: { tool: 'search' } })
-    expect(options.tools).toEqual([{ type: 'function', name: 'search', description: 'Searches', inputSchema: tool.parameters }])
+    expect(options.tools).toEqual([
+      { type: 'function', name: 'search', description: 'Searches', inputSchema: tool.parameters },
+    ])
     expect(options.toolChoice).toEqual({ type: 'tool', toolName: 'search' })
     expect((await sent({ tools: [tool], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
   })
@@ -144,8 +165,19 @@ describe('stream', () => {
     await expect(fromAiSdk(sdk).call(modelRequest(), options)).resolves.toEqual({
       text: 'Hello',
       reasoning: 'hm',
-      kept: { origin: 'fake.chat/m1', parts: [{ type: 'reasoning', length: 2 }, { type: 'text', length: 5 }, { type: 'call', index: 0 }, { type: 'call', index: 1 }] },
-      calls: [{ tool: 'a', args: '{}' }, { tool: 'b', args: '{"k":1}' }],
+      kept: {
+        origin: 'fake.chat/m1',
+        parts: [
+          { type: 'reasoning', length: 2 },
+          { type: 'text', length: 5 },
+          { type: 'call', index: 0 },
+          { type: 'call', index: 1 },
+        ],
+      },
+      calls: [
+        { tool: 'a', args: '{}' },
+        { tool: 'b', args: '{"k":1}' },
+      ],
       usage: { inputTokens: 5, outputTokens: 2, costUsd: 0 },
       finish: 'tool_calls',
     })
@@ -168,14 +200,24 @@ describe('stream', () => {
       { specificationVersion: 'v2' },
     )
     await expect(fromAiSdk(sdk).call(modelRequest(), watched().options)).resolves.toEqual({
-      text: 'ok', calls: [], usage: { inputTokens: 3, outputTokens: 0, costUsd: 0 }, finish: 'length',
+      text: 'ok',
+      calls: [],
+      usage: { inputTokens: 3, outputTokens: 0, costUsd: 0 },
+      finish: 'length',
     })
   })
 
   test('AT1: no finish part, an error part and an error finish are MODEL_UNAVAILABLE', async () => {
     const text = { type: 'text-delta', id: 't', delta: 'half' }
-    for (const parts of [[text], [text, { type: 'error', error: new Error('broke') }, finish], [text, { ...finish, finishReason: 'error' }]]) {
-      await expect(fromAiSdk(fakeSdkModel(parts)).call(modelRequest(), watched().options)).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE', retry: true })
+    for (const parts of [
+      [text],
+      [text, { type: 'error', error: new Error('broke') }, finish],
+      [text, { ...finish, finishReason: 'error' }],
+    ]) {
+      await expect(fromAiSdk(fakeSdkModel(parts)).call(modelRequest(), watched().options)).rejects.toMatchObject({
+        code: 'MODEL_UNAVAILABLE',
+        retry: true,
+      })
     }
   })
 
@@ -191,7 +233,10 @@ describe('stream', () => {
     const sdk = fakeSdkModel([], { hangs: true })
     let openStream = (): void => undefined
     const gate = new Promise<void>((resolve) => (openStream = resolve))
-    const slow = { ...sdk, doStream: async (options: { prompt: readonly unknown[] }) => gate.then(() => sdk.doStream(options)) }
+    const slow = {
+      ...sdk,
+      doStream: async (options: { prompt: readonly unknown[] }) => gate.then(() => sdk.doStream(options)),
+    }
     const watch = watched()
     const call = fromAiSdk(slow).call(modelRequest(), watch.options)
     watch.abort('stop')
@@ -207,7 +252,8 @@ describe('errors', () => {
     const model = fromAiSdk(fakeSdkModel([], { throws: refusal }), { clock: manualClock(now) })
     return model.call(modelRequest(), watched().options).catch((caught: unknown) => caught)
   }
-  const api = (statusCode: number | undefined, extra: object = {}): Error => Object.assign(new Error('it said so'), { statusCode, ...extra })
+  const api = (statusCode: number | undefined, extra: object = {}): Error =>
+    Object.assign(new Error('it said so'), { statusCode, ...extra })
 
   test.each([
     [{ 'retry-after': '7' }, 7_000],
@@ -217,7 +263,9 @@ describe('errors', () => {
     [{ 'retry-after': 'Thu, 01 Jan 1970 00:00:05 GMT' }, 0],
   ])("MP3: a 429 becomes MODEL_RATE_LIMITED with the provider's wait %o", async (responseHeaders, retryAfterMs) => {
     expect(await thrown(api(429, { responseHeaders }), 10_000)).toMatchObject({
-      code: 'MODEL_RATE_LIMITED', retry: true, data: { model: 'fake.chat/m1', status: 429, retryAfterMs },
+      code: 'MODEL_RATE_LIMITED',
+      retry: true,
+      data: { model: 'fake.chat/m1', status: 429, retryAfterMs },
     })
   })
 
@@ -227,11 +275,23 @@ describe('errors', () => {
   })
 
   test.each([
-    [408, 'MODEL_UNAVAILABLE'], [409, 'MODEL_UNAVAILABLE'], [500, 'MODEL_UNAVAILABLE'], [503, 'MODEL_UNAVAILABLE'], [529, 'MODEL_UNAVAILABLE'],
-    [200, 'MODEL_UNAVAILABLE'], [undefined, 'MODEL_UNAVAILABLE'],
-    [400, 'MODEL_REJECTED'], [401, 'MODEL_REJECTED'], [404, 'MODEL_REJECTED'], [413, 'MODEL_REJECTED'],
+    [408, 'MODEL_UNAVAILABLE'],
+    [409, 'MODEL_UNAVAILABLE'],
+    [500, 'MODEL_UNAVAILABLE'],
+    [503, 'MODEL_UNAVAILABLE'],
+    [529, 'MODEL_UNAVAILABLE'],
+    [200, 'MODEL_UNAVAILABLE'],
+    [undefined, 'MODEL_UNAVAILABLE'],
+    [400, 'MODEL_REJECTED'],
+    [401, 'MODEL_REJECTED'],
+    [404, 'MODEL_REJECTED'],
+    [413, 'MODEL_REJECTED'],
   ])('MP3: status %s is %s', async (status, code) => {
-    expect(await thrown(api(status))).toMatchObject({ code, retry: code === 'MODEL_UNAVAILABLE', message: expect.stringContaining('it said so') })
+    expect(await thrown(api(status))).toMatchObject({
+      code,
+      retry: code === 'MODEL_UNAVAILABLE',
+      message: expect.stringContaining('it said so'),
+    })
   })
 
   test.each([
@@ -250,21 +310,32 @@ describe('errors', () => {
 
   test('AE2: keys, bodies and headers stay out of messages and data; long messages are cut', async () => {
     const error = await thrown(
-      Object.assign(new Error(`Incorrect API key provided: sk-proj-abcdef123456. Authorization: Bearer tok.en-1 ${'x'.repeat(2_000)}`), {
-        statusCode: 401,
-        url: 'https://host/v1?key=AIzaSyABCDEFGHIJK',
-        requestBodyValues: { messages: ['private words'] },
-        responseHeaders: { 'set-cookie': 'cookie-value' },
-        cause: new Error('x-api-key: raw-key-value'),
-      }),
+      Object.assign(
+        new Error(
+          `Incorrect API key provided: sk-proj-abcdef123456. Authorization: Bearer tok.en-1 ${'x'.repeat(2_000)}`,
+        ),
+        {
+          statusCode: 401,
+          url: 'https://host/v1?key=AIzaSyABCDEFGHIJK',
+          requestBodyValues: { messages: ['private words'] },
+          responseHeaders: { 'set-cookie': 'cookie-value' },
+          cause: new Error('x-api-key: raw-key-value'),
+        },
+      ),
     )
     const all = `${String(error)} ${JSON.stringify(error)} ${String(error instanceof Error && error.cause)}`
-    for (const secret of ['abcdef123456', 'tok.en-1', 'AIza', 'private words', 'cookie-value', 'raw-key-value']) expect(all).not.toContain(secret)
-    expect(error).toMatchObject({ code: 'MODEL_REJECTED', message: expect.stringContaining('Incorrect API key provided: [masked]') })
+    for (const secret of ['abcdef123456', 'tok.en-1', 'AIza', 'private words', 'cookie-value', 'raw-key-value'])
+      expect(all).not.toContain(secret)
+    expect(error).toMatchObject({
+      code: 'MODEL_REJECTED',
+      message: expect.stringContaining('Incorrect API key provided: [masked]'),
+    })
     expect(String(error).length).toBeLessThan(500)
   })
 })
 
 test('what is no AI SDK model is refused', () => {
-  expect(() => Reflect.apply(fromAiSdk, undefined, [{ specificationVersion: 'v1' }])).toThrow(/specificationVersion v2, v3 or v4/)
+  expect(() => Reflect.apply(fromAiSdk, undefined, [{ specificationVersion: 'v1' }])).toThrow(
+    /specificationVersion v2, v3 or v4/,
+  )
 })

@@ -21,7 +21,11 @@ test('an AI SDK model is adapted, also from a function', async () => {
 
 test("the AI SDK's own types are accepted by the compiler", () => {
   const accepts = (source: ModelSource): ModelSource => source
-  const typed = (v2: LanguageModelV2, v3: LanguageModelV3): ModelSource[] => [accepts(v2), accepts(v3), accepts(async () => v3)]
+  const typed = (v2: LanguageModelV2, v3: LanguageModelV3): ModelSource[] => [
+    accepts(v2),
+    accepts(v3),
+    accepts(async () => v3),
+  ]
   expect(typed).toBeTypeOf('function')
 })
 
@@ -51,5 +55,8 @@ test('a function that throws is BAD_OPTION with its message', async () => {
   const source = async (): Promise<never> => {
     throw new Error("Cannot find package '@ai-sdk/openai'")
   }
-  await expect(toModel(source)).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining("Cannot find package '@ai-sdk/openai'") })
+  await expect(toModel(source)).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringContaining("Cannot find package '@ai-sdk/openai'"),
+  })
 })

@@ -12,7 +12,11 @@ import { turn } from '../../helpers/deferred.js'
 import { modelRequest } from '../../helpers/model-request.js'
 
 const ok: ModelReply = { text: 'ok', calls: [], usage: noUsage, finish: 'stop' }
-const limited = (retryAfterMs?: number): SkeinError => new SkeinError('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { status: 429, ...(retryAfterMs !== undefined && { retryAfterMs }) } })
+const limited = (retryAfterMs?: number): SkeinError =>
+  new SkeinError('MODEL_RATE_LIMITED', 'slow down', {
+    retry: true,
+    data: { status: 429, ...(retryAfterMs !== undefined && { retryAfterMs }) },
+  })
 
 interface Sent {
   readonly thread: string
@@ -42,10 +46,16 @@ function setUp({ fraction = 0.5, maxRetries = 4 } = {}) {
     const control = new AbortController()
     const told: (readonly [number, number])[] = []
     waits.set(thread, told)
-    const outcome = model.call(modelRequest({ thread }), { signal: control.signal, emit: () => undefined, waiting: ({ place, until }) => void told.push([place, until]) }).then(
-      () => 'ok',
-      (thrown: unknown) => thrown,
-    )
+    const outcome = model
+      .call(modelRequest({ thread }), {
+        signal: control.signal,
+        emit: () => undefined,
+        waiting: ({ place, until }) => void told.push([place, until]),
+      })
+      .then(
+        () => 'ok',
+        (thrown: unknown) => thrown,
+      )
     return { outcome, abort: (why: unknown) => control.abort(why) }
   }
   return { clock, gate, sent, news, ask, waits, threads: () => sent.map(({ thread }) => thread) }
@@ -61,7 +71,7 @@ async function pass(clock: ManualClock, ms: number): Promise<void> {
 /** Answers everything that is under way, round by round, and gives how many each round had. */
 async function rounds({ sent, clock }: ReturnType<typeof setUp>, from: number, ms = 100): Promise<number[]> {
   const sizes: number[] = []
-  for (let done = from; done < sent.length; ) {
+  for (let done = from; done < sent.length;) {
     const under = sent.slice(done)
     sizes.push(under.length)
     done = sent.length
@@ -233,7 +243,11 @@ describe('waiting', () => {
     const reason = new Error('enough')
     asked[0]?.abort(reason)
     expect(await asked[0]?.outcome).toBe(reason)
-    expect(gate.waiting(10).map(({ thread, place }) => [thread, place])).toEqual([['t1', 1], ['t2', 2], ['t3', 3]])
+    expect(gate.waiting(10).map(({ thread, place }) => [thread, place])).toEqual([
+      ['t1', 1],
+      ['t2', 2],
+      ['t3', 3],
+    ])
     expect(waits.get('t1')?.at(-1)).toEqual([1, 1_250])
     for (const { abort } of asked) abort(reason)
     await turn()
@@ -250,7 +264,12 @@ describe('waiting', () => {
     await rounds(world, 21)
     const places = waits.get('t20')?.map(([place]) => place) ?? []
     expect(places[0]).toBe(21)
-    expect(places.slice(1).filter((place) => place > 0).every((place) => Number.isInteger(Math.log2(place)))).toBe(true)
+    expect(
+      places
+        .slice(1)
+        .filter((place) => place > 0)
+        .every((place) => Number.isInteger(Math.log2(place))),
+    ).toBe(true)
     expect(places.at(-1)).toBe(0)
   })
 
@@ -282,7 +301,11 @@ describe('waiting', () => {
     sent[2]?.fail(limited(1_000))
     await turn()
     sent[0]?.fail(limited(3_600_000))
-    expect(await Promise.all(outcomes)).toMatchObject([{ code: 'MODEL_RATE_LIMITED', data: { attempts: 1, retryAfterMs: 3_600_000 } }, { data: { until: 300_000 } }, { data: { until: 300_000 } }])
+    expect(await Promise.all(outcomes)).toMatchObject([
+      { code: 'MODEL_RATE_LIMITED', data: { attempts: 1, retryAfterMs: 3_600_000 } },
+      { data: { until: 300_000 } },
+      { data: { until: 300_000 } },
+    ])
     expect(news).toEqual([1_250, 3_600_000])
     expect(await ask('soon').outcome).toMatchObject({ code: 'MODEL_RATE_LIMITED' })
     await pass(clock, 300_000)
@@ -300,7 +323,14 @@ describe('whatever happens', () => {
   const step = fc.oneof(
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('ask' as const), count: fc.integer({ min: 1, max: 12 }) }) },
     { weight: 4, arbitrary: fc.record({ kind: fc.constant('reply' as const), which: fc.nat() }) },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('limit' as const), which: fc.nat(), askedMs: fc.integer({ min: 0, max: 5_000 }) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('limit' as const),
+        which: fc.nat(),
+        askedMs: fc.integer({ min: 0, max: 5_000 }),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('break' as const), which: fc.nat() }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constant('abort' as const), which: fc.nat() }) },
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 8_000 }) }) },
@@ -324,7 +354,8 @@ describe('whatever happens', () => {
           const line = gate.waiting(1_000).map(({ thread }) => thread)
           const free = gate.free
           const until = gate.waiting(1)[0]?.until ?? 0
-          if (each.kind === 'ask') for (let count = 0; count < each.count; count++) open.set(`t${++asked}`, ask(`t${asked}`))
+          if (each.kind === 'ask')
+            for (let count = 0; count < each.count; count++) open.set(`t${++asked}`, ask(`t${asked}`))
           else if (each.kind === 'reply') under(each.which)?.reply()
           else if (each.kind === 'limit') under(each.which)?.fail(limited(each.askedMs))
           else if (each.kind === 'break') under(each.which)?.fail(new SkeinError('MODEL_REJECTED', 'no'))
@@ -334,7 +365,9 @@ describe('whatever happens', () => {
           const went = sent.slice(before).map(({ thread }) => thread)
           // From the front of the line, in its order; behind it whoever has just come.
           const fromLine = went.filter((thread) => line.includes(thread))
-          const kept = line.filter((thread) => fromLine.includes(thread) || gate.waiting(1_000).some((waits) => waits.thread === thread))
+          const kept = line.filter(
+            (thread) => fromLine.includes(thread) || gate.waiting(1_000).some((waits) => waits.thread === thread),
+          )
           expect(fromLine).toEqual(kept.slice(0, fromLine.length))
           const most = each.kind === 'time' || free ? Infinity : until > clock.now() ? 0 : 2
           // A reply or a first word lets two go at most: its own place, and one more.

@@ -10,7 +10,8 @@ import { modelRequest, watched } from '../../helpers/model-request.js'
 const reply: ModelReply = { text: 'ok', calls: [], usage: noUsage, finish: 'stop' }
 const down = (data?: Record<string, unknown>): SkeinError =>
   new SkeinError('MODEL_UNAVAILABLE', 'down', { retry: true, ...(data && { data }) })
-const limited = (retryAfterMs: number): SkeinError => new SkeinError('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { status: 429, retryAfterMs } })
+const limited = (retryAfterMs: number): SkeinError =>
+  new SkeinError('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { status: 429, retryAfterMs } })
 
 /** Fails with each error in turn, then replies. */
 function failing(errors: readonly unknown[]): Model & { calls: number } {
@@ -89,10 +90,14 @@ describe('RY1', () => {
 
   test('the default is four retries, and maxRetries 0 means none', async () => {
     const many = setUp(Array.from({ length: 9 }, () => down()))
-    await expect(many.model.call(modelRequest(), watched().options)).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' })
+    await expect(many.model.call(modelRequest(), watched().options)).rejects.toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+    })
     expect(many.inner.calls).toBe(5)
     const none = setUp([down()], { maxRetries: 0 })
-    await expect(none.model.call(modelRequest(), watched().options)).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE' })
+    await expect(none.model.call(modelRequest(), watched().options)).rejects.toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+    })
     expect(none.inner.calls).toBe(1)
   })
 
@@ -146,5 +151,7 @@ test('RY4: an abort during an attempt throws the reason and does not retry', asy
 test('T6: provider retries tell who waits for what, and stay outside the reply', async () => {
   const { model, infos } = setUp([limited(1_000)])
   await expect(model.call(modelRequest({ thread: 't9' }), watched().options)).resolves.toEqual(reply)
-  expect(infos).toMatchObject([{ model: 'm', thread: 't9', attempt: 1, waitMs: 1_250, error: { code: 'MODEL_RATE_LIMITED' } }])
+  expect(infos).toMatchObject([
+    { model: 'm', thread: 't9', attempt: 1, waitMs: 1_250, error: { code: 'MODEL_RATE_LIMITED' } },
+  ])
 })

@@ -34,7 +34,10 @@ test('a function sees the request and answers with text, calls, usage and finish
 
 test('SC4: the n-th request gets the n-th reply, and running out says how many there were', async () => {
   const model = scriptedModel(['one', { text: 'two' }])
-  const texts = [await model.call(modelRequest(), watched().options), await model.call(modelRequest(), watched().options)]
+  const texts = [
+    await model.call(modelRequest(), watched().options),
+    await model.call(modelRequest(), watched().options),
+  ]
   expect(texts.map((reply) => reply.text)).toEqual(['one', 'two'])
   await expect(model.call(modelRequest(), watched().options)).rejects.toMatchObject({
     code: 'MODEL_REJECTED',
@@ -72,7 +75,11 @@ describe('streaming', () => {
       return 'the answer'
     })
     const { options, deltas } = watched()
-    await expect(model.call(modelRequest(), options)).resolves.toMatchObject({ text: 'the answer', reasoning: 'r', finish: 'stop' })
+    await expect(model.call(modelRequest(), options)).resolves.toMatchObject({
+      text: 'the answer',
+      reasoning: 'r',
+      finish: 'stop',
+    })
     expect(deltas).toEqual([
       { type: 'reasoning', text: 'r' },
       { type: 'text', text: 'the answer' },
@@ -90,7 +97,9 @@ describe('streaming', () => {
 })
 
 test('an async script is awaited, and SC3: an abort does not wait for it', async () => {
-  await expect(scriptedModel(async () => 'later').call(modelRequest(), watched().options)).resolves.toMatchObject({ text: 'later' })
+  await expect(scriptedModel(async () => 'later').call(modelRequest(), watched().options)).resolves.toMatchObject({
+    text: 'later',
+  })
   const watch = watched()
   const call = scriptedModel(() => new Promise<string>(() => undefined)).call(modelRequest(), watch.options)
   watch.abort('stop')
@@ -109,7 +118,11 @@ test('SC3: a script that answers at once never looks at the signal', async () =>
 
 test('errors: a text, a failure, a SkeinError, a throwing script', async () => {
   const own = new SkeinError('MODEL_RATE_LIMITED', 'slow', { retry: true })
-  const model = scriptedModel([{ error: 'no' }, { error: { code: 'MODEL_UNAVAILABLE', message: 'down', retry: true } }, { error: own }])
+  const model = scriptedModel([
+    { error: 'no' },
+    { error: { code: 'MODEL_UNAVAILABLE', message: 'down', retry: true } },
+    { error: own },
+  ])
   const call = () => model.call(modelRequest(), watched().options)
   await expect(call()).rejects.toMatchObject({ code: 'MODEL_REJECTED', message: 'no', retry: false })
   await expect(call()).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE', message: 'down', retry: true })
@@ -129,14 +142,28 @@ describe('requests', () => {
     messages.push(user('two'))
     await model.call(modelRequest({ messages, step: 1 }), watched().options)
     messages.push(user('three'))
-    expect(model.requests.map((request) => request.messages.map((message) => message.text))).toEqual([['one'], ['one', 'two']])
+    expect(model.requests.map((request) => request.messages.map((message) => message.text))).toEqual([
+      ['one'],
+      ['one', 'two'],
+    ])
     expect(model.requests[1]).toMatchObject({ system: 'You help.', step: 1, thread: 't1', tools: [] })
-    expect(Object.values(Object.getOwnPropertyDescriptors(model.requests[0])).some((field) => Array.isArray(field.value) && field.value.length > 0)).toBe(false)
+    expect(
+      Object.values(Object.getOwnPropertyDescriptors(model.requests[0])).some(
+        (field) => Array.isArray(field.value) && field.value.length > 0,
+      ),
+    ).toBe(false)
   })
 
   test('each has all that was asked for', async () => {
     const model = scriptedModel(() => 'ok')
-    const asked = { toolChoice: 'required', parallelToolCalls: false, reasoning: 'high', temperature: 0.5, maxOutputTokens: 9, providerOptions: { x: { y: 1 } } } as const
+    const asked = {
+      toolChoice: 'required',
+      parallelToolCalls: false,
+      reasoning: 'high',
+      temperature: 0.5,
+      maxOutputTokens: 9,
+      providerOptions: { x: { y: 1 } },
+    } as const
     await model.call(modelRequest(asked), watched().options)
     expect(model.requests).toMatchObject([asked])
   })
@@ -150,7 +177,9 @@ describe('requests', () => {
 
 test('SC1: a script that answers at once is settled after one turn of the microtask queue', async () => {
   const order: string[] = []
-  const done = scriptedModel(() => 'ok').call(modelRequest(), watched().options).then(() => order.push('reply'))
+  const done = scriptedModel(() => 'ok')
+    .call(modelRequest(), watched().options)
+    .then(() => order.push('reply'))
   const tick = Promise.resolve().then(() => order.push('tick'))
   await Promise.all([done, tick])
   expect(order).toEqual(['reply', 'tick'])

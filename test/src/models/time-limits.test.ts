@@ -27,17 +27,25 @@ function hanging(looks = true) {
   return { model, asked, reasons, answer: () => answer(reply) }
 }
 
-test.each([true, false])('MJ1: silence for too long is MODEL_UNAVAILABLE, and the call is aborted (it looks at its signal: %s)', async (looks) => {
-  const clock = manualClock()
-  const { model, reasons } = hanging(looks)
-  const call = withTimeLimits(model, limits, clock).call(modelRequest(), watched().options)
-  clock.advance(999)
-  expect(reasons).toEqual([])
-  clock.advance(1)
-  await expect(call).rejects.toMatchObject({ code: 'MODEL_UNAVAILABLE', retry: true, message: expect.stringContaining('nothing was heard of it for 1 s'), data: { timeout: 'idle' } })
-  expect(reasons).toHaveLength(looks ? 1 : 0)
-  expect(clock.pending).toBe(0)
-})
+test.each([true, false])(
+  'MJ1: silence for too long is MODEL_UNAVAILABLE, and the call is aborted (it looks at its signal: %s)',
+  async (looks) => {
+    const clock = manualClock()
+    const { model, reasons } = hanging(looks)
+    const call = withTimeLimits(model, limits, clock).call(modelRequest(), watched().options)
+    clock.advance(999)
+    expect(reasons).toEqual([])
+    clock.advance(1)
+    await expect(call).rejects.toMatchObject({
+      code: 'MODEL_UNAVAILABLE',
+      retry: true,
+      message: expect.stringContaining('nothing was heard of it for 1 s'),
+      data: { timeout: 'idle' },
+    })
+    expect(reasons).toHaveLength(looks ? 1 : 0)
+    expect(clock.pending).toBe(0)
+  },
+)
 
 test('MJ1: what is said, or only heard, keeps it; the whole has its limit', async () => {
   const clock = manualClock()
@@ -51,7 +59,10 @@ test('MJ1: what is said, or only heard, keeps it; the whole has its limit', asyn
   clock.advance(499)
   expect(clock.pending).toBe(1)
   clock.advance(1)
-  await expect(call).rejects.toMatchObject({ message: expect.stringContaining('it was not done after 5 s'), data: { timeout: 'total' } })
+  await expect(call).rejects.toMatchObject({
+    message: expect.stringContaining('it was not done after 5 s'),
+    data: { timeout: 'total' },
+  })
 })
 
 test('MJ1: an abort from outside stays what it is; an answer in time is one', async () => {
@@ -103,10 +114,16 @@ test('MJ2: a thousand calls at once share one wake-up, and each has its own time
 })
 
 test('RY1, MJ1: silence is tried once more, then the fallback answers; what is late for good is not tried again', async () => {
-  for (const [totalMs, tries] of [[5_000, 2], [1_000, 1]] as const) {
+  for (const [totalMs, tries] of [
+    [5_000, 2],
+    [1_000, 1],
+  ] as const) {
     const clock = manualClock()
     const { model, asked } = hanging()
-    const retried = withRetries(withTimeLimits(model, { idleMs: 1_000, totalMs }, clock), { clock, chance: { id: () => 'id', fraction: () => 0 } })
+    const retried = withRetries(withTimeLimits(model, { idleMs: 1_000, totalMs }, clock), {
+      clock,
+      chance: { id: () => 'id', fraction: () => 0 },
+    })
     const other: Model = { name: 'other', call: async () => reply }
     const { options, deltas } = watched()
     const call = withFallback([retried, other]).call(modelRequest(), options)

@@ -28,13 +28,19 @@ async function connect({ url }: Endpoint, headers: Readonly<Record<string, strin
 const greet = async ({ tools: [tool] }: ConnectedMcp) => (await runBody(tool)).outcome
 const hello = { ok: true, value: 'hello' }
 
-it.each(['sessions', 'modern'] as const)('D9: tools of an endpoint (%s) are listed and called, with the headers', async (kind) => {
-  const endpoint = await start(kind)
-  const connected = await connect(endpoint, { authorization: 'Bearer x' })
-  expect(connected.tools).toMatchObject([{ name: 'greet', sideEffect: false }, { name: 'wait', sideEffect: true, commutes: true }])
-  expect(await greet(connected)).toEqual(hello)
-  expect(endpoint.heard.filter(({ headers }) => headers['authorization'] !== 'Bearer x')).toEqual([])
-})
+it.each(['sessions', 'modern'] as const)(
+  'D9: tools of an endpoint (%s) are listed and called, with the headers',
+  async (kind) => {
+    const endpoint = await start(kind)
+    const connected = await connect(endpoint, { authorization: 'Bearer x' })
+    expect(connected.tools).toMatchObject([
+      { name: 'greet', sideEffect: false },
+      { name: 'wait', sideEffect: true, commutes: true },
+    ])
+    expect(await greet(connected)).toEqual(hello)
+    expect(endpoint.heard.filter(({ headers }) => headers['authorization'] !== 'Bearer x')).toEqual([])
+  },
+)
 
 it('MV3: a session is told that it is over', async () => {
   const endpoint = await start('sessions')
@@ -54,8 +60,23 @@ it('MN3, MV1: an answer that breaks off is an error result; calls go on when the
   const endpoint = await start('sessions')
   const connected = await connect(endpoint)
   const ran = await runBody(connected.tools[1], {}, { progress: () => void endpoint.stop() })
-  expect(ran.outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_FAILED', message: expect.stringMatching(/^the connection to the MCP server web was lost in the middle of wait: the answer broke off/) } })
-  expect(await greet(connected)).toMatchObject({ ok: false, failure: { code: 'TOOL_FAILED', retry: true, message: expect.stringMatching(/^the MCP server web could not be connected: .*ECONNREFUSED/) } })
+  expect(ran.outcome).toMatchObject({
+    ok: false,
+    failure: {
+      code: 'TOOL_FAILED',
+      message: expect.stringMatching(
+        /^the connection to the MCP server web was lost in the middle of wait: the answer broke off/,
+      ),
+    },
+  })
+  expect(await greet(connected)).toMatchObject({
+    ok: false,
+    failure: {
+      code: 'TOOL_FAILED',
+      retry: true,
+      message: expect.stringMatching(/^the MCP server web could not be connected: .*ECONNREFUSED/),
+    },
+  })
   await start('sessions', endpoint.port)
   expect(await greet(connected)).toEqual(hello)
 })
@@ -63,7 +84,11 @@ it('MN3, MV1: an answer that breaks off is an error result; calls go on when the
 it('D9: an abort ends a call that is under way, and only that', async () => {
   const connected = await connect(await start('sessions'))
   const stop = new AbortController()
-  const ran = await runBody(connected.tools[1], {}, { signal: stop.signal, progress: () => stop.abort(new SkeinError('CANCELLED', 'enough')) })
+  const ran = await runBody(
+    connected.tools[1],
+    {},
+    { signal: stop.signal, progress: () => stop.abort(new SkeinError('CANCELLED', 'enough')) },
+  )
   expect(ran.outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
   expect(await greet(connected)).toEqual(hello)
 })

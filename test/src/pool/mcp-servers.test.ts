@@ -34,15 +34,36 @@ describe('server-everything', () => {
   afterAll(() => connected.close())
 
   it('D9: args are checked and repaired before the server hears of them', async () => {
-    expect((await call(connected, 'get-sum', { a: '2', b: 3 })).outcome).toEqual({ ok: true, value: 'The sum of 2 and 3 is 5.' })
-    expect((await call(connected, 'get-sum', { a: 2 })).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_INPUT_INVALID', data: { fields: [{ path: 'b' }] } } })
-    expect(createApp(connected.tools, 'the test').parameters.get('echo')).toEqual({ type: 'object', properties: { message: { type: 'string', description: 'Message to echo' } }, required: ['message'] })
+    expect((await call(connected, 'get-sum', { a: '2', b: 3 })).outcome).toEqual({
+      ok: true,
+      value: 'The sum of 2 and 3 is 5.',
+    })
+    expect((await call(connected, 'get-sum', { a: 2 })).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_INPUT_INVALID', data: { fields: [{ path: 'b' }] } },
+    })
+    expect(createApp(connected.tools, 'the test').parameters.get('echo')).toEqual({
+      type: 'object',
+      properties: { message: { type: 'string', description: 'Message to echo' } },
+      required: ['message'],
+    })
   })
 
   it('D9: structured content, images and resources', async () => {
-    expect((await call(connected, 'get-structured-content', { location: 'New York' })).outcome).toMatchObject({ ok: true, value: { conditions: expect.any(String), humidity: expect.any(Number) } })
+    expect((await call(connected, 'get-structured-content', { location: 'New York' })).outcome).toMatchObject({
+      ok: true,
+      value: { conditions: expect.any(String), humidity: expect.any(Number) },
+    })
     const image = await call(connected, 'get-tiny-image')
-    expect(image.outcome).toMatchObject({ value: { content: [{ type: 'text' }, { type: 'image', mimeType: 'image/png', bytes: expect.any(Number), data: expect.stringMatching(/^iVBOR/) }, { type: 'text' }] } })
+    expect(image.outcome).toMatchObject({
+      value: {
+        content: [
+          { type: 'text' },
+          { type: 'image', mimeType: 'image/png', bytes: expect.any(Number), data: expect.stringMatching(/^iVBOR/) },
+          { type: 'text' },
+        ],
+      },
+    })
     expect(image.text).toMatch(/\n\[image image\/png, \d+ bytes, not shown\]\n/)
     expect((await call(connected, 'get-resource-links', { count: 2 })).text).toMatch(/\[resource_link .*demo:/)
   })
@@ -50,8 +71,15 @@ describe('server-everything', () => {
   it('D9: progress of a long call, and its abort', async () => {
     const stop = new AbortController()
     const tool = connected.tools.find(({ name }) => name === 'trigger-long-running-operation')
-    const ran = await runBody(tool, { duration: 60, steps: 6000 }, { signal: stop.signal, progress: () => stop.abort(new SkeinError('CANCELLED', 'enough')) })
-    expect(ran).toMatchObject({ outcome: { ok: false, failure: { code: 'CANCELLED' } }, progress: [{ progress: 1, total: 6000 }] })
+    const ran = await runBody(
+      tool,
+      { duration: 60, steps: 6000 },
+      { signal: stop.signal, progress: () => stop.abort(new SkeinError('CANCELLED', 'enough')) },
+    )
+    expect(ran).toMatchObject({
+      outcome: { ok: false, failure: { code: 'CANCELLED' } },
+      progress: [{ progress: 1, total: 6000 }],
+    })
   })
 })
 
@@ -60,7 +88,9 @@ describe('server-filesystem', () => {
   let connected: ConnectedMcp
   beforeAll(async () => {
     folder = await realpath(await mkdtemp(join(tmpdir(), 'skein-mcp-')))
-    connected = await connectMcp([fromMcp({ name: 'files', command: process.execPath, args: [filesystem, folder] }, { prefix: 'fs_' })])
+    connected = await connectMcp([
+      fromMcp({ name: 'files', command: process.execPath, args: [filesystem, folder] }, { prefix: 'fs_' }),
+    ])
   })
   afterAll(async () => {
     await connected.close()
@@ -71,13 +101,25 @@ describe('server-filesystem', () => {
     const path = join(folder, 'a.txt')
     expect((await call(connected, 'fs_write_file', { path, content: 'hello' })).outcome).toMatchObject({ ok: true })
     expect(await readFile(path, 'utf8')).toBe('hello')
-    expect((await call(connected, 'fs_read_text_file', { path })).outcome).toEqual({ ok: true, value: { content: 'hello' } })
-    const effects = Object.fromEntries(connected.tools.map(({ name, sideEffect, idempotent }) => [name, [sideEffect, idempotent]]))
-    expect(effects).toMatchObject({ fs_read_text_file: [false, undefined], fs_write_file: [true, true], fs_edit_file: [true, undefined] })
+    expect((await call(connected, 'fs_read_text_file', { path })).outcome).toEqual({
+      ok: true,
+      value: { content: 'hello' },
+    })
+    const effects = Object.fromEntries(
+      connected.tools.map(({ name, sideEffect, idempotent }) => [name, [sideEffect, idempotent]]),
+    )
+    expect(effects).toMatchObject({
+      fs_read_text_file: [false, undefined],
+      fs_write_file: [true, true],
+      fs_edit_file: [true, undefined],
+    })
   })
 
   it('MR2: what it refuses is an error result', async () => {
-    expect((await call(connected, 'fs_read_text_file', { path: '/etc/passwd' })).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_FAILED', message: expect.stringMatching(/denied/i) } })
+    expect((await call(connected, 'fs_read_text_file', { path: '/etc/passwd' })).outcome).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_FAILED', message: expect.stringMatching(/denied/i) },
+    })
   })
 
   it('XC1: an image inside structured content is kept once, and not read by the model', async () => {
@@ -96,7 +138,9 @@ describe('server-everything over HTTP', () => {
   it('D9: it is called, and again after it was started anew', async () => {
     const port = await freePort()
     let server = await startEverything(port)
-    const connected = await connectMcp([fromMcp({ name: 'everything', url: `http://127.0.0.1:${port}/mcp` }, { tools: ['echo'] })])
+    const connected = await connectMcp([
+      fromMcp({ name: 'everything', url: `http://127.0.0.1:${port}/mcp` }, { tools: ['echo'] }),
+    ])
     try {
       expect((await call(connected, 'echo', { message: 'hi' })).outcome).toEqual({ ok: true, value: 'Echo: hi' })
       await server.stop()
@@ -122,7 +166,10 @@ async function freePort(): Promise<number> {
 }
 
 async function startEverything(port: number): Promise<{ stop(): Promise<void> }> {
-  const child = spawn(process.execPath, [everything, 'streamableHttp'], { env: { ...process.env, PORT: String(port) }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [everything, 'streamableHttp'], {
+    env: { ...process.env, PORT: String(port) },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
   let said = ''
   for await (const chunk of child.stderr) {
     said += String(chunk)

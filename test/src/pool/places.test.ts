@@ -43,18 +43,29 @@ interface Model {
 
 /** The thread that a lane would choose. */
 function chosen({ threads, stuck }: Model, perThread: number): Seated | undefined {
-  return threads.filter((thread) => thread !== stuck && thread.seat.active < perThread).toSorted((a, b) => a.seat.active - b.seat.active)[0]
+  return threads
+    .filter((thread) => thread !== stuck && thread.seat.active < perThread)
+    .toSorted((a, b) => a.seat.active - b.seat.active)[0]
 }
 
 it('PC1: whatever calls and threads do, no thread has too many, and nobody waits while there is a place', () => {
-  const moves = fc.array(fc.record({ move: fc.constantFrom('enter', 'again', 'leave', 'away', 'back', 'stick'), at: fc.nat(50) }), { maxLength: 200 })
+  const moves = fc.array(
+    fc.record({ move: fc.constantFrom('enter', 'again', 'leave', 'away', 'back', 'stick'), at: fc.nat(50) }),
+    { maxLength: 200 },
+  )
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 1, max: 3 }), moves, (perThread, count, all) => {
-      const model: Model = { threads: Array.from({ length: count }, createThread), begun: [], away: [], stuck: undefined }
+      const model: Model = {
+        threads: Array.from({ length: count }, createThread),
+        begun: [],
+        away: [],
+        stuck: undefined,
+      }
       const places = createPlaces({ perThread, choose: () => chosen(model, perThread) })
       let entered = 0
       let begun = 0
-      const take = <Each>(list: Each[], at: number): Each | undefined => list.splice(at % Math.max(list.length, 1), 1)[0]
+      const take = <Each>(list: Each[], at: number): Each | undefined =>
+        list.splice(at % Math.max(list.length, 1), 1)[0]
       const act: Record<(typeof all)[number]['move'], (at: number) => void> = {
         enter: () => enter(false),
         again: () => enter(true),

@@ -52,7 +52,11 @@ describe('repair', () => {
     ['a list in a text', { name: 'a', tags: '["x","y"]' }, { name: 'a', tags: ['x', 'y'] }],
     ['an object in a text', { name: 'a', options: '{"depth":3}' }, { name: 'a', options: { depth: 3 } }],
     ['a field inside', { name: 'a', options: { depth: '3' } }, { name: 'a', options: { depth: 3 } }],
-    ['several at once', { name: 'a', count: '1', exact: 'true', tags: 'x' }, { name: 'a', count: 1, exact: true, tags: ['x'] }],
+    [
+      'several at once',
+      { name: 'a', count: '1', exact: 'true', tags: 'x' },
+      { name: 'a', count: 1, exact: true, tags: ['x'] },
+    ],
     ['the whole in a text, twice', JSON.stringify('{"name":"a"}'), { name: 'a' }],
     ['an envelope `input`', { input: { name: 'a' } }, { name: 'a' }],
     ['an envelope `args`', { args: { name: 'a' } }, { name: 'a' }],
@@ -65,7 +69,9 @@ describe('repair', () => {
 
   it('T1: items of a list are mended in their place', () => {
     const numbers = z.object({ all: z.array(z.object({ n: z.number() })) })
-    expect(accepted({ all: [{ n: 1 }, { n: '2' }, { n: 3 }] }, numbers)).toEqual({ all: [{ n: 1 }, { n: 2 }, { n: 3 }] })
+    expect(accepted({ all: [{ n: 1 }, { n: '2' }, { n: 3 }] }, numbers)).toEqual({
+      all: [{ n: 1 }, { n: 2 }, { n: 3 }],
+    })
   })
 
   it('T1: whole numbers are numbers too', () => {
@@ -75,7 +81,9 @@ describe('repair', () => {
   it('AR2, T1: what is valid is never touched', () => {
     const sent = { name: '60', tags: ['true'], extra: '1' }
     expect(accepted(sent)).toEqual(sent)
-    expect(accepted({ input: { name: 'a' } }, z.object({ input: z.object({ name: z.string() }) }))).toEqual({ input: { name: 'a' } })
+    expect(accepted({ input: { name: 'a' } }, z.object({ input: z.object({ name: z.string() }) }))).toEqual({
+      input: { name: 'a' },
+    })
     expect(accepted({ id: '007', n: '5' }, z.object({ id: z.string(), n: z.number() }))).toEqual({ id: '007', n: 5 })
   })
 
@@ -83,7 +91,12 @@ describe('repair', () => {
     expect(refused({ input: { name: 'a' }, name: 5 }).failure.message).toContain('name:')
   })
 
-  it.each([['', Number.NaN], ['twelve', Number.NaN], ['Infinity', Number.NaN], ['1,5', Number.NaN]])('T1: the text %j is no number', (count) => {
+  it.each([
+    ['', Number.NaN],
+    ['twelve', Number.NaN],
+    ['Infinity', Number.NaN],
+    ['1,5', Number.NaN],
+  ])('T1: the text %j is no number', (count) => {
     expect(refused({ name: 'a', count }).failure.message).toContain('count:')
   })
 
@@ -92,7 +105,9 @@ describe('repair', () => {
       const { failure } = refused(sent)
       expect(failure.data).toMatchObject({ fields: [{ path: 'name' }] })
     }
-    expect(refused({ tags: undefined }, z.object({ tags: z.array(z.string()) })).failure.code).toBe('TOOL_INPUT_INVALID')
+    expect(refused({ tags: undefined }, z.object({ tags: z.array(z.string()) })).failure.code).toBe(
+      'TOOL_INPUT_INVALID',
+    )
     expect(refused({}, z.object({ tags: z.array(z.string()) })).failure.code).toBe('TOOL_INPUT_INVALID')
   })
 
@@ -176,6 +191,8 @@ describe('hostile args', () => {
   })
 
   it('AR2: a field with the name of a prototype is a field like any other', () => {
-    expect(JSON.stringify(accepted('{"n":"1","__proto__":{"polluted":true}}', z.looseObject({ n: z.number() })))).toBe('{"n":1,"__proto__":{"polluted":true}}')
+    expect(JSON.stringify(accepted('{"n":"1","__proto__":{"polluted":true}}', z.looseObject({ n: z.number() })))).toBe(
+      '{"n":1,"__proto__":{"polluted":true}}',
+    )
   })
 })

@@ -8,15 +8,24 @@ import { hostTools } from '../../../src/tools/own/host-tools.js'
 import { askUserQuestion, manageTodoList } from '../../../src/tools/own/runtime.js'
 
 const host = hostTools({ rootDir: '/srv/work' })
-const said = ({ name, sideEffect, idempotent, probe }: (typeof host)[number]) => [name, sideEffect, idempotent, probe !== undefined]
+const said = ({ name, sideEffect, idempotent, probe }: (typeof host)[number]) => [
+  name,
+  sideEffect,
+  idempotent,
+  probe !== undefined,
+]
 
 describe('definitions', () => {
   it('T11, BT1: the built-ins may run ahead and again', () => {
-    expect(builtins.map(({ name, sideEffect }) => [name, sideEffect])).toEqual(['read', 'write', 'edit', 'grep', 'ls', 'glob', 'bash'].map((name) => [name, false]))
+    expect(builtins.map(({ name, sideEffect }) => [name, sideEffect])).toEqual(
+      ['read', 'write', 'edit', 'grep', 'ls', 'glob', 'bash'].map((name) => [name, false]),
+    )
   })
 
   it('T14: each may take a minute, whatever it is for; how long a command may take is said with it', () => {
-    expect(builtins.map(({ name, timeoutMs }) => [name, timeoutMs])).toEqual(expect.arrayContaining(['read', 'write', 'edit', 'grep', 'ls', 'glob'].map((name) => [name, 60_000])))
+    expect(builtins.map(({ name, timeoutMs }) => [name, timeoutMs])).toEqual(
+      expect.arrayContaining(['read', 'write', 'edit', 'grep', 'ls', 'glob'].map((name) => [name, 60_000])),
+    )
     expect(builtins.find(({ name }) => name === 'bash')?.timeoutMs).toBeUndefined()
   })
 
@@ -51,7 +60,9 @@ describe('definitions', () => {
 })
 
 it('naming the tools loads no library but zod', () => {
-  const sources = new Map(readSources(fileURLToPath(new URL('../../..', import.meta.url)), ['src']).map((source) => [source.path, source]))
+  const sources = new Map(
+    readSources(fileURLToPath(new URL('../../..', import.meta.url)), ['src']).map((source) => [source.path, source]),
+  )
   const seen = new Set<string>()
   const packages = new Set<string>()
   const visit = (path: string): void => {

@@ -15,13 +15,29 @@ describe('keywords', () => {
     [{ const: null }, [null], [0, 'null']],
     [{ minLength: 2, maxLength: 3 }, ['ab', '😀😀😀', 7], ['a', 'abcd']],
     [{ minimum: 1, exclusiveMaximum: 2, multipleOf: 0.1 }, [1, 1.3, 'x'], [0, 2, 1.25]],
-    [{ items: { type: 'number' }, minItems: 1, maxItems: 2, uniqueItems: true }, [[1], [1, 2], 'x'], [[], [1, 1], ['1'], [1, 2, 3]]],
+    [
+      { items: { type: 'number' }, minItems: 1, maxItems: 2, uniqueItems: true },
+      [[1], [1, 2], 'x'],
+      [[], [1, 1], ['1'], [1, 2, 3]],
+    ],
     [{ prefixItems: [{ type: 'string' }], items: { type: 'number' } }, [['a', 1, 2]], [[1], ['a', 'b']]],
     [{ items: [{ type: 'string' }], additionalItems: false }, [['a']], [['a', 'b']]],
-    [{ properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false }, [{ a: 'x' }, 5], [{}, { a: 1 }, { a: 'x', b: 1 }]],
+    [
+      { properties: { a: { type: 'string' } }, required: ['a'], additionalProperties: false },
+      [{ a: 'x' }, 5],
+      [{}, { a: 1 }, { a: 'x', b: 1 }],
+    ],
     [{ required: ['a'], properties: { a: { default: 1 } } }, [{}, { a: 2 }], []],
-    [{ patternProperties: { '^x-': { type: 'number' } }, additionalProperties: { type: 'boolean' } }, [{ 'x-a': 1, b: true }], [{ 'x-a': true }, { b: 1 }]],
-    [{ propertyNames: { maxLength: 2 }, minProperties: 1, maxProperties: 2 }, [{ a: 1 }], [{}, { abc: 1 }, { a: 1, b: 1, c: 1 }]],
+    [
+      { patternProperties: { '^x-': { type: 'number' } }, additionalProperties: { type: 'boolean' } },
+      [{ 'x-a': 1, b: true }],
+      [{ 'x-a': true }, { b: 1 }],
+    ],
+    [
+      { propertyNames: { maxLength: 2 }, minProperties: 1, maxProperties: 2 },
+      [{ a: 1 }],
+      [{}, { abc: 1 }, { a: 1, b: 1, c: 1 }],
+    ],
     [{ anyOf: [{ type: 'string' }, { type: 'number', minimum: 5 }] }, ['a', 5], [4, null]],
     [{ oneOf: [{ minimum: 1 }, { minimum: 5 }] }, [2], [6, 0]],
     [{ allOf: [{ minimum: 1 }, { maximum: 3 }] }, [2], [0, 4]],
@@ -41,7 +57,9 @@ describe('keywords', () => {
   })
 
   it('D9: what is wrong with the only alternative to null is told with its place', () => {
-    expect(createChecker({ properties: { a: { anyOf: [{ type: 'number' }, { type: 'null' }] } } })({ a: '1' })).toMatchObject([{ path: ['a'], expected: 'number' }])
+    expect(
+      createChecker({ properties: { a: { anyOf: [{ type: 'number' }, { type: 'null' }] } } })({ a: '1' }),
+    ).toMatchObject([{ path: ['a'], expected: 'number' }])
   })
 })
 
@@ -49,7 +67,10 @@ describe('what it may cost', () => {
   it('JS2: a value is looked at once by each part of a schema, however many ways lead there', () => {
     // 3^100 ways to the end of it.
     const node = { properties: { next: { $ref: '#/$defs/node' }, n: { type: 'number' } }, additionalProperties: false }
-    const schema = { $ref: '#/$defs/node', $defs: { node: { anyOf: [node, { ...node, title: 'b' }, { ...node, title: 'c' }] } } }
+    const schema = {
+      $ref: '#/$defs/node',
+      $defs: { node: { anyOf: [node, { ...node, title: 'b' }, { ...node, title: 'c' }] } },
+    }
     const chain = (end: Json): Json => Array.from({ length: 100 }).reduce<Json>((inner) => ({ next: inner }), end)
     expect(fits(schema, chain({ n: 1 }))).toBe(true)
     expect(fits(schema, chain({ n: 'x' }))).toBe(false)
@@ -58,14 +79,30 @@ describe('what it may cost', () => {
   it('JS2: references that go in circles end', () => {
     expect(fits({ $ref: '#' }, { a: 1 })).toBe(true)
     expect(fits({ $ref: '#' }, 'a')).toBe(true)
-    expect(fits({ $ref: '#/$defs/a', $defs: { a: { anyOf: [{ $ref: '#/$defs/b' }, { $ref: '#/$defs/b' }] }, b: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] } } }, 1)).toBe(true)
+    expect(
+      fits(
+        {
+          $ref: '#/$defs/a',
+          $defs: {
+            a: { anyOf: [{ $ref: '#/$defs/b' }, { $ref: '#/$defs/b' }] },
+            b: { anyOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/a' }] },
+          },
+        },
+        1,
+      ),
+    ).toBe(true)
   })
 
   it('JS2: what would take too many steps is left to the tool', () => {
     const parts = Array.from({ length: 2_000 }, (_, at) => ({ type: 'object', minProperties: 1, title: String(at) }))
     const schema = { items: { allOf: parts } }
     expect(fits(schema, [{}])).toBe(false)
-    expect(fits(schema, Array.from({ length: 1_000 }, () => ({})))).toBe(true)
+    expect(
+      fits(
+        schema,
+        Array.from({ length: 1_000 }, () => ({})),
+      ),
+    ).toBe(true)
   })
 
   it('JS2: a pattern that others never finish is answered', async () => {

@@ -32,7 +32,14 @@ describe('a plain value is a success', () => {
     ['an infinite number', -Infinity, '-Infinity'],
     ['a function', function look() {}, '[function look]'],
     ['a symbol', Symbol('x'), 'Symbol(x)'],
-    ['a Map', new Map<unknown, unknown>([['a', 1], [2, new Map([['b', 2]])]]), { 2: { b: 2 }, a: 1 }],
+    [
+      'a Map',
+      new Map<unknown, unknown>([
+        ['a', 1],
+        [2, new Map([['b', 2]])],
+      ]),
+      { 2: { b: 2 }, a: 1 },
+    ],
     ['a Set', new Set(['a', 2n]), ['a', '2']],
     ['a Buffer', Buffer.from('abc'), '[3 bytes]'],
     ['an ArrayBuffer', new ArrayBuffer(8), '[8 bytes]'],
@@ -81,7 +88,10 @@ describe('an object with a status is taken at its word', () => {
   })
 
   it('T2: a code of our own is the code of the failure, and not told twice', () => {
-    expect(toOutcome('look', { status: 'error', code: 'TOOL_COMMAND_FAILED', error: 'exit 1' }, undefined)).toEqual({ ok: false, failure: { code: 'TOOL_COMMAND_FAILED', message: 'exit 1', retry: false } })
+    expect(toOutcome('look', { status: 'error', code: 'TOOL_COMMAND_FAILED', error: 'exit 1' }, undefined)).toEqual({
+      ok: false,
+      failure: { code: 'TOOL_COMMAND_FAILED', message: 'exit 1', retry: false },
+    })
   })
 
   it.each([
@@ -92,7 +102,9 @@ describe('an object with a status is taken at its word', () => {
   })
 
   it('T2: success with a result and what belongs to it', () => {
-    expect(toOutcome('look', { status: 'success', result: 1, error: null, content: [], attachments: [] }, undefined)).toEqual({ ok: true, value: 1 })
+    expect(
+      toOutcome('look', { status: 'success', result: 1, error: null, content: [], attachments: [] }, undefined),
+    ).toEqual({ ok: true, value: 1 })
   })
 
   it('T2: success without one', () => {
@@ -105,14 +117,37 @@ describe('an object with a status is taken at its word', () => {
     ['an Error', { status: 'error', error: new Error('no luck') }, '{"name":"Error","message":"no luck"}'],
     ['the result, when there is no error', { status: 'error', result: 'half' }, 'half'],
     ['nothing', { status: 'error' }, 'look reported an error without saying which'],
-    ['nothing but empty fields', { status: 'error', error: undefined, result: null }, 'look reported an error without saying which'],
+    [
+      'nothing but empty fields',
+      { status: 'error', error: undefined, result: null },
+      'look reported an error without saying which',
+    ],
     ['a message', { status: 'error', message: 'out of stock' }, 'out of stock'],
-    ['a message and more', { status: 'error', message: 'out of stock', code: 'E42', left: 0 }, 'out of stock {"code":"E42","left":0}'],
-    ['an error and more', { status: 'error', error: 'no luck', message: 'try again', result: [1] }, 'no luck {"message":"try again","result":[1]}'],
-    ['other fields alone', { status: 'error', data: { sku: 7 }, code: 'E42' }, '{"status":"error","data":{"sku":7},"code":"E42"}'],
-    ['an empty text and more', { status: 'error', error: '', detail: 'why' }, '{"status":"error","error":"","detail":"why"}'],
+    [
+      'a message and more',
+      { status: 'error', message: 'out of stock', code: 'E42', left: 0 },
+      'out of stock {"code":"E42","left":0}',
+    ],
+    [
+      'an error and more',
+      { status: 'error', error: 'no luck', message: 'try again', result: [1] },
+      'no luck {"message":"try again","result":[1]}',
+    ],
+    [
+      'other fields alone',
+      { status: 'error', data: { sku: 7 }, code: 'E42' },
+      '{"status":"error","data":{"sku":7},"code":"E42"}',
+    ],
+    [
+      'an empty text and more',
+      { status: 'error', error: '', detail: 'why' },
+      '{"status":"error","error":"","detail":"why"}',
+    ],
   ])('T2: an error told by %s', (_, returned, message) => {
-    expect(toOutcome('look', returned, undefined)).toEqual({ ok: false, failure: { code: 'TOOL_FAILED', message, retry: false } })
+    expect(toOutcome('look', returned, undefined)).toEqual({
+      ok: false,
+      failure: { code: 'TOOL_FAILED', message, retry: false },
+    })
   })
 })
 
@@ -121,7 +156,10 @@ describe('outputSchema', () => {
 
   it('T2: what fits is given as the schema gives it', () => {
     expect(toOutcome('look', { hits: ['a'] }, output)).toEqual({ ok: true, value: { hits: ['a'], total: 0 } })
-    expect(toOutcome('look', { status: 'success', result: { hits: [] } }, output)).toEqual({ ok: true, value: { hits: [], total: 0 } })
+    expect(toOutcome('look', { status: 'success', result: { hits: [] } }, output)).toEqual({
+      ok: true,
+      value: { hits: [], total: 0 },
+    })
   })
 
   it('T2: what does not fit is an error result that names each field', () => {
@@ -133,6 +171,9 @@ describe('outputSchema', () => {
   })
 
   it('T2: an error that was reported is not asked to fit', () => {
-    expect(toOutcome('look', { status: 'error', error: 'no luck' }, output)).toMatchObject({ ok: false, failure: { code: 'TOOL_FAILED' } })
+    expect(toOutcome('look', { status: 'error', error: 'no luck' }, output)).toMatchObject({
+      ok: false,
+      failure: { code: 'TOOL_FAILED' },
+    })
   })
 })

@@ -17,15 +17,24 @@ beforeEach(async () => {
   await put('/a.txt', 'one\ntwo\nthree\n')
 })
 
-const put = (path: string, content: string | Uint8Array): Promise<void> => thread.call((files) => files.writeFile(path, content))
+const put = (path: string, content: string | Uint8Array): Promise<void> =>
+  thread.call((files) => files.writeFile(path, content))
 const look = <Value>(at: (files: Files) => Promise<Value>): Promise<Value> => thread.call(at)
 const run = caller(builtins)
-const bash = (cmd: string, args: readonly string[] = [], opts: { cwd?: string; timeoutMs?: number; signal?: AbortSignal } = {}) => {
+const bash = (
+  cmd: string,
+  args: readonly string[] = [],
+  opts: { cwd?: string; timeoutMs?: number; signal?: AbortSignal } = {},
+) => {
   const { signal, ...rest } = opts
   return thread.call((files) => run('bash', { cmd, args, opts: rest }, { files, ...(signal && { signal }) }))
 }
 const sh = (script: string, opts: Parameters<typeof bash>[2] = {}) => bash('sh', ['-lc', script], opts)
-const failed = (error: RegExp) => ({ status: 'error', code: 'TOOL_COMMAND_FAILED', error: expect.stringMatching(error) })
+const failed = (error: RegExp) => ({
+  status: 'error',
+  code: 'TOOL_COMMAND_FAILED',
+  error: expect.stringMatching(error),
+})
 
 describe('a command', () => {
   it('T11: is not parsed, nor are its args', async () => {
@@ -58,12 +67,16 @@ describe('a command', () => {
     expect(await bash('ls', [], { cwd: 'sub' })).toBe('b.txt\n')
     expect(await bash('pwd', [], { cwd: '/sub' })).toBe('/sub\n')
     await expect(bash('pwd', [], { cwd: 'gone' })).rejects.toMatchObject({ code: 'TOOL_PATH_INVALID' })
-    await expect(bash('pwd', [], { cwd: 'a.txt' })).rejects.toMatchObject({ code: 'TOOL_PATH_INVALID', message: expect.stringMatching(/not a directory/) })
+    await expect(bash('pwd', [], { cwd: 'a.txt' })).rejects.toMatchObject({
+      code: 'TOOL_PATH_INVALID',
+      message: expect.stringMatching(/not a directory/),
+    })
   })
 
   it('T11: nothing of the host, no network, no other interpreters', async () => {
     expect(await bash('cat', ['/etc/passwd'])).toEqual(failed(/No such file/))
-    for (const cmd of ['curl', 'wget', 'node', 'python3', 'js-exec', 'git', 'npm']) expect(await bash(cmd, ['--version'])).toEqual(failed(/exited with 127:\n.*command not found/))
+    for (const cmd of ['curl', 'wget', 'node', 'python3', 'js-exec', 'git', 'npm'])
+      expect(await bash(cmd, ['--version'])).toEqual(failed(/exited with 127:\n.*command not found/))
     expect(String(await bash('env'))).not.toMatch(new RegExp(`${process.env['PATH'] ?? 'none'}|npm_|VITEST`))
   })
 
@@ -78,14 +91,22 @@ describe('a command', () => {
   it('T11: cmd has 8,192 characters at most, args 128 of 8,192, time an hour', async () => {
     await expect(bash('x'.repeat(8193))).rejects.toThrow(/8192/)
     await expect(bash('echo', ['x'.repeat(8193)])).rejects.toThrow(/8192/)
-    await expect(bash('echo', Array.from({ length: 129 }, () => 'x'))).rejects.toThrow(/128/)
+    await expect(
+      bash(
+        'echo',
+        Array.from({ length: 129 }, () => 'x'),
+      ),
+    ).rejects.toThrow(/128/)
     await expect(bash('echo', [], { timeoutMs: 3_600_001 })).rejects.toThrow(/3600000/)
   })
 })
 
 describe('an end', () => {
   it('T11, VB2: too late is PROCESS_TIMEOUT, and nothing is kept', async () => {
-    await expect(sh('echo x > b.txt; sleep 100', { timeoutMs: 30 })).rejects.toMatchObject({ code: 'PROCESS_TIMEOUT', message: expect.stringMatching(/30 ms/) })
+    await expect(sh('echo x > b.txt; sleep 100', { timeoutMs: 30 })).rejects.toMatchObject({
+      code: 'PROCESS_TIMEOUT',
+      message: expect.stringMatching(/30 ms/),
+    })
     expect(await look((files) => files.exists('/b.txt'))).toBe(false)
   })
 
@@ -110,11 +131,35 @@ describe('an end', () => {
 
 describe('files', () => {
   it('SF1: change as they do in a shell', async () => {
-    await sh('mkdir -p d/e; echo new > d/e/f; echo more >> d/e/f; cp d/e/f g; mv g h; rm a.txt; touch t; tail -n 1 h > last')
-    const tree = await look(async (files) => Promise.all((await files.find('**')).map(async (path) => [path, (await files.stat(path)).kind === 'file' ? await files.readFile(path, 'utf8') : 'dir'])))
-    expect(Object.fromEntries(tree)).toEqual({ '/d': 'dir', '/d/e': 'dir', '/d/e/f': 'new\nmore\n', '/h': 'new\nmore\n', '/last': 'more\n', '/t': '' })
+    await sh(
+      'mkdir -p d/e; echo new > d/e/f; echo more >> d/e/f; cp d/e/f g; mv g h; rm a.txt; touch t; tail -n 1 h > last',
+    )
+    const tree = await look(async (files) =>
+      Promise.all(
+        (await files.find('**')).map(async (path) => [
+          path,
+          (await files.stat(path)).kind === 'file' ? await files.readFile(path, 'utf8') : 'dir',
+        ]),
+      ),
+    )
+    expect(Object.fromEntries(tree)).toEqual({
+      '/d': 'dir',
+      '/d/e': 'dir',
+      '/d/e/f': 'new\nmore\n',
+      '/h': 'new\nmore\n',
+      '/last': 'more\n',
+      '/t': '',
+    })
     await sh('cp -r d copy; rm -r d; cp copy/e/f /')
-    expect(await look((files) => files.find('**'))).toEqual(['/copy', '/copy/e', '/copy/e/f', '/f', '/h', '/last', '/t'])
+    expect(await look((files) => files.find('**'))).toEqual([
+      '/copy',
+      '/copy/e',
+      '/copy/e/f',
+      '/f',
+      '/h',
+      '/last',
+      '/t',
+    ])
   })
 
   it('SF1: mv replaces what is there, whatever it is called and however it is asked for', async () => {
@@ -158,7 +203,9 @@ describe('files', () => {
     expect(await sh('ln -s a.txt l; cat l; readlink l; readlink -f l')).toBe('one\ntwo\nthree\na.txt\n/a.txt\n')
     expect(await look((files) => files.readlink('/l'))).toBe('a.txt')
     expect(await sh('echo changed > l; cat a.txt; rm l; ls')).toBe('changed\na.txt\n')
-    expect(await sh('ln a.txt hard; cat hard; ln a.txt hard')).toEqual(failed(/^sh exited with 1:\nchanged\n.*File exists/))
+    expect(await sh('ln a.txt hard; cat hard; ln a.txt hard')).toEqual(
+      failed(/^sh exited with 1:\nchanged\n.*File exists/),
+    )
     await sh('ln -s gone dangling; chmod 750 a.txt')
     expect(await sh('cat dangling')).toEqual(failed(/No such file/))
     expect((await look((files) => files.stat('/a.txt'))).mode & 0o777).toBe(0o750)
@@ -177,7 +224,9 @@ describe('files', () => {
       await files.symlink('nowhere', '/d/gone')
       await files.symlink('sub', '/d/dirlink')
     })
-    expect(await sh('ls d; ls -A d; ls -F d')).toBe('dirlink\ngone\nlink\nrun.sh\nsub\n.hidden\ndirlink\ngone\nlink\nrun.sh\nsub\ndirlink@\ngone@\nlink@\nrun.sh*\nsub/\n')
+    expect(await sh('ls d; ls -A d; ls -F d')).toBe(
+      'dirlink\ngone\nlink\nrun.sh\nsub\n.hidden\ndirlink\ngone\nlink\nrun.sh\nsub\ndirlink@\ngone@\nlink@\nrun.sh*\nsub/\n',
+    )
     expect(await sh('ls -la d')).toBe(
       [
         'total 1',
@@ -193,7 +242,8 @@ describe('files', () => {
       ].join('\n'),
     )
     expect(await sh('ls -l a.txt d/link; ls -ld d d/dirlink')).toBe(
-      '-rw-r--r-- 1 user user 14 Jan  1  1970 a.txt\nlrwxrwxrwx 1 user user  8 Jan  1  1970 d/link -> ../a.txt\ndrwxr-xr-x 1 user user 0 Jan  1  1970 d\nlrwxrwxrwx 1 user user 3 Jan  1  1970 d/dirlink -> sub\n',
+      '-rw-r--r-- 1 user user 14 Jan  1  1970 a.txt\nlrwxrwxrwx 1 user user  8 Jan  1  1970 d/link -> ' +
+        '../a.txt\ndrwxr-xr-x 1 user user 0 Jan  1  1970 d\nlrwxrwxrwx 1 user user 3 Jan  1  1970 d/dirlink -> sub\n',
     )
     expect(await sh('ls d/dirlink; ls -R d')).toBe('d:\ndirlink\ngone\nlink\nrun.sh\nsub\n\nd/sub:\n')
   })
@@ -201,9 +251,19 @@ describe('files', () => {
   it('LS1: ls sorts, counts in larger units, and says what is not there', async () => {
     await put('/big', 'x'.repeat(300_000))
     await put('/b', 'xx')
-    expect([await sh('ls'), await sh('ls -t'), await sh('ls -S'), await sh('ls -rS'), await sh('ls -r1')]).toEqual(['a.txt\nb\nbig\n', 'b\nbig\na.txt\n', 'big\na.txt\nb\n', 'b\na.txt\nbig\n', 'big\nb\na.txt\n'])
-    expect(await sh('ls -lh big; ls --human-readable -l b')).toBe('-rw-r--r-- 1 user user 293K Jan  1  1970 big\n-rw-r--r-- 1 user user 2 Jan  1  1970 b\n')
-    expect(await sh('ls b none a.txt; echo $?')).toBe("a.txt\nb\n2\nls: cannot access 'none': No such file or directory\n")
+    expect([await sh('ls'), await sh('ls -t'), await sh('ls -S'), await sh('ls -rS'), await sh('ls -r1')]).toEqual([
+      'a.txt\nb\nbig\n',
+      'b\nbig\na.txt\n',
+      'big\na.txt\nb\n',
+      'b\na.txt\nbig\n',
+      'big\nb\na.txt\n',
+    ])
+    expect(await sh('ls -lh big; ls --human-readable -l b')).toBe(
+      '-rw-r--r-- 1 user user 293K Jan  1  1970 big\n-rw-r--r-- 1 user user 2 Jan  1  1970 b\n',
+    )
+    expect(await sh('ls b none a.txt; echo $?')).toBe(
+      "a.txt\nb\n2\nls: cannot access 'none': No such file or directory\n",
+    )
     expect(await sh('ls a.txt/x')).toEqual(failed(/ls: cannot access 'a\.txt\/x': Not a directory/))
     expect(await sh('ls -Z')).toEqual(failed(/ls: invalid option -- 'Z'/))
     expect(await sh('ls *.none')).toEqual(failed(/ls: cannot access '\*\.none'/))
@@ -212,22 +272,39 @@ describe('files', () => {
 
   it('LS1: the time of today is told by the minute', async () => {
     const now = new Date(systemClock.now())
-    const copy = createWorkingCopy(async () => createTreeSource({ tree: applyChanges(emptyTree, [{ op: 'dir', path: '/today' }], now.getTime()), at: 0, quotaBytes: 0, blobs: { put: () => Promise.reject(new Error('no content here')), get: () => (async function* () {})() } }))
+    const copy = createWorkingCopy(async () =>
+      createTreeSource({
+        tree: applyChanges(emptyTree, [{ op: 'dir', path: '/today' }], now.getTime()),
+        at: 0,
+        quotaBytes: 0,
+        blobs: { put: () => Promise.reject(new Error('no content here')), get: () => (async function* () {})() },
+      }),
+    )
     const listed = String(await run('bash', { cmd: 'ls', args: ['-ld', 'today'] }, { files: copy.files }))
-    expect(listed).toMatch(new RegExp(` ${String(now.getUTCDate()).padStart(2)} ${now.toISOString().slice(11, 16)} today\n$`))
+    expect(listed).toMatch(
+      new RegExp(` ${String(now.getUTCDate()).padStart(2)} ${now.toISOString().slice(11, 16)} today\n$`),
+    )
   })
 
   it('bytes stay what they are', async () => {
     const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
     await put('/raw', bytes)
-    await sh('cp raw copy; cat raw > through; cat raw raw | head -c 256 > piped; gzip -c raw | gunzip -c > zipped; base64 raw | base64 -d > decoded')
+    await sh(
+      'cp raw copy; cat raw > through; cat raw raw | head -c 256 > piped; gzip -c raw | gunzip -c > zipped; ' +
+        'base64 raw | base64 -d > decoded',
+    )
     for (const name of ['copy', 'through', 'piped', 'zipped', 'decoded']) {
       expect(Buffer.from(await look((files) => files.readFile(`/${name}`))).equals(bytes), name).toBe(true)
     }
   })
 
   it('SF1: devices and the places of commands are no files', async () => {
-    expect(await sh('echo gone > /dev/null; cat /dev/null; cat < /dev/null; echo err > /dev/stderr; which cat; [ -x /bin/ls ] && echo there')).toBe('/usr/bin/cat\nthere\nerr\n')
+    expect(
+      await sh(
+        'echo gone > /dev/null; cat /dev/null; cat < /dev/null; echo err > /dev/stderr; which cat; [ -x /bin/ls ] ' +
+          '&& echo there',
+      ),
+    ).toBe('/usr/bin/cat\nthere\nerr\n')
     expect(await sh('ls /; find / -type f')).toBe('a.txt\n/a.txt\n')
     expect(await sh('echo x > /bin/cat')).toEqual(failed(/sh exited with 1/))
     await put('/usr/bin/mine', 'echo mine')
@@ -248,13 +325,20 @@ describe('files', () => {
 
   it('times are those of the step', async () => {
     await put('/later', 'x')
-    expect(await sh('[ later -nt a.txt ] && echo newer; touch a.txt; [ a.txt -nt later ] || echo not')).toBe('newer\nnot\n')
+    expect(await sh('[ later -nt a.txt ] && echo newer; touch a.txt; [ a.txt -nt later ] || echo not')).toBe(
+      'newer\nnot\n',
+    )
     expect(await look(async (files) => (await files.stat('/a.txt')).at)).toBe(1000)
   })
 
   it('the usual tools are there', async () => {
     await put('/data.json', '[{"n":1},{"n":2}]')
-    expect(await sh(`jq '[.[].n] | add' data.json; awk 'NR==2' a.txt; sed -n 's/three/3/p' a.txt; grep -rn two . ; sqlite3 :memory: 'select 40+2'`)).toBe('3\ntwo\n3\na.txt:2:two\n42\n')
+    expect(
+      await sh(
+        `jq '[.[].n] | add' data.json; awk 'NR==2' a.txt; sed -n 's/three/3/p' a.txt; grep -rn two . ; sqlite3 ` +
+          `:memory: 'select 40+2'`,
+      ),
+    ).toBe('3\ntwo\n3\na.txt:2:two\n42\n')
     await sh('tar cf a.tar a.txt; mkdir x; tar xf a.tar -C x; diff a.txt x/a.txt')
     expect(await bash('cat', ['x/a.txt'])).toBe('one\ntwo\nthree\n')
   })
@@ -264,7 +348,13 @@ it('commands of several calls at once do not disturb each other', async () => {
   const files = await Promise.all(
     Array.from({ length: 8 }, async (_, index) => {
       const own = createThreadFiles()
-      await own.call((each) => run('bash', { cmd: 'sh', args: ['-c', `for i in 1 2 3; do echo ${index} >> f; done; sleep 0.01; cat f`] }, { files: each }))
+      await own.call((each) =>
+        run(
+          'bash',
+          { cmd: 'sh', args: ['-c', `for i in 1 2 3; do echo ${index} >> f; done; sleep 0.01; cat f`] },
+          { files: each },
+        ),
+      )
       return own.call((each) => each.readFile('/f', 'utf8'))
     }),
   )

@@ -1,9 +1,18 @@
-/** Calls a tool as a worker does: args through its schema, then its body with a state; what the test does not give is missed loudly. */
+/**
+ * Calls a tool as a worker does: args through its schema, then its body with a state; what the test does not give is
+ * missed loudly.
+ */
 import type { ToolDefinition } from '../../../src/agent/define.js'
 import { parseOrThrow } from '../../../src/core/schema.js'
 import type { RuntimeState } from '../../../src/tools/own/runtime.js'
 
-const given = { threadId: 'thread-1', idempotencyKey: 'key-1', signal: new AbortController().signal, local: {}, shared: {} }
+const given = {
+  threadId: 'thread-1',
+  idempotencyKey: 'key-1',
+  signal: new AbortController().signal,
+  local: {},
+  shared: {},
+}
 
 export function toolState(parts: Partial<RuntimeState>): RuntimeState {
   const missing = (name: string) => (): never => {

@@ -21,7 +21,9 @@ describe('read', () => {
   it('T11: a file, some lines of it, nothing of an empty one', async () => {
     expect(await call('read', { path: '/a.txt' })).toBe('one\ntwo\nthree\n')
     expect(await call('read', { path: 'sub/../a.txt', offset: 2, limit: 1 })).toBe('two\n')
-    await expect(call('read', { path: 'a.txt', offset: 9 })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /has 3 lines/))
+    await expect(call('read', { path: 'a.txt', offset: 9 })).rejects.toMatchObject(
+      coded('TOOL_INPUT_INVALID', /has 3 lines/),
+    )
     await call('write', { path: 'empty', content: '' })
     expect(await call('read', { path: 'empty' })).toBe('')
   })
@@ -38,9 +40,13 @@ describe('read', () => {
     await thread.call((files) => files.symlink('/gone', '/link'))
     await thread.call((files) => files.symlink('round', '/round'))
     await expect(call('read', { path: 'binary' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not text/))
-    await expect(call('read', { path: 'binary', limit: 1 })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not text/))
+    await expect(call('read', { path: 'binary', limit: 1 })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /not text/),
+    )
     await expect(call('read', { path: 'sub' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /directory/))
-    await expect(call('read', { path: 'gone' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /\/gone does not exist/))
+    await expect(call('read', { path: 'gone' })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /\/gone does not exist/),
+    )
     await expect(call('read', { path: 'link' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /does not exist/))
     await expect(call('read', { path: 'round' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /circle/))
     await expect(call('read', { path: 'a.txt/x' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
@@ -57,17 +63,24 @@ describe('read', () => {
       await expect(call('glob', { path, pattern: 'x' })).rejects.toMatchObject(escape)
       await expect(call('bash', { cmd: 'ls', opts: { cwd: path } })).rejects.toMatchObject(escape)
     }
-    for (const path of ['', '\0', 'x'.repeat(5000)]) await expect(call('read', { path })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
+    for (const path of ['', '\0', 'x'.repeat(5000)])
+      await expect(call('read', { path })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
   })
 })
 
 describe('write and edit', () => {
   it('T11: sizes', async () => {
     expect(await call('write', { path: 'big', content: 'x'.repeat(200_000) })).toBe('ok')
-    await expect(call('write', { path: 'big', content: 'x'.repeat(200_001) })).rejects.toMatchObject(coded('TOOL_CONTENT_TOO_LARGE'))
-    await expect(call('edit', { path: 'big', patch: 'x'.repeat(200_001) })).rejects.toMatchObject(coded('TOOL_PATCH_TOO_LARGE'))
+    await expect(call('write', { path: 'big', content: 'x'.repeat(200_001) })).rejects.toMatchObject(
+      coded('TOOL_CONTENT_TOO_LARGE'),
+    )
+    await expect(call('edit', { path: 'big', patch: 'x'.repeat(200_001) })).rejects.toMatchObject(
+      coded('TOOL_PATCH_TOO_LARGE'),
+    )
     await thread.call((files) => files.writeFile('/huge', 'x\n'.repeat(5_000_001)))
-    await expect(call('edit', { path: 'huge', patch: '@@ -1 +1 @@\n-x\n+y\n' })).rejects.toMatchObject(coded('TOOL_FILE_TOO_LARGE'))
+    await expect(call('edit', { path: 'huge', patch: '@@ -1 +1 @@\n-x\n+y\n' })).rejects.toMatchObject(
+      coded('TOOL_FILE_TOO_LARGE'),
+    )
   })
 
   it('T11: a patch is applied, or told why not', async () => {
@@ -75,14 +88,22 @@ describe('write and edit', () => {
     expect(await call('edit', { path: 'a.txt', patch })).toBe('ok')
     expect(await call('read', { path: 'a.txt' })).toBe('one\n2\nthree\nfour\n')
     await expect(call('edit', { path: 'a.txt', patch })).rejects.toMatchObject(coded('TOOL_PATCH_FAILED'))
-    await expect(call('edit', { path: 'gone', patch })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /does not exist/))
+    await expect(call('edit', { path: 'gone', patch })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /does not exist/),
+    )
   })
 
   it('T11: a directory, a file on the way, a full store', async () => {
-    await expect(call('write', { path: 'sub', content: '' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /directory/))
-    await expect(call('write', { path: 'a.txt/b', content: '' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not a directory/))
+    await expect(call('write', { path: 'sub', content: '' })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /directory/),
+    )
+    await expect(call('write', { path: 'a.txt/b', content: '' })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /not a directory/),
+    )
     thread = createThreadFiles(10)
-    await expect(call('write', { path: 'x', content: '12345678901' })).rejects.toMatchObject(coded('FILES_QUOTA', /quota/))
+    await expect(call('write', { path: 'x', content: '12345678901' })).rejects.toMatchObject(
+      coded('FILES_QUOTA', /quota/),
+    )
   })
 })
 
@@ -92,19 +113,30 @@ describe('finding', () => {
     expect(await call('grep', { pattern: 'two', path: 'sub' })).toBe('/sub/b.md:1:two')
     expect(await call('grep', { pattern: 'two', path: 'a.txt' })).toBe('/a.txt:2:two')
     expect(await call('grep', { pattern: 'four' })).toBe('')
-    await expect(call('grep', { pattern: '[' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /not a regular expression/))
+    await expect(call('grep', { pattern: '[' })).rejects.toMatchObject(
+      coded('TOOL_GREP_FAILED', /not a regular expression/),
+    )
     await expect(call('grep', { pattern: 'x', path: 'gone' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
   })
 
-  it('T11: no pattern of a model makes grep or glob hang, and what the engine does not know is said', { timeout: 5_000 }, async () => {
-    await thread.call((files) => files.writeFile(`/${'a'.repeat(200)}`, `${'a'.repeat(40)}!`))
-    expect(await call('grep', { pattern: '(a+)+$', path: 'a'.repeat(200) })).toBe('')
-    expect(await call('glob', { pattern: '*a*a*a*a*a*a*a*a*a*a*a*b' })).toBe('')
-    await expect(call('grep', { pattern: '(a)\\1' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /"\(a\)\\\\1" is not a regular expression that grep takes: .* backreferences and lookaround are not supported/))
-    await expect(call('grep', { pattern: 'a(?=b)' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /lookaround/))
-    await expect(call('grep', { pattern: '(x?){600}' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /too large/))
-    await expect(call('glob', { pattern: '[z-a]' })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /\[z-a\]/))
-  })
+  it(
+    'T11: no pattern of a model makes grep or glob hang, and what the engine does not know is said',
+    { timeout: 5_000 },
+    async () => {
+      await thread.call((files) => files.writeFile(`/${'a'.repeat(200)}`, `${'a'.repeat(40)}!`))
+      expect(await call('grep', { pattern: '(a+)+$', path: 'a'.repeat(200) })).toBe('')
+      expect(await call('glob', { pattern: '*a*a*a*a*a*a*a*a*a*a*a*b' })).toBe('')
+      await expect(call('grep', { pattern: '(a)\\1' })).rejects.toMatchObject(
+        coded(
+          'TOOL_GREP_FAILED',
+          /"\(a\)\\\\1" is not a regular expression that grep takes: .* backreferences and lookaround are not supported/,
+        ),
+      )
+      await expect(call('grep', { pattern: 'a(?=b)' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /lookaround/))
+      await expect(call('grep', { pattern: '(x?){600}' })).rejects.toMatchObject(coded('TOOL_GREP_FAILED', /too large/))
+      await expect(call('glob', { pattern: '[z-a]' })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /\[z-a\]/))
+    },
+  )
 
   it('T11: grep shows 2,000 characters of a line, those around the match', async () => {
     await thread.call((files) => files.writeFile('/wide', `${'x'.repeat(300_000)}needle${'y'.repeat(300_000)}\nneedle`))
@@ -115,8 +147,12 @@ describe('finding', () => {
 
   it('T14: grep and glob stop when they are told to', async () => {
     const stopped = AbortSignal.abort(new Error('enough'))
-    await expect(thread.call((files) => run('grep', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow('enough')
-    await expect(thread.call((files) => run('glob', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow('enough')
+    await expect(thread.call((files) => run('grep', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow(
+      'enough',
+    )
+    await expect(thread.call((files) => run('glob', { pattern: 'x' }, { files, signal: stopped }))).rejects.toThrow(
+      'enough',
+    )
   })
 
   it('T11: grep stops at 10,000 lines and at the limit', async () => {

@@ -5,7 +5,8 @@ import { describe, expect, it } from 'vitest'
 import { patchText } from '../../../workers/builtins/patch.js'
 
 const put = (text: string, patch: string): string => patchText('/a', text, patch)
-const diff = (from: string, to: string, context = 3): string => createTwoFilesPatch('a', 'a', from, to, '', '', { context })
+const diff = (from: string, to: string, context = 3): string =>
+  createTwoFilesPatch('a', 'a', from, to, '', '', { context })
 const lines = (...texts: readonly string[]): string => texts.map((text) => `${text}\n`).join('')
 
 describe('a patch', () => {
@@ -19,7 +20,9 @@ describe('a patch', () => {
   })
 
   it('T11: of one that diff made gives what it was made for', () => {
-    const text = fc.array(fc.constantFrom('a', 'b', 'c', '', ' ', '-', '+x', '\\', '@@ -1 +1 @@', '--- a'), { maxLength: 12 }).chain((all) => fc.constantFrom(all.join('\n'), lines(...all)))
+    const text = fc
+      .array(fc.constantFrom('a', 'b', 'c', '', ' ', '-', '+x', '\\', '@@ -1 +1 @@', '--- a'), { maxLength: 12 })
+      .chain((all) => fc.constantFrom(all.join('\n'), lines(...all)))
     fc.assert(
       fc.property(text, text, fc.integer({ min: 0, max: 3 }), (from, to, context) => {
         fc.pre(from !== to)
@@ -30,7 +33,9 @@ describe('a patch', () => {
   })
 
   it('PT2: keeps CRLF, whichever line ends the patch has', () => {
-    const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 2, maxLength: 8 }).map((all) => lines(...all))
+    const text = fc
+      .array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 2, maxLength: 8 })
+      .map((all) => lines(...all))
     const crlf = (value: string): string => value.replaceAll('\n', '\r\n')
     fc.assert(
       fc.property(text, text, (from, to) => {
@@ -56,14 +61,22 @@ describe('a patch', () => {
     // Its header is right, so it does not matter that the lines are elsewhere too.
     expect(put(lines('x', 'x', 'x'), '@@ -2,1 +2,1 @@\n-x\n+y\n')).toBe(lines('x', 'y', 'x'))
     // The hunk before was one line off, so this one is.
-    expect(put(lines('0', 'a', 'x', 'x', 'x'), '@@ -1,1 +1,1 @@\n-a\n+b\n@@ -3,1 +3,1 @@\n-x\n+y\n')).toBe(lines('0', 'b', 'x', 'y', 'x'))
+    expect(put(lines('0', 'a', 'x', 'x', 'x'), '@@ -1,1 +1,1 @@\n-a\n+b\n@@ -3,1 +3,1 @@\n-x\n+y\n')).toBe(
+      lines('0', 'b', 'x', 'y', 'x'),
+    )
   })
 
   it('PT1: is refused rather than guessed', () => {
-    expect(() => put(lines('a', 'x', 'b', 'x'), '@@ -1,1 +1,1 @@\n-x\n+y\n')).toThrow(/more than once, and not at line 1/)
-    expect(() => put(lines('almost'), '@@ -1,1 +1,1 @@\n-almost \n+y\n')).toThrow(/line 1 is "almost", the patch has "almost "/)
+    expect(() => put(lines('a', 'x', 'b', 'x'), '@@ -1,1 +1,1 @@\n-x\n+y\n')).toThrow(
+      /more than once, and not at line 1/,
+    )
+    expect(() => put(lines('almost'), '@@ -1,1 +1,1 @@\n-almost \n+y\n')).toThrow(
+      /line 1 is "almost", the patch has "almost "/,
+    )
     expect(() => put(lines('a', 'b'), '@@ -2,1 +2,1 @@\n-b\n+B\n@@ -1,1 +1,1 @@\n-a\n+A\n')).toThrow(/hunk 2/)
-    expect(() => put(lines('a'), '@@ -9,0 +10,1 @@\n+x\n')).toThrow(/inserts at line 10, which is not there; the file has 1 lines/)
+    expect(() => put(lines('a'), '@@ -9,0 +10,1 @@\n+x\n')).toThrow(
+      /inserts at line 10, which is not there; the file has 1 lines/,
+    )
   })
 
   it.each([
@@ -85,7 +98,10 @@ describe('a patch', () => {
 
 describe('what takes long', () => {
   /** A number of hunks that are all one line off, in a text of lines that repeat. */
-  const hunk = (at: number, kept: readonly string[], added: string): string => [`@@ -${at},${kept.length} +${at},${kept.length + 1} @@`, ...kept.map((line) => ` ${line}`), `+${added}`, ''].join('\n')
+  const hunk = (at: number, kept: readonly string[], added: string): string =>
+    [`@@ -${at},${kept.length} +${at},${kept.length + 1} @@`, ...kept.map((line) => ` ${line}`), `+${added}`, ''].join(
+      '\n',
+    )
 
   it('PT4: a hunk of 50,000 equal lines is looked for among 200,000 in one pass', () => {
     const text = 'a\n'.repeat(200_000)
@@ -97,7 +113,9 @@ describe('what takes long', () => {
 
   it('PT4: thousands of hunks that are nowhere near are refused at last, with what to do', () => {
     const all = Array.from({ length: 400_000 }, (_, index) => `line ${index}`)
-    const patch = Array.from({ length: 1_000 }, (_, index) => hunk(1 + index * 400 + 7, [`line ${index * 400 + 11 * (index % 30)}`], 'new')).join('')
+    const patch = Array.from({ length: 1_000 }, (_, index) =>
+      hunk(1 + index * 400 + 7, [`line ${index * 400 + 11 * (index % 30)}`], 'new'),
+    ).join('')
     expect(() => patchText('/f', all.join('\n'), patch)).toThrow(/Correct the line numbers/)
   })
 })

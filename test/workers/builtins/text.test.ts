@@ -15,7 +15,9 @@ async function* pieces(text: string, sizes: readonly number[]): AsyncGenerator<U
   }
 }
 
-const anyText = fc.array(fc.constantFrom('a', 'ü', '€', '🧶', '\n', 'line\n', '\r\n'), { maxLength: 80, size: 'max' }).map((parts) => parts.join(''))
+const anyText = fc
+  .array(fc.constantFrom('a', 'ü', '€', '🧶', '\n', 'line\n', '\r\n'), { maxLength: 80, size: 'max' })
+  .map((parts) => parts.join(''))
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 })
 
 describe('a cut', () => {
@@ -53,12 +55,23 @@ describe('a cut', () => {
 describe('lines', () => {
   it('LJ1: any range of any text, in whatever pieces it comes', async () => {
     await fc.assert(
-      fc.asyncProperty(anyText, sizes, fc.record({ offset: fc.integer({ min: 1, max: 6 }), limit: fc.integer({ min: 1, max: 4 }) }), async (text, chunks, range) => {
-        const all = text.split(/(?<=\n)/).filter((line) => line !== '')
-        const picked = pickLines(pieces(text, chunks), { path: '/a', ...range, maxBytes: 100_000 }).catch((thrown: Error) => thrown.message)
-        const isPast = range.offset > Math.max(all.length, 1)
-        expect(await picked).toBe(isPast ? `/a has ${all.length} lines; there is no line ${range.offset}. Ask for a smaller offset.` : all.slice(range.offset - 1, range.offset - 1 + range.limit).join(''))
-      }),
+      fc.asyncProperty(
+        anyText,
+        sizes,
+        fc.record({ offset: fc.integer({ min: 1, max: 6 }), limit: fc.integer({ min: 1, max: 4 }) }),
+        async (text, chunks, range) => {
+          const all = text.split(/(?<=\n)/).filter((line) => line !== '')
+          const picked = pickLines(pieces(text, chunks), { path: '/a', ...range, maxBytes: 100_000 }).catch(
+            (thrown: Error) => thrown.message,
+          )
+          const isPast = range.offset > Math.max(all.length, 1)
+          expect(await picked).toBe(
+            isPast
+              ? `/a has ${all.length} lines; there is no line ${range.offset}. Ask for a smaller offset.`
+              : all.slice(range.offset - 1, range.offset - 1 + range.limit).join(''),
+          )
+        },
+      ),
     )
   })
 
@@ -79,7 +92,12 @@ describe('lines', () => {
 
   it('LJ1: a line that never ends comes in parts', async () => {
     const found: [number, boolean][] = []
-    for await (const { line, starts } of linesOf(pieces(`${'x'.repeat(95)}\ny`, [10]), { path: '/a', longest: 40 })) found.push([line.length, starts])
-    expect(found).toEqual([[50, true], [46, false], [1, true]])
+    for await (const { line, starts } of linesOf(pieces(`${'x'.repeat(95)}\ny`, [10]), { path: '/a', longest: 40 }))
+      found.push([line.length, starts])
+    expect(found).toEqual([
+      [50, true],
+      [46, false],
+      [1, true],
+    ])
   })
 })

@@ -1,4 +1,7 @@
-/** The files of a thread as calls see them one after another: each works on a copy, and what it did counts when it returned. */
+/**
+ * The files of a thread as calls see them one after another: each works on a copy, and what it did counts when it
+ * returned.
+ */
 import { createHash } from 'node:crypto'
 import type { FileRead } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree } from '../../../src/core/tree.js'

@@ -46,22 +46,38 @@ describe('a command', () => {
     expect(await bash('pwd')).toBe(`${root}\n`)
     expect(await bash('pwd', [], { opts: { cwd: 'sub' } })).toBe(`${join(root, 'sub')}\n`)
     await expect(bash('pwd', [], { opts: { cwd: 'gone' } })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
-    await expect(bash('pwd', [], { opts: { cwd: 'file' } })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not a directory/))
+    await expect(bash('pwd', [], { opts: { cwd: 'file' } })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /not a directory/),
+    )
     await expect(bash('pwd', [], { opts: { cwd: '..' } })).rejects.toMatchObject(coded('TOOL_PATH_ESCAPE'))
   })
 
   it('HQ3, HX1: sees almost nothing of the environment, and its key', async () => {
     process.env['SKEIN_TEST_SECRET'] = 'hidden'
-    const names = String(await bash('env')).trim().split('\n').map((line) => line.split('=')[0]).sort()
+    const names = String(await bash('env'))
+      .trim()
+      .split('\n')
+      .map((line) => line.split('=')[0])
+      .sort()
     delete process.env['SKEIN_TEST_SECRET']
-    expect(names.filter((name) => name !== 'PWD' && name !== 'SKEIN_COMMAND')).toEqual(['HOME', 'LANG', 'PATH', 'SKEIN_IDEMPOTENCY_KEY'])
+    expect(names.filter((name) => name !== 'PWD' && name !== 'SKEIN_COMMAND')).toEqual([
+      'HOME',
+      'LANG',
+      'PATH',
+      'SKEIN_IDEMPOTENCY_KEY',
+    ])
     expect(await sh('echo "$HOME $SKEIN_IDEMPOTENCY_KEY"')).toBe(`${root} key-1\n`)
   })
 
   it('T11: that fails says how, and what it said', async () => {
-    await expect(sh('echo half; echo bad >&2; exit 3')).rejects.toMatchObject({ ...coded('TOOL_COMMAND_FAILED', /sh exited with 3:\nhalf\nbad/), data: { exitCode: 3 } })
+    await expect(sh('echo half; echo bad >&2; exit 3')).rejects.toMatchObject({
+      ...coded('TOOL_COMMAND_FAILED', /sh exited with 3:\nhalf\nbad/),
+      data: { exitCode: 3 },
+    })
     await expect(bash('false')).rejects.toMatchObject(coded('TOOL_COMMAND_FAILED', /exited with 1 and said nothing/))
-    await expect(sh('kill -TERM $$')).rejects.toMatchObject(coded('TOOL_COMMAND_FAILED', /(ended by SIGTERM|exited with 143 \(SIGTERM\))/))
+    await expect(sh('kill -TERM $$')).rejects.toMatchObject(
+      coded('TOOL_COMMAND_FAILED', /(ended by SIGTERM|exited with 143 \(SIGTERM\))/),
+    )
   })
 
   it('T11: that cannot be started says why', async () => {
@@ -77,7 +93,12 @@ describe('a command', () => {
     expect(await bash('printf', ['x'.repeat(8192)])).toHaveLength(8192)
     await expect(bash('x'.repeat(8193))).rejects.toThrow(/8192/)
     await expect(bash('echo', ['x'.repeat(8193)])).rejects.toThrow(/8192/)
-    await expect(bash('echo', Array.from({ length: 129 }, () => 'x'))).rejects.toThrow(/128/)
+    await expect(
+      bash(
+        'echo',
+        Array.from({ length: 129 }, () => 'x'),
+      ),
+    ).rejects.toThrow(/128/)
   })
 })
 
@@ -99,15 +120,26 @@ describe('output', () => {
 
 describe('what it is given', () => {
   it('T11: variables of whoever makes the tools, such as an identity for git', async () => {
-    const env = { GIT_AUTHOR_NAME: 'Ada', GIT_AUTHOR_EMAIL: 'ada@a.example', GIT_COMMITTER_NAME: 'Ada', GIT_COMMITTER_EMAIL: 'ada@a.example' }
-    expect(await sh('git init -q && git commit -q --allow-empty -m first && git log --format="%an %ae"', { env })).toBe('Ada ada@a.example\n')
+    const env = {
+      GIT_AUTHOR_NAME: 'Ada',
+      GIT_AUTHOR_EMAIL: 'ada@a.example',
+      GIT_COMMITTER_NAME: 'Ada',
+      GIT_COMMITTER_EMAIL: 'ada@a.example',
+    }
+    expect(await sh('git init -q && git commit -q --allow-empty -m first && git log --format="%an %ae"', { env })).toBe(
+      'Ada ada@a.example\n',
+    )
     expect(() => hostTools({ rootDir: root, env: { 'a b': 'x' } })).toThrow(/is not the name of a variable/)
     expect(() => hostTools({ rootDir: root, env: { SKEIN_IDEMPOTENCY_KEY: 'x' } })).toThrow(/belongs to Skein/)
   })
 
   it('HX2: a model may ask for less time, never for more', async () => {
-    await expect(bash('sleep', ['1000'], { opts: { timeoutMs: 50 } })).rejects.toMatchObject(coded('PROCESS_TIMEOUT', /50 ms/))
-    await expect(bash('sleep', ['1000'], { timeoutMs: 60, opts: { timeoutMs: 3_000_000 } })).rejects.toMatchObject(coded('PROCESS_TIMEOUT', /60 ms/))
+    await expect(bash('sleep', ['1000'], { opts: { timeoutMs: 50 } })).rejects.toMatchObject(
+      coded('PROCESS_TIMEOUT', /50 ms/),
+    )
+    await expect(bash('sleep', ['1000'], { timeoutMs: 60, opts: { timeoutMs: 3_000_000 } })).rejects.toMatchObject(
+      coded('PROCESS_TIMEOUT', /60 ms/),
+    )
   })
 
   // Only root may become someone else.
@@ -117,14 +149,17 @@ describe('what it is given', () => {
       const user = { uid: 12_345, gid: 23_456, isolation }
       expect(await sh('id -u; id -g; id -G', user)).toBe('12345\n23456\n23456\n')
       await caller(hostTools({ rootDir: root, ...user }))('write', { path: `${isolation}/deep/file`, content: 'x' })
-      for (const path of [isolation, `${isolation}/deep`, `${isolation}/deep/file`]) expect(await stat(join(root, path))).toMatchObject({ uid: 12_345, gid: 23_456 })
+      for (const path of [isolation, `${isolation}/deep`, `${isolation}/deep/file`])
+        expect(await stat(join(root, path))).toMatchObject({ uid: 12_345, gid: 23_456 })
       expect(await sh(`echo more >> ${isolation}/deep/file; cat ${isolation}/deep/file`, user)).toBe('xmore\n')
     }
   })
 
   // Root may.
   it.runIf(!isRoot)('T11: a host that is not root may not give it another user', async () => {
-    await expect(sh('true', { uid: 12_345 })).rejects.toMatchObject(coded('TOOL_COMMAND_FAILED', /needs a host that runs as root/))
+    await expect(sh('true', { uid: 12_345 })).rejects.toMatchObject(
+      coded('TOOL_COMMAND_FAILED', /needs a host that runs as root/),
+    )
   })
 
   it('T11: options that mean nothing are told', () => {
@@ -136,9 +171,11 @@ describe('what it is given', () => {
 // Where processes are is read in /proc.
 describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation %s', (isolation) => {
   /** A shell and its child, and one more who has left their group; all wait for ever. */
-  const family = 'touch parent; sh -c "touch child; while :; do sleep 100; done" & setsid sh -c "touch stray; sleep 100; :" & wait'
+  const family =
+    'touch parent; sh -c "touch child; while :; do sleep 100; done" & setsid sh -c "touch stray; sleep 100; :" & wait'
   const names = ['parent', 'child', 'stray']
-  const isThere = async (name: string): Promise<boolean> => (await stat(join(root, name)).catch(() => undefined)) !== undefined
+  const isThere = async (name: string): Promise<boolean> =>
+    (await stat(join(root, name)).catch(() => undefined)) !== undefined
   const allThere = async (): Promise<boolean> => (await Promise.all(names.map(isThere))).every(Boolean)
   const noneLeft = () => eventually('all are gone', () => processesIn(root).length === 0)
 
@@ -159,23 +196,34 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   })
 
   it('HQ1, HS1: what a command leaves running is killed when it ends', async () => {
-    const leaves = 'sh -c "touch child; exec sleep 100" & setsid sh -c "touch stray; exec sleep 100" & while [ ! -e child ] || [ ! -e stray ]; do :; done; echo done'
+    const leaves =
+      'sh -c "touch child; exec sleep 100" & setsid sh -c "touch stray; exec sleep 100" & while [ ! -e child ] || ' +
+      '[ ! -e stray ]; do :; done; echo done'
     expect(await sh(leaves, { isolation })).toBe('done\n')
     await noneLeft()
   })
 
   // Without a namespace of processes nobody knows whose it is.
   it.runIf(isolation === 'auto' && hasPids)('HN2: one who threw its environment away is killed too', async () => {
-    const leaves = 'env -i /usr/bin/setsid /bin/sh -c "touch stray; exec /bin/sleep 100" & while [ ! -e stray ]; do :; done; echo done'
+    const leaves =
+      'env -i /usr/bin/setsid /bin/sh -c "touch stray; exec /bin/sleep 100" & while [ ! -e stray ]; do :; done; ' +
+      'echo done'
     expect(await sh(leaves, { isolation })).toBe('done\n')
     await noneLeft()
   })
 
   // Nor what else there is.
-  it.runIf(isolation === 'auto' && hasPids)('HN2: it sees no process but its own, and nothing of the host', async () => {
-    expect(await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation })).toMatch(/^[1-9]\n1\n$/)
-    expect(await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation })).not.toBe('0\n')
-  })
+  it.runIf(isolation === 'auto' && hasPids)(
+    'HN2: it sees no process but its own, and nothing of the host',
+    async () => {
+      expect(
+        await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
+      ).toMatch(/^[1-9]\n1\n$/)
+      expect(
+        await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation }),
+      ).not.toBe('0\n')
+    },
+  )
 })
 
 describe('the network policy', () => {
@@ -233,22 +281,36 @@ describe('the network policy', () => {
   })
 
   it('T11: a command that starts itself again and again is not followed for ever', async () => {
-    await expect(bash('env', Array.from({ length: 100 }, () => 'env'))).rejects.toMatchObject(coded('TOOL_NETWORK_DISABLED', /too often/))
+    await expect(
+      bash(
+        'env',
+        Array.from({ length: 100 }, () => 'env'),
+      ),
+    ).rejects.toMatchObject(coded('TOOL_NETWORK_DISABLED', /too often/))
   })
 
   // What is behind the policy is the kernel's to give.
-  it.runIf(hasNet)('HN2: a program that says nothing of the network has none either, but its own loopback', async () => {
-    const connects = (address: string): string => `const s = require("net").connect(1, "${address}"); s.on("error", (e) => { console.log(e.code); process.exit() })`
-    expect(await bash(process.execPath, ['-e', connects('192.0.2.1')])).toBe('ENETUNREACH\n')
-    const loopback = 'const n = require("net"); const s = n.createServer().listen(0, "127.0.0.1", () => n.connect(s.address().port, "127.0.0.1", () => { console.log("ok"); process.exit() }))'
-    expect(await bash(process.execPath, ['-e', loopback])).toBe('ok\n')
-  })
+  it.runIf(hasNet)(
+    'HN2: a program that says nothing of the network has none either, but its own loopback',
+    async () => {
+      const connects = (address: string): string =>
+        `const s = require("net").connect(1, "${address}"); s.on("error", (e) => { console.log(e.code); ` +
+        `process.exit() })`
+      expect(await bash(process.execPath, ['-e', connects('192.0.2.1')])).toBe('ENETUNREACH\n')
+      const loopback =
+        'const n = require("net"); const s = n.createServer().listen(0, "127.0.0.1", () => ' +
+        'n.connect(s.address().port, "127.0.0.1", () => { console.log("ok"); process.exit() }))'
+      expect(await bash(process.execPath, ['-e', loopback])).toBe('ok\n')
+    },
+  )
 })
 
 describe('isolation', () => {
   it('T11: what puts it into namespaces is found whatever PATH the command has', async () => {
     expect(await bash('/bin/sh', ['-c', 'echo $PATH'], { env: { PATH: '/nowhere' } })).toBe('/nowhere\n')
-    await expect(bash('ls', [], { env: { PATH: '/nowhere' } })).rejects.toMatchObject(coded('TOOL_COMMAND_FAILED', /no such executable/))
+    await expect(bash('ls', [], { env: { PATH: '/nowhere' } })).rejects.toMatchObject(
+      coded('TOOL_COMMAND_FAILED', /no such executable/),
+    )
   })
 
   it('T11: a name that a shell would take for its own is the program', async () => {
@@ -257,7 +319,10 @@ describe('isolation', () => {
   })
 
   it('T11: where it is required, no command runs without', async () => {
-    const said = await caller(hostTools({ rootDir: root, isolation: 'required' }))('bash', { cmd: 'echo', args: ['ran'] }).catch(String)
+    const said = await caller(hostTools({ rootDir: root, isolation: 'required' }))('bash', {
+      cmd: 'echo',
+      args: ['ran'],
+    }).catch(String)
     expect(said).toMatch(hasPids && hasNet ? /^ran\n$/ : /no namespaces/)
   })
 })

@@ -38,7 +38,9 @@ describe('read', () => {
   it('T11: gives some lines, and says when there are not so many', async () => {
     expect(await call('read', { path: 'a.txt', offset: 2, limit: 1 })).toBe('two\n')
     expect(await call('read', { path: 'a.txt', offset: 3 })).toBe('three\n')
-    await expect(call('read', { path: 'a.txt', offset: 4 })).rejects.toMatchObject(coded('TOOL_INPUT_INVALID', /has 3 lines/))
+    await expect(call('read', { path: 'a.txt', offset: 4 })).rejects.toMatchObject(
+      coded('TOOL_INPUT_INVALID', /has 3 lines/),
+    )
   })
 
   it('T11: an empty file is empty', async () => {
@@ -72,7 +74,8 @@ describe('read', () => {
     await expect(call('read', { path: 'sub' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /a directory/))
     await expect(call('read', { path: 'gone' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /does not exist/))
     await expect(call('read', { path: 'a.txt/b' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /not a directory/))
-    for (const path of ['', 'a\0b', 'x'.repeat(5000)]) await expect(call('read', { path })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
+    for (const path of ['', 'a\0b', 'x'.repeat(5000)])
+      await expect(call('read', { path })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
   })
 })
 
@@ -130,13 +133,17 @@ describe('what leads outside', () => {
     const opened = await openRoot(root)
     const escape = coded('TOOL_PATH_ESCAPE')
     await expect(openInside(opened, join(root, 'swapped', 'secret.txt'))).rejects.toMatchObject(escape)
-    await expect(replaceInside(opened, join(root, 'swapped', 'secret.txt'), { content: 'x' })).rejects.toMatchObject(escape)
+    await expect(replaceInside(opened, join(root, 'swapped', 'secret.txt'), { content: 'x' })).rejects.toMatchObject(
+      escape,
+    )
     expect(await readdir(join(base, 'outside'))).toEqual(['secret.txt'])
     expect(await readFile(join(base, 'outside', 'secret.txt'), 'utf8')).toBe('secret\n')
   })
 
   it('a root that is not there is told to whoever made the tools', async () => {
-    await expect(caller(hostTools({ rootDir: join(base, 'none') }))('read', { path: 'a' })).rejects.toMatchObject(coded('BAD_OPTION', /rootDir/))
+    await expect(caller(hostTools({ rootDir: join(base, 'none') }))('read', { path: 'a' })).rejects.toMatchObject(
+      coded('BAD_OPTION', /rootDir/),
+    )
   })
 })
 
@@ -151,9 +158,13 @@ describe('write', () => {
   })
 
   it('T11: refuses what is too large and what is no file, and leaves nothing behind', async () => {
-    await expect(call('write', { path: 'b', content: 'ü'.repeat(100_001) })).rejects.toMatchObject(coded('TOOL_CONTENT_TOO_LARGE', /200002 bytes/))
+    await expect(call('write', { path: 'b', content: 'ü'.repeat(100_001) })).rejects.toMatchObject(
+      coded('TOOL_CONTENT_TOO_LARGE', /200002 bytes/),
+    )
     await call('write', { path: 'b', content: 'ü'.repeat(100_000) })
-    await expect(call('write', { path: 'sub', content: 'x' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /directory/))
+    await expect(call('write', { path: 'sub', content: 'x' })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /directory/),
+    )
     await expect(call('write', { path: 'a.txt/x', content: 'x' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID'))
     expect((await readdir(root)).sort()).toEqual(['a.txt', 'b', 'sub'])
   })
@@ -165,9 +176,15 @@ describe('edit', () => {
   it('T11: applies a patch or says why not', async () => {
     expect(await call('edit', { path: 'a.txt', patch })).toBe('ok')
     expect(await readFile(join(root, 'a.txt'), 'utf8')).toBe('one\n2\nthree\n')
-    await expect(call('edit', { path: 'a.txt', patch })).rejects.toMatchObject(coded('TOOL_PATCH_FAILED', /line 2 is "2", the patch has "two"/))
-    await expect(call('edit', { path: 'gone', patch })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /does not exist/))
-    await expect(call('edit', { path: 'a.txt', patch: 'x'.repeat(200_001) })).rejects.toMatchObject(coded('TOOL_PATCH_TOO_LARGE'))
+    await expect(call('edit', { path: 'a.txt', patch })).rejects.toMatchObject(
+      coded('TOOL_PATCH_FAILED', /line 2 is "2", the patch has "two"/),
+    )
+    await expect(call('edit', { path: 'gone', patch })).rejects.toMatchObject(
+      coded('TOOL_PATH_INVALID', /does not exist/),
+    )
+    await expect(call('edit', { path: 'a.txt', patch: 'x'.repeat(200_001) })).rejects.toMatchObject(
+      coded('TOOL_PATCH_TOO_LARGE'),
+    )
   })
 
   it('HX1, EP1: its probe sees whether it happened, and says so only when that is clear', async () => {
@@ -211,7 +228,12 @@ describe('grep', () => {
 
   it('T11: ripgrep is asked where there is one', async () => {
     // Says what it was asked, and ends as the pattern says.
-    await writeFile(join(base, 'rg'), '#!/bin/sh\nfor last; do :; done\necho "./a.txt:1:$PWD $last"\ncase "$*" in *one*) exit 1;; *bad*) exit 2;; esac\n', { mode: 0o755 })
+    await writeFile(
+      join(base, 'rg'),
+      '#!/bin/sh\nfor last; do :; done\necho "./a.txt:1:$PWD $last"\ncase "$*" in *one*) exit 1;; *bad*) exit 2;; ' +
+        'esac\n',
+      { mode: 0o755 },
+    )
     const before = process.env['PATH']
     process.env['PATH'] = `${base}:${before ?? ''}`
     try {

@@ -19,7 +19,8 @@ beforeEach(async () => {
 afterEach(() => rm(root, { recursive: true, force: true }))
 
 const fixture = (name: string): string => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url))
-const begun = () => eventually('the command is there', async () => (await stat(join(root, 'stray')).catch(() => undefined)) !== undefined)
+const begun = () =>
+  eventually('the command is there', async () => (await stat(join(root, 'stray')).catch(() => undefined)) !== undefined)
 const left = async (): Promise<readonly number[]> => {
   await eventually('all it started are gone', () => processesIn(root).length === 0)
   return processesIn(root)
@@ -43,38 +44,55 @@ describe.runIf(process.platform === 'linux').each(['auto', 'none'])('with isolat
 })
 
 // Here too.
-it.runIf(process.platform === 'linux')('T14, HX2: a command whose thread is held up by another body ends at its time', async () => {
-  process.env['NODE_TEST_ROOT'] = root
-  const module = await import(new URL('fixtures/stuck-app.mjs', import.meta.url).href)
-  const tools = new Map([...module.tools, module.block].map((tool) => [tool.name, tool]))
-  const clock = manualClock()
-  const pool = await createPool({ tools, module: new URL('fixtures/stuck-app.mjs', import.meta.url).href }, { clock, threads: 1, graceMs: 1_000, memoryMb: 256 })
-  try {
-    const script = 'trap "" TERM; touch stray; while :; do sleep 100; done'
-    const command = pool.run(job('bash', { cmd: 'sh', args: ['-c', script] }))
-    await begun()
-    const blocked = createCancel()
-    const blocking = pool.run({ ...job('block', {}), cancel: blocked })
-    let outcome: unknown
-    void command.then((returned) => (outcome = returned.outcome))
-    await eventually('its time is over', () => {
-      clock.advance(1_000)
-      return outcome !== undefined
-    })
-    expect(outcome).toMatchObject({ ok: false })
-    expect(await left()).toEqual([])
-    blocked.abort(new Error('enough'))
-    await eventually('the body that blocks is gone', async () => {
-      clock.advance(1_000)
-      return (await Promise.race([blocking, undefined])) !== undefined
-    })
-  } finally {
-    delete process.env['NODE_TEST_ROOT']
-    await pool.close()
-  }
-})
+it.runIf(process.platform === 'linux')(
+  'T14, HX2: a command whose thread is held up by another body ends at its time',
+  async () => {
+    process.env['NODE_TEST_ROOT'] = root
+    const module = await import(new URL('fixtures/stuck-app.mjs', import.meta.url).href)
+    const tools = new Map([...module.tools, module.block].map((tool) => [tool.name, tool]))
+    const clock = manualClock()
+    const pool = await createPool(
+      { tools, module: new URL('fixtures/stuck-app.mjs', import.meta.url).href },
+      { clock, threads: 1, graceMs: 1_000, memoryMb: 256 },
+    )
+    try {
+      const script = 'trap "" TERM; touch stray; while :; do sleep 100; done'
+      const command = pool.run(job('bash', { cmd: 'sh', args: ['-c', script] }))
+      await begun()
+      const blocked = createCancel()
+      const blocking = pool.run({ ...job('block', {}), cancel: blocked })
+      let outcome: unknown
+      void command.then((returned) => (outcome = returned.outcome))
+      await eventually('its time is over', () => {
+        clock.advance(1_000)
+        return outcome !== undefined
+      })
+      expect(outcome).toMatchObject({ ok: false })
+      expect(await left()).toEqual([])
+      blocked.abort(new Error('enough'))
+      await eventually('the body that blocks is gone', async () => {
+        clock.advance(1_000)
+        return (await Promise.race([blocking, undefined])) !== undefined
+      })
+    } finally {
+      delete process.env['NODE_TEST_ROOT']
+      await pool.close()
+    }
+  },
+)
 
 function job(tool: string, args: Job['args']): Job {
   const never = () => Promise.reject(new Error('there is no desk'))
-  return { tool, args, threadId: 't', idempotencyKey: 'key', cancel: createCancel(), run: { part: 'execute' }, env: {}, secrets: [], desk: { open: never }, said: () => undefined }
+  return {
+    tool,
+    args,
+    threadId: 't',
+    idempotencyKey: 'key',
+    cancel: createCancel(),
+    run: { part: 'execute' },
+    env: {},
+    secrets: [],
+    desk: { open: never },
+    said: () => undefined,
+  }
 }

@@ -15,7 +15,9 @@ export function processesIn(folder: string): readonly number[] {
   })
 }
 
-/** Waits for what other processes do: between two looks a process has begun and ended, so they have had their time too. */
+/**
+ * Waits for what other processes do: between two looks a process has begun and ended, so they have had their time too.
+ */
 export async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 20_000; tries++) {
     if (await holds()) return

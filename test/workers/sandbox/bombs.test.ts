@@ -27,7 +27,9 @@ describe('memory', () => {
   })
 
   it('SM1: a limit is what the code can use, give or take its rounding', async () => {
-    const fill = 'const a = []; let n = 0; try { for (;; n++) a.push(new Uint8Array(1 << 16).fill(1)) } catch {} a.length = 0; export default n / 16'
+    const fill =
+      'const a = []; let n = 0; try { for (;; n++) a.push(new Uint8Array(1 << 16).fill(1)) } catch {} a.length = ' +
+      '0; export default n / 16'
     for (const limit of [2, 8, 32, 128]) {
       const { result } = await runCode(fill, { memoryLimitBytes: limit * 2 ** 20 })
       expect(result).toBeGreaterThan(limit * 0.9 - 1)
@@ -52,14 +54,24 @@ describe('memory', () => {
     ['a module', 'import "big"', { modules: { big: `'${'x'.repeat(3e6)}'` } }],
     ['a global', 'export default 1', { globals: { big: 'x'.repeat(3e6) } }],
     ['the value of a host function', 'import { big } from "host"; big()', { imports: { big: () => 'x'.repeat(3e6) } }],
-    ['the value of an async host function', 'import { big } from "host"; await big()', { imports: { big: async () => 'x'.repeat(3e6) } }],
+    [
+      'the value of an async host function',
+      'import { big } from "host"; await big()',
+      { imports: { big: async () => 'x'.repeat(3e6) } },
+    ],
   ])('SM1: %s that is larger than the memory ends as `memory`', async (_name, source, options) => {
     expect(await runCode(source, { ...options, memoryLimitBytes: 2 ** 20 })).toMatchObject({ status: 'memory' })
   })
 
   it('code that lets go of its memory in time goes on', async () => {
-    const source = 'let a = []; try { for (;;) a.push(new Uint8Array(1 << 20)) } catch (e) { a = undefined; report(String(e)) } export default "on"'
-    expect(await runCode(source)).toMatchObject({ status: 'success', result: 'on', reports: ['InternalError: out of memory'] })
+    const source =
+      'let a = []; try { for (;;) a.push(new Uint8Array(1 << 20)) } catch (e) { a = undefined; report(String(e)) ' +
+      '} export default "on"'
+    expect(await runCode(source)).toMatchObject({
+      status: 'success',
+      result: 'on',
+      reports: ['InternalError: out of memory'],
+    })
     expect(await runCode('throw null')).toMatchObject({ status: 'error', error: { message: 'thrown value: null' } })
   })
 })
@@ -67,7 +79,10 @@ describe('memory', () => {
 describe('time', () => {
   it.each(Object.entries(timeBombs))('X1, SM2: %s ends as `timeout` and the next run works', async (_name, source) => {
     const { status, durationMs, error } = await runCode(source, { timeoutMs: 150 })
-    expect({ status, error }).toEqual({ status: 'timeout', error: { name: 'TimeoutError', message: 'the code did not end within 150 ms' } })
+    expect({ status, error }).toEqual({
+      status: 'timeout',
+      error: { name: 'TimeoutError', message: 'the code did not end within 150 ms' },
+    })
     expect(durationMs).toBeGreaterThanOrEqual(150)
     expect(durationMs).toBeLessThan(2_000)
     await expectAlive()
@@ -84,7 +99,9 @@ describe('time', () => {
 
   it('a host function that never settles ends by the time-out', async () => {
     const never = new Promise<never>(() => undefined)
-    expect(await runCode('import { never } from "host"; await never()', { timeoutMs: 50, imports: { never: () => never } })).toMatchObject({ status: 'timeout' })
+    expect(
+      await runCode('import { never } from "host"; await never()', { timeoutMs: 50, imports: { never: () => never } }),
+    ).toMatchObject({ status: 'timeout' })
   })
 
   it('SG3: a promise that nothing can settle is an error at once', async () => {
@@ -97,7 +114,10 @@ describe('time', () => {
 
 describe('the stack', () => {
   it.each(Object.entries(stackBombs))('X1: %s is an error and no crash', async (_name, source) => {
-    expect(await runCode(source)).toMatchObject({ status: 'error', error: { message: expect.stringContaining('stack overflow') } })
+    expect(await runCode(source)).toMatchObject({
+      status: 'error',
+      error: { message: expect.stringContaining('stack overflow') },
+    })
     await expectAlive()
   })
 
@@ -115,17 +135,27 @@ describe('the stack', () => {
   })
 })
 
-it('X1: in a worker thread every bomb is stopped and the thread serves the next call', { timeout: 60_000 }, async () => {
-  const groups = [
-    { status: 'memory', sources: memoryBombs, timeoutMs: 10_000 },
-    { status: 'timeout', sources: timeBombs, timeoutMs: 150 },
-    { status: 'error', sources: stackBombs, timeoutMs: 10_000 },
-  ]
-  const bombs = groups.flatMap(({ status, sources, timeoutMs }) => Object.entries(sources).map(([name, source]) => ({ name, source, timeoutMs, status })))
-  const before = megabytes()
-  const worker = new Worker(new URL('./fixtures/bombs.mjs', import.meta.url), { workerData: bombs })
-  const [told] = (await once(worker, 'message')) as [{ name: string; main: boolean; bomb: string; good: unknown; megabytes: number }[]]
-  expect(told.map(({ megabytes: _, ...rest }) => rest)).toEqual(bombs.map(({ name, status }) => ({ name, main: false, bomb: status, good: 42 })))
-  expect(Math.max(...told.map((one) => one.megabytes)) - before).toBeLessThan(500)
-  await worker.terminate()
-})
+it(
+  'X1: in a worker thread every bomb is stopped and the thread serves the next call',
+  { timeout: 60_000 },
+  async () => {
+    const groups = [
+      { status: 'memory', sources: memoryBombs, timeoutMs: 10_000 },
+      { status: 'timeout', sources: timeBombs, timeoutMs: 150 },
+      { status: 'error', sources: stackBombs, timeoutMs: 10_000 },
+    ]
+    const bombs = groups.flatMap(({ status, sources, timeoutMs }) =>
+      Object.entries(sources).map(([name, source]) => ({ name, source, timeoutMs, status })),
+    )
+    const before = megabytes()
+    const worker = new Worker(new URL('./fixtures/bombs.mjs', import.meta.url), { workerData: bombs })
+    const [told] = (await once(worker, 'message')) as [
+      { name: string; main: boolean; bomb: string; good: unknown; megabytes: number }[],
+    ]
+    expect(told.map(({ megabytes: _, ...rest }) => rest)).toEqual(
+      bombs.map(({ name, status }) => ({ name, main: false, bomb: status, good: 42 })),
+    )
+    expect(Math.max(...told.map((one) => one.megabytes)) - before).toBeLessThan(500)
+    await worker.terminate()
+  },
+)

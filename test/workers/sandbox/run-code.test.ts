@@ -26,8 +26,16 @@ describe('what the code comes to', () => {
     ['export async function run() { await null; return [...arguments] }', { execute: 'run' }, []],
     ['export default async (name) => `hello ${name}`', { execute: { name: 'default', args: ['you'] } }, 'hello you'],
     ['export function then() { return 1 }', { execute: 'then' }, 1],
-    ['export default [size, Map.of, typeof Date]', { globals: { size: 2, Map: { of: 'my own' }, Date: 'x', NaN_: null } }, [2, 'my own', 'string']],
-    ['import { six } from "./six.js"; export default six * 7', { modules: { './six.js': 'export const six = 2 * (await import("three")).default', three: 'export default 3' } }, 42],
+    [
+      'export default [size, Map.of, typeof Date]',
+      { globals: { size: 2, Map: { of: 'my own' }, Date: 'x', NaN_: null } },
+      [2, 'my own', 'string'],
+    ],
+    [
+      'import { six } from "./six.js"; export default six * 7',
+      { modules: { './six.js': 'export const six = 2 * (await import("three")).default', three: 'export default 3' } },
+      42,
+    ],
   ])('X1: %s has its value', async (source, options, value) => {
     expect(await valueOf(source, options)).toEqual(value)
   })
@@ -37,7 +45,13 @@ describe('what the code comes to', () => {
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
         const given = toJson(value)
         const options = { globals: { given }, imports: { same: (one: Json) => one, later: async (one: Json) => one } }
-        expect(await valueOf('import { same, later } from "host"; report(given); export default [given, same(given), await later(given)]', options)).toEqual([given, given, given])
+        expect(
+          await valueOf(
+            'import { same, later } from "host"; report(given); export default [given, same(given), await ' +
+              'later(given)]',
+            options,
+          ),
+        ).toEqual([given, given, given])
       }),
       { numRuns: 40 },
     )
@@ -61,7 +75,10 @@ describe('what the code comes to', () => {
     const source = (use: string) => `import { take } from 'host'; const long = 'x'.repeat(${mostCharacters}); ${use}`
     const options = { imports: { take: () => null } }
     for (const use of ['export default long', 'report(long)', 'take(long)']) {
-      expect(await valueOf(source(use), options)).toMatchObject({ name: 'RangeError', message: expect.stringContaining(`${mostCharacters} is the limit`) })
+      expect(await valueOf(source(use), options)).toMatchObject({
+        name: 'RangeError',
+        message: expect.stringContaining(`${mostCharacters} is the limit`),
+      })
     }
   })
 })
@@ -86,17 +103,27 @@ describe('TypeScript', () => {
     const source = `import { size, type Shape } from './shape.ts'
       enum Side { Left, Right }
       export function run<T extends Shape>(shape: T): number { return size(shape satisfies Shape)! + Side.Right }`
-    const modules = { './shape.ts': 'export interface Shape { a: number }; export const size = (shape: Shape): number | undefined => shape.a' }
+    const modules = {
+      './shape.ts':
+        'export interface Shape { a: number }; export const size = (shape: Shape): number | undefined => shape.a',
+    }
     expect(await valueOf(source, { language: 'ts', modules, execute: { name: 'run', args: [{ a: 41 }] } })).toBe(42)
   })
 
   it('X1: a syntax error tells its line and module', async () => {
-    expect(await valueOf('const a: number = 1\nconst b: = 2', { language: 'ts' })).toMatchObject({ status: 'error', name: 'SyntaxError', message: expect.stringContaining('(code:2:10)') })
-    expect(await valueOf('import "m"', { language: 'ts', modules: { m: '\n\nlet x: = 1' } })).toMatchObject({ message: expect.stringContaining('(m:3:8)') })
+    expect(await valueOf('const a: number = 1\nconst b: = 2', { language: 'ts' })).toMatchObject({
+      status: 'error',
+      name: 'SyntaxError',
+      message: expect.stringContaining('(code:2:10)'),
+    })
+    expect(await valueOf('import "m"', { language: 'ts', modules: { m: '\n\nlet x: = 1' } })).toMatchObject({
+      message: expect.stringContaining('(m:3:8)'),
+    })
   })
 
   it('a stack has the lines that were written', async () => {
-    const source = 'interface A {\n  a: number\n}\n\nfunction fail(a: A): never {\n  throw new Error(`${a.a}`)\n}\nfail({ a: 1 })'
+    const source =
+      'interface A {\n  a: number\n}\n\nfunction fail(a: A): never {\n  throw new Error(`${a.a}`)\n}\nfail({ a: 1 })'
     const { error } = await runCode(source, { language: 'ts' })
     expect(error?.stack?.match(/code:\d+/g)).toEqual(['code:6', 'code:8'])
   })
@@ -104,7 +131,9 @@ describe('TypeScript', () => {
   it('SS1: a long source is stripped apart, with the same outcome', async () => {
     const long = `const list: number[] = [${'1,'.repeat(5_000)}]\n`
     expect(await valueOf(`${long}export default list.length`, { language: 'ts' })).toBe(5_000)
-    expect(await valueOf(`${long}let b: = 2`, { language: 'ts' })).toMatchObject({ message: expect.stringContaining('(code:2:8)') })
+    expect(await valueOf(`${long}let b: = 2`, { language: 'ts' })).toMatchObject({
+      message: expect.stringContaining('(code:2:8)'),
+    })
     const { error } = await runCode(`${long}interface A { a: 1 }\nthrow new Error('here')`, { language: 'ts' })
     expect(error?.stack).toContain('code:3:')
   })
@@ -132,7 +161,10 @@ describe('link errors', () => {
     ['import { f } from "host"', { imports: { g: () => 1 } }, "Could not find export 'f'"],
     ['import { f } from "m"', { modules: { m: 'export const g = 1' } }, "Could not find export 'f'"],
   ])('X1: %s with %o', async (source, options, message) => {
-    expect(await runCode(source, options)).toMatchObject({ status: 'link_error', error: { name: 'LinkError', message: expect.stringContaining(message) } })
+    expect(await runCode(source, options)).toMatchObject({
+      status: 'link_error',
+      error: { name: 'LinkError', message: expect.stringContaining(message) },
+    })
   })
 
   it('X1: the code itself must be a text', async () => {
@@ -166,7 +198,11 @@ describe('host functions', () => {
       [true, 'RangeError', 'not later'],
       [true, 'Error', 'odd'],
     ])
-    expect(await valueOf('import { now } from "host"; now()', { imports })).toMatchObject({ status: 'error', name: 'TypeError', message: 'not now' })
+    expect(await valueOf('import { now } from "host"; now()', { imports })).toMatchObject({
+      status: 'error',
+      name: 'TypeError',
+      message: 'not now',
+    })
   })
 
   it('SG1: many overlap, and each call gets its own answer', async () => {
@@ -179,7 +215,8 @@ describe('host functions', () => {
           if (waiting.length === 20) for (const answer of waiting) answer()
         }),
     }
-    const source = 'import { square } from "host"; export default await Promise.all(Array.from({ length: 20 }, (_, n) => square(n)))'
+    const source =
+      'import { square } from "host"; export default await Promise.all(Array.from({ length: 20 }, (_, n) => square(n)))'
     expect(await valueOf(source, { imports })).toEqual(Array.from({ length: 20 }, (_, n) => n ** 2))
   })
 
@@ -193,18 +230,44 @@ describe('host functions', () => {
         calls++
       },
     }
-    expect(await valueOf(`import { slow } from 'host'; ${flood}`, { imports })).toMatchObject({ status: 'error', name: 'RangeError', message: `${most} calls of host functions are unanswered; await some of them first` })
+    expect(await valueOf(`import { slow } from 'host'; ${flood}`, { imports })).toMatchObject({
+      status: 'error',
+      name: 'RangeError',
+      message: `${most} calls of host functions are unanswered; await some of them first`,
+    })
     expect(calls).toBe(most)
   })
 
   it('a run may start another', async () => {
     const imports = { again: (n: Json) => valueOf('export default n + 1', { globals: { n } }) }
-    expect(await valueOf('import { again } from "host"; export default await again(await again(1))', { imports })).toBe(3)
+    expect(await valueOf('import { again } from "host"; export default await again(await again(1))', { imports })).toBe(
+      3,
+    )
   })
 })
 
 describe('what is not there', () => {
-  const absent = ['process', 'require', 'module', 'Buffer', 'fetch', 'XMLHttpRequest', 'WebSocket', 'Worker', 'WebAssembly', 'performance', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'navigator', 'Deno', 'std', 'os', 'skein:host']
+  const absent = [
+    'process',
+    'require',
+    'module',
+    'Buffer',
+    'fetch',
+    'XMLHttpRequest',
+    'WebSocket',
+    'Worker',
+    'WebAssembly',
+    'performance',
+    'setTimeout',
+    'setInterval',
+    'setImmediate',
+    'queueMicrotask',
+    'navigator',
+    'Deno',
+    'std',
+    'os',
+    'skein:host',
+  ]
 
   it('X1: no host globals, no network, no timers, no process', async () => {
     const globals = { absent }
@@ -227,22 +290,38 @@ describe('what is not there', () => {
         throw new Error('x')
       },
     }
-    expect(await valueOf(`import { give, later, fail } from 'host'; export default ${expression}`, { imports })).toBe('undefined')
+    expect(await valueOf(`import { give, later, fail } from 'host'; export default ${expression}`, { imports })).toBe(
+      'undefined',
+    )
   })
 
   it('X1: nothing is left for the next run', async () => {
     await runCode('globalThis.left = 1; Object.prototype.left = 2; Array.prototype.push = null')
-    expect(await valueOf('export default [typeof left, {}.left, typeof [].push]')).toEqual(['undefined', null, 'function'])
+    expect(await valueOf('export default [typeof left, {}.left, typeof [].push]')).toEqual([
+      'undefined',
+      null,
+      'function',
+    ])
   })
 
-  it.each(['node:fs', 'fs', './x.js', '/etc/passwd', 'data:text/javascript,1', 'file:///etc/passwd', 'https://example.com/x.js'])('X1: %s cannot be imported', async (specifier) => {
+  it.each([
+    'node:fs',
+    'fs',
+    './x.js',
+    '/etc/passwd',
+    'data:text/javascript,1',
+    'file:///etc/passwd',
+    'https://example.com/x.js',
+  ])('X1: %s cannot be imported', async (specifier) => {
     expect(await runCode(`import ${JSON.stringify(specifier)}`)).toMatchObject({ status: 'link_error' })
   })
 })
 
 describe('what the code says', () => {
   it('X1: logs and reports are kept in order, whatever becomes of the code', async () => {
-    const source = 'console.log("a", 1, { b: [2n] }); console.warn(new TypeError("w")); console.table([1]); report({ n: 1 }); console.error("\\u0000x"); report(null); throw new Error("x")'
+    const source =
+      'console.log("a", 1, { b: [2n] }); console.warn(new TypeError("w")); console.table([1]); report({ n: 1 }); ' +
+      'console.error("\\u0000x"); report(null); throw new Error("x")'
     const { logs, reports, status } = await runCode(source)
     expect(status).toBe('error')
     expect(reports).toEqual([{ n: 1 }, null])

@@ -17,7 +17,10 @@ const loops = 'import { begun } from "host"; begun(); for (;;);'
 /** Runs code that calls `begun`, and does `then` when it has. */
 function start(source: string, then: (run: CodeRun, abort: AbortController) => unknown): CodeRun {
   const abort = new AbortController()
-  const run: CodeRun = createRunCode({ signal: abort.signal })(source, { timeoutMs: 15_000, imports: { begun: () => then(run, abort) } })
+  const run: CodeRun = createRunCode({ signal: abort.signal })(source, {
+    timeoutMs: 15_000,
+    imports: { begun: () => then(run, abort) },
+  })
   return run
 }
 
@@ -27,7 +30,11 @@ describe('terminate', () => {
     const run = start(waits, () => (begun.resolve(), never))
     await begun.promise
     run.terminate('enough')
-    expect(await run).toMatchObject({ status: 'terminated', error: { name: 'TerminatedError', message: 'enough' }, logs: [{ text: 'waits' }] })
+    expect(await run).toMatchObject({
+      status: 'terminated',
+      error: { name: 'TerminatedError', message: 'enough' },
+      logs: [{ text: 'waits' }],
+    })
   })
 
   it('SG2: ends a flood of promises from outside', async () => {
@@ -41,7 +48,10 @@ describe('terminate', () => {
   })
 
   it('EG2: ends a synchronous loop from a host function', async () => {
-    expect(await start(loops, (run) => run.terminate('from within'))).toMatchObject({ status: 'terminated', error: { message: 'from within' } })
+    expect(await start(loops, (run) => run.terminate('from within'))).toMatchObject({
+      status: 'terminated',
+      error: { message: 'from within' },
+    })
   })
 
   it.each([
@@ -50,10 +60,17 @@ describe('terminate', () => {
     ['a built-in that never asks', '[].forEach.call({ length: 2 ** 53 - 1 }, () => {})'],
   ])('X1, SY1: ends %s from outside; what was said before is there, and the next run works', async (_name, endless) => {
     const begun = deferred<void>()
-    const run = start(`import { begun } from 'host'; console.log('said'); report(1); begun(); ${endless}`, () => begun.resolve())
+    const run = start(`import { begun } from 'host'; console.log('said'); report(1); begun(); ${endless}`, () =>
+      begun.resolve(),
+    )
     await begun.promise
     run.terminate('enough')
-    expect(await run).toMatchObject({ status: 'terminated', error: { name: 'TerminatedError', message: 'enough' }, logs: [{ text: 'said' }], reports: [1] })
+    expect(await run).toMatchObject({
+      status: 'terminated',
+      error: { name: 'TerminatedError', message: 'enough' },
+      logs: [{ text: 'said' }],
+      reports: [1],
+    })
     expect(await createRunCode()('export default 6 * 7')).toMatchObject({ status: 'success', result: 42 })
   })
 
@@ -66,7 +83,10 @@ describe('terminate', () => {
         if (n === 3) begun.resolve()
       },
     }
-    const run = createRunCode()('import { count } from "host"; for (let n = 0; ; n++) count(n)', { timeoutMs: 15_000, imports })
+    const run = createRunCode()('import { count } from "host"; for (let n = 0; ; n++) count(n)', {
+      timeoutMs: 15_000,
+      imports,
+    })
     await begun.promise
     run.terminate()
     const before = calls.length
@@ -78,7 +98,9 @@ describe('terminate', () => {
     let calls = 0
     let most = 0
     const flood = 'import { count } from "host"; for (;;) count()'
-    const runs = Array.from({ length: 4 }, () => createRunCode()(flood, { timeoutMs: 60_000, imports: { count: () => void calls++ } }))
+    const runs = Array.from({ length: 4 }, () =>
+      createRunCode()(flood, { timeoutMs: 60_000, imports: { count: () => void calls++ } }),
+    )
     while (calls < 20_000) {
       const before = calls
       await new Promise((resolve) => setImmediate(resolve))
@@ -96,7 +118,9 @@ describe('terminate', () => {
         for (;;);
       },
     }
-    expect(await createRunCode()('import { loop } from "host"; loop()', { timeoutMs: 100, imports })).toMatchObject({ status: 'timeout' })
+    expect(await createRunCode()('import { loop } from "host"; loop()', { timeoutMs: 100, imports })).toMatchObject({
+      status: 'timeout',
+    })
   })
 
   it('EG1: the first reason stays, and after the end it does nothing', async () => {
@@ -126,25 +150,35 @@ describe('threads', () => {
     const runCode = createRunCode()
     const loop = runCode('for (;;);', { timeoutMs: 60_000 })
     const deep = (n: number): Promise<Json | undefined> =>
-      Promise.resolve(runCode(waitsFor, { timeoutMs: 60_000, imports: { wait: async () => (n === 0 ? 'deep' : deep(n - 1)) } })).then(({ result }) => result)
+      Promise.resolve(
+        runCode(waitsFor, { timeoutMs: 60_000, imports: { wait: async () => (n === 0 ? 'deep' : deep(n - 1)) } }),
+      ).then(({ result }) => result)
     expect(await deep(2)).toBe('deep')
     loop.terminate()
     expect(await loop).toMatchObject({ status: 'terminated' })
     expect(await deep(9)).toBe('deep')
-    expect(await Promise.all(Array.from({ length: 40 }, (_, n) => runCode('export default n', { globals: { n } }).then(({ result }) => result)))).toEqual(
-      Array.from({ length: 40 }, (_, n) => n),
-    )
+    expect(
+      await Promise.all(
+        Array.from({ length: 40 }, (_, n) =>
+          runCode('export default n', { globals: { n } }).then(({ result }) => result),
+        ),
+      ),
+    ).toEqual(Array.from({ length: 40 }, (_, n) => n))
   })
 
   it('SY2: a host function runs as part of the call that gave it', async () => {
     const calls = new AsyncLocalStorage<string>()
     const seen = (name: string): PromiseLike<Json | undefined> =>
-      calls.run(name, () => createRunCode()(waitsFor, { imports: { wait: () => calls.getStore() } })).then(({ result }) => result)
+      calls
+        .run(name, () => createRunCode()(waitsFor, { imports: { wait: () => calls.getStore() } }))
+        .then(({ result }) => result)
     expect([await seen('first'), await seen('second')]).toEqual(['first', 'second'])
   })
 
   it('GH3: a process with nothing but idle threads ends', async () => {
-    const program = `import { createRunCode } from ${JSON.stringify(workerFile('sandbox/run-code').href)}; console.log((await createRunCode()('export default 42')).result)`
+    const program =
+      `import { createRunCode } from ${JSON.stringify(workerFile('sandbox/run-code').href)}; ` +
+      `console.log((await createRunCode()('export default 42')).result)`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program])
     expect(stdout).toBe('42\n')
   })
@@ -155,19 +189,31 @@ describe("the call's signal", () => {
     ['awaits', waits, (abort: AbortController) => (setImmediate(() => abort.abort(new Error('cancelled'))), never)],
     ['floods', floods, (abort: AbortController) => void setImmediate(() => abort.abort(new Error('cancelled')))],
     ['loops', loops, (abort: AbortController) => abort.abort(new Error('cancelled'))],
-    ['goes on to loop', loops, (abort: AbortController) => void setImmediate(() => abort.abort(new Error('cancelled')))],
+    [
+      'goes on to loop',
+      loops,
+      (abort: AbortController) => void setImmediate(() => abort.abort(new Error('cancelled'))),
+    ],
   ])('X1: ends code that %s', async (_name, source, then) => {
-    expect(await start(source, (_run, abort) => then(abort))).toMatchObject({ status: 'terminated', error: { message: 'cancelled' } })
+    expect(await start(source, (_run, abort) => then(abort))).toMatchObject({
+      status: 'terminated',
+      error: { message: 'cancelled' },
+    })
   })
 
   it('aborted before, nothing runs', async () => {
-    expect(await createRunCode({ signal: AbortSignal.abort('gone') })('console.log("ran")')).toMatchObject({ status: 'terminated', error: { message: 'gone' }, logs: [] })
+    expect(await createRunCode({ signal: AbortSignal.abort('gone') })('console.log("ran")')).toMatchObject({
+      status: 'terminated',
+      error: { message: 'gone' },
+      logs: [],
+    })
   })
 
   it('SX2: nothing listens any more after the end', async () => {
     const { signal } = new AbortController()
     const runCode = createRunCode({ signal })
-    for (const source of ['export default 1', 'throw 1', 'import "x"', 'for (;;);']) await runCode(source, { timeoutMs: 50 })
+    for (const source of ['export default 1', 'throw 1', 'import "x"', 'for (;;);'])
+      await runCode(source, { timeoutMs: 50 })
     await runCode('1', { timeoutMs: -1 })
     expect(getEventListeners(signal, 'abort')).toEqual([])
   })

@@ -65,7 +65,8 @@ export class BlobFiles {
       if (isMissing(error)) throw blobMissing(hash, `is neither in the database nor at ${path}`)
       throw error
     }
-    if (digest.digest('hex') !== hash) throw blobMissing(hash, `is damaged at ${path}: its bytes are not those of its name`)
+    if (digest.digest('hex') !== hash)
+      throw blobMissing(hash, `is damaged at ${path}: its bytes are not those of its name`)
   }
 
   async has(hash: string): Promise<boolean> {

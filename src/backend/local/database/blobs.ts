@@ -70,7 +70,8 @@ export function createBlobs(folder: string, rows: BlobRows, live: () => void): B
         if (row.length > 0) yield row
         return
       }
-      if (row && !(await files.has(hash))) throw blobMissing(hash, 'is damaged in skein.db: its bytes are not those of its name')
+      if (row && !(await files.has(hash)))
+        throw blobMissing(hash, 'is damaged in skein.db: its bytes are not those of its name')
       yield* files.read(hash)
     },
     has: async (hash) => (live(), isHash(hash) && (rows.has(hash) || files.has(hash))),

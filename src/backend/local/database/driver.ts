@@ -4,8 +4,8 @@
  *
  * DR1 `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
  * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
- * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not UTF-8, and a
- *     flipped bit on the disk is enough to make one.
+ * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
+ *     UTF-8, and a flipped bit on the disk is enough to make one.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -88,7 +88,9 @@ export async function copyDatabase(from: string, to: string): Promise<void> {
   await new Promise<void>((done, failed) => {
     const worker = new Worker(copier, { eval: true, workerData: { from, to, ...defined({ libsql: libsqlPath }) } })
     worker.once('error', failed)
-    worker.once('exit', (code) => (code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`))))
+    worker.once('exit', (code) =>
+      code === 0 ? done() : failed(new Error(`the thread that copies ended with ${code}`)),
+    )
   })
 }
 
@@ -144,6 +146,7 @@ function overBuiltIn(database: BuiltInDatabase): Database {
 /** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
 function asRow(row: unknown): Row | undefined {
   const values: Row | undefined = Array.isArray(row) ? row : isObject(row) ? Object.values(row) : undefined
-  if (values?.some((value) => typeof value === 'string')) throw broken('DR3', 'a query asked for text; ask for its bytes')
+  if (values?.some((value) => typeof value === 'string'))
+    throw broken('DR3', 'a query asked for text; ask for its bytes')
   return values
 }

@@ -1,24 +1,54 @@
 /**
  * The heads of a local store: one row of `threads` each. Owns its queries and the reading of that row.
  *
- * HB1 A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody from the others. A
- *     row whose id cannot be read is left out, with a warning.
+ * HB1 A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody
+ *     from the others. A row whose id cannot be read is left out, with a warning.
  */
 import { defined } from '../../../core/defined.js'
 import type { HeadFilter, Heads, StoredHead } from '../../port.js'
 import { cursorNumber, damagedHead, listedAtOnce, matches } from '../../checks.js'
 import type { Database, Query, Row, Value } from './driver.js'
-import { bytes, corrupt, damageIn, integer, list, more, whole, optionalInteger, optionalText, pendings, raw, reading, text, texts } from './rows.js'
+import {
+  bytes,
+  corrupt,
+  damageIn,
+  integer,
+  list,
+  more,
+  whole,
+  optionalInteger,
+  optionalText,
+  pendings,
+  raw,
+  reading,
+  text,
+  texts,
+} from './rows.js'
 import { there } from './schema.js'
 
 const headColumns = list({
-  tid: 'number', id: 'text', seq: 'number', status: 'text', updated: 'number', rest: 'number', wake: 'number', agent: 'text', parent: 'text',
-  root: 'text', path: 'text', tags: 'text', created: 'number', pending: 'text', more: 'text',
+  tid: 'number',
+  id: 'text',
+  seq: 'number',
+  status: 'text',
+  updated: 'number',
+  rest: 'number',
+  wake: 'number',
+  agent: 'text',
+  parent: 'text',
+  root: 'text',
+  path: 'text',
+  tags: 'text',
+  created: 'number',
+  pending: 'text',
+  more: 'text',
 })
 
 export function createHeads(database: Database, live: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
-  const restless = database.query(`SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`)
+  const restless = database.query(
+    `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`,
+  )
   const rootOf = database.query(`SELECT ${raw('root')} FROM threads WHERE id = ?`)
   /** One statement per combination of filters: at most 64. */
   const lists = new Map<string, Query>()
@@ -30,11 +60,16 @@ export function createHeads(database: Database, live: () => void): Heads {
     const { where, values } = conditions({ ...filter, ...defined({ root }) })
     let query = lists.get(where)
     if (!query) {
-      query = database.query(`SELECT ${whole('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`)
+      query = database.query(
+        `SELECT ${whole('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`,
+      )
       lists.set(where, query)
     }
     const rows = query.all(cursorNumber(filter.cursor), ...values, limit + 1)
-    const heads = rows.slice(0, limit).flatMap((row) => headOf(row[1]) ?? []).filter((head) => head.damaged === undefined || matches(head, filter))
+    const heads = rows
+      .slice(0, limit)
+      .flatMap((row) => headOf(row[1]) ?? [])
+      .filter((head) => head.damaged === undefined || matches(head, filter))
     const last = rows[limit - 1]
     return rows.length > limit && last ? { heads, next: String(integer(last[0])) } : { heads }
   }
@@ -87,7 +122,9 @@ function headOf(stored: unknown): StoredHead | undefined {
 function namesIn(stored: unknown): readonly (string | undefined)[] {
   try {
     const row: unknown = JSON.parse(lenient.decode(bytes(stored)))
-    return Array.isArray(row) ? row.map((value: unknown) => (typeof value === 'string' && !value.includes('\ufffd') ? value : undefined)) : []
+    return Array.isArray(row)
+      ? row.map((value: unknown) => (typeof value === 'string' && !value.includes('\ufffd') ? value : undefined))
+      : []
   } catch {
     return [] // told by who asks
   }

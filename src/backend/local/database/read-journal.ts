@@ -4,8 +4,8 @@
  *
  * PG1 A page whose text does not split into as many entries as SQLite counted (a body that has the separator)
  *     is read again row by row.
- * PG2 A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is damaged: it is
- *     JOURNAL_CORRUPT, whoever reads it to its end.
+ * PG2 A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is
+ *     damaged: it is JOURNAL_CORRUPT, whoever reads it to its end.
  */
 import type { StoredEntry } from '../../port.js'
 import { listedAtOnce } from '../../checks.js'
@@ -40,7 +40,9 @@ const packedColumns = [
   `'[' || group_concat(position || ',' || first || ',' || count) || ']'`,
   'group_concat(hash, char(30))',
   'group_concat(body, char(30))',
-].map(raw).join(', ')
+]
+  .map(raw)
+  .join(', ')
 
 export function createJournalReader(database: Database): JournalReader {
   const rowOf = database.query(`SELECT tid, ${whole('seq')} FROM threads WHERE id = ? AND ${there}`)
@@ -75,7 +77,7 @@ export function createJournalReader(database: Database): JournalReader {
 
   return {
     read(thread, range = {}) {
-      for (let row = rowOf.one(thread); row; ) {
+      for (let row = rowOf.one(thread); row;) {
         const [tid, seq] = [integer(row[0]), integer(row[1])]
         const found = pages(thread, tid, range)
         const last = found.at(-1)
@@ -83,7 +85,8 @@ export function createJournalReader(database: Database): JournalReader {
         if (end === seq || found.length >= (range.limit ?? Infinity)) return found
         const now = rowOf.one(thread)
         // Another process: its owner went on meanwhile, or the thread is gone.
-        if (now?.[0] === tid && now[1] === seq) throw corrupt(`its journal ends at record ${end}, and ${seq} were acknowledged`, { thread })
+        if (now?.[0] === tid && now[1] === seq)
+          throw corrupt(`its journal ends at record ${end}, and ${seq} were acknowledged`, { thread })
         row = now
       }
       return []
@@ -129,9 +132,13 @@ function entryOf(thread: string, row: Row): StoredEntry {
 }
 
 /** Undefined when a body had the separator inside (PG1). */
-function unpacked(thread: string, page: { numbers: unknown; hashes: string[]; bodies: string[] }): StoredEntry[] | undefined {
+function unpacked(
+  thread: string,
+  page: { numbers: unknown; hashes: string[]; bodies: string[] },
+): StoredEntry[] | undefined {
   const { numbers, hashes, bodies } = page
-  if (!Array.isArray(numbers) || bodies.length !== hashes.length || numbers.length !== 3 * hashes.length) return undefined
+  if (!Array.isArray(numbers) || bodies.length !== hashes.length || numbers.length !== 3 * hashes.length)
+    return undefined
   return hashes.map((hash, index) => ({
     thread,
     position: integer(numbers[3 * index]),

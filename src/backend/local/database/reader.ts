@@ -3,8 +3,8 @@
  * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
  *
  * RD1 A read sees all that was acknowledged before it began.
- * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it is marked and
- *     keeps nobody from the others.
+ * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it
+ *     is marked and keeps nobody from the others.
  */
 import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
 import type { BlobRows } from './blobs.js'
@@ -23,9 +23,14 @@ export interface Reader {
 }
 
 export function createReader(database: Database, live: () => void): Reader {
-  const mail = database.query(`SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`)
+  const mail = database.query(
+    `SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`,
+  )
   const waiting = database.query(`SELECT DISTINCT ${raw('thread')} FROM mail`)
-  const snapshot = database.query(`SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`)
+  const snapshot = database.query(
+    `SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 ` +
+      `AND NOT (${there}))`,
+  )
   const blob = database.query(`SELECT ${raw('body')} FROM blobs WHERE hash = ?`)
   const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
   const journal = createJournalReader(database)
@@ -50,10 +55,11 @@ export function createReader(database: Database, live: () => void): Reader {
       },
     },
     blobs: {
-      find: (hash) => reading(() => {
-        const row = blob.one(blobKey(hash))
-        return row && bytes(row[0])
-      }),
+      find: (hash) =>
+        reading(() => {
+          const row = blob.one(blobKey(hash))
+          return row && bytes(row[0])
+        }),
       has: (hash) => reading(() => blobThere.one(blobKey(hash)) !== undefined),
     },
   }

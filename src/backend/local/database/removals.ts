@@ -1,9 +1,9 @@
 /**
- * Trees that are removed: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the tables
- * `removed` and `blob_refs`; what it does runs inside the writer's transactions.
+ * Trees that are removed: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the
+ * tables `removed` and `blob_refs`; what it does runs inside the writer's transactions.
  *
- * RV1 A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of blobs: what
- *     is left is either a whole thread or none.
+ * RV1 A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of
+ *     blobs: what is left is either a whole thread or none.
  * RV2 An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
  */
 import { blobsNamedIn } from '../../checks.js'
@@ -22,22 +22,33 @@ function prepare(database: Database) {
     top: database.query(`SELECT ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
     hide: database.write('INSERT INTO removed SELECT root, max(tid) FROM threads WHERE root = ? GROUP BY root'),
     // From the mail to its threads: there is little mail, and there may be many threads.
-    dropMail: database.write('DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?)'),
+    dropMail: database.write(
+      'DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = ' +
+        'mail.thread WHERE threads.root = ?)',
+    ),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
     unswept: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'unswept'`),
     next: database.query(`SELECT ${raw('root')}, ${whole('upto')} FROM removed LIMIT 1`),
-    threads: database.query(`SELECT tid, ${raw('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`),
+    threads: database.query(
+      `SELECT tid, ${raw('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
+    ),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
     gone: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${there})`),
     floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
-    dropEntries: database.write('DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)'),
-    dropNames: database.write('DELETE FROM blob_refs WHERE (hash, root) IN (SELECT hash, root FROM blob_refs WHERE root = ? LIMIT ?)'),
+    dropEntries: database.write(
+      'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)',
+    ),
+    dropNames: database.write(
+      'DELETE FROM blob_refs WHERE (hash, root) IN (SELECT hash, root FROM blob_refs WHERE root = ? LIMIT ?)',
+    ),
     dropSnapshot: database.write('DELETE FROM snapshots WHERE thread = ?'),
     dropThread: database.write('DELETE FROM threads WHERE tid = ?'),
     name: database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)'),
     named: database.query('SELECT 1 FROM blob_refs WHERE hash = ? LIMIT 1'),
     mailed: database.query('SELECT 1 FROM mail WHERE instr(body, ?) > 0 LIMIT 1'),
-    blobs: database.query(`SELECT ${raw('hash')}, ${whole('touched')} FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`),
+    blobs: database.query(
+      `SELECT ${raw('hash')}, ${whole('touched')} FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`,
+    ),
     dropBlob: database.write('DELETE FROM blobs WHERE hash = ?'),
     free: database.query('PRAGMA freelist_count'),
   }

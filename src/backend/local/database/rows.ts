@@ -8,9 +8,15 @@ import { moreSchema, pendingSchema } from '../../head-schema.js'
 import type { Head, Pending } from '../../port.js'
 
 /** What is damaged may say whose it is. */
-export function corrupt(detail: string, { thread, cause }: { readonly thread?: string; readonly cause?: unknown } = {}): SkeinError {
+export function corrupt(
+  detail: string,
+  { thread, cause }: { readonly thread?: string; readonly cause?: unknown } = {},
+): SkeinError {
   const whose = thread === undefined ? 'the store' : `the store of thread ${thread}`
-  return new SkeinError('JOURNAL_CORRUPT', `${whose} is damaged: ${detail}. ${restore}`, { cause, ...(thread !== undefined && { data: { thread } }) })
+  return new SkeinError('JOURNAL_CORRUPT', `${whose} is damaged: ${detail}. ${restore}`, {
+    cause,
+    ...(thread !== undefined && { data: { thread } }),
+  })
 }
 
 const restore = 'Restore the folder from a back-up (skein doctor says what else is damaged).'
@@ -24,7 +30,9 @@ export const whole = (column: string): string => `iif(typeof(${column}) IN ('int
 /** Some columns as one JSON list of bytes: a third of the time of a value each. */
 export function list(columns: { readonly [name: string]: 'text' | 'number' }): string {
   const checks = { text: ['text', '0'], number: ['integer', `''`] }
-  const each = Object.entries(columns).map(([name, kind]) => `iif(typeof(${name}) IN ('${checks[kind][0]}', 'null'), ${name}, ${checks[kind][1]})`)
+  const each = Object.entries(columns).map(
+    ([name, kind]) => `iif(typeof(${name}) IN ('${checks[kind][0]}', 'null'), ${name}, ${checks[kind][1]})`,
+  )
   return raw(`json_array(${each.join(', ')})`)
 }
 
@@ -104,7 +112,10 @@ export function reading<T>(read: () => T, thread?: string): T {
   } catch (error) {
     const failed = sqliteFailure('read', error)
     if (thread === undefined || failed.code !== 'JOURNAL_CORRUPT' || failed.data?.['thread'] !== undefined) throw failed
-    throw new SkeinError(failed.code, failed.message.replace('the store', `the store of thread ${thread}`), { cause: failed, data: { thread } })
+    throw new SkeinError(failed.code, failed.message.replace('the store', `the store of thread ${thread}`), {
+      cause: failed,
+      data: { thread },
+    })
   }
 }
 
@@ -115,7 +126,8 @@ export function sqliteFailure(doing: 'read' | 'write', error: unknown): SkeinErr
   if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, { cause: error })
   return new SkeinError(
     'STORE_FAILED',
-    `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, permissions), then try again.`,
+    `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, ` +
+      `permissions), then try again.`,
     { retry: true, cause: error },
   )
 }

@@ -5,8 +5,8 @@
  * TB1 The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
  * TB2 A file of a newer version is refused before anything in it is read or changed. One of an older version gets
  *     what it lacks from its next owner; until then a client is refused.
- * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal
- *     by counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
+ * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal by
+ *     counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
  *     gets no number that one of a removed tree has.
  * TB4 What is deleted is overwritten: no byte of it stays in the file, and none in the log once that is emptied (Q5).
  */
@@ -49,15 +49,17 @@ const firstTables = `
 // The hash as 32 bytes halves its index. `touched` before the body: a new age changes the row's first page alone.
 const blobTable = 'CREATE TABLE blobs (hash BLOB PRIMARY KEY, touched INTEGER NOT NULL, body BLOB NOT NULL);'
 /** What a thread waits for someone to decide; the index is the inbox. */
-const pendingColumn = 'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS NOT NULL;'
+const pendingColumn =
+  'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS ' +
+  'NOT NULL;'
 
 /** What a head holds that nobody looks for, as one JSON object: a further field needs no further column. */
 const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'
 
 /**
- * Trees that were removed and whose rows are not collected yet: their threads up to this one are gone for every reader.
- * `blob_refs`: which blobs a tree names, by the row of its root. `position`: the journal may have lost its last row (TB3);
- * `unswept`: blobs may be left that nobody names.
+ * Trees that were removed and whose rows are not collected yet: their threads up to this one are gone for every
+ * reader. `blob_refs`: which blobs a tree names, by the row of its root. `position`: the journal may have lost its
+ * last row (TB3); `unswept`: blobs may be left that nobody names.
  */
 const removals = `
   CREATE TABLE removed (root TEXT NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (root, upto)) WITHOUT ROWID;
@@ -67,7 +69,8 @@ const removals = `
 `
 
 /** Holds for a row of `threads` whose tree was not removed. */
-export const there = 'NOT EXISTS (SELECT 1 FROM removed WHERE removed.root = threads.root AND threads.tid <= removed.upto)'
+export const there =
+  'NOT EXISTS (SELECT 1 FROM removed WHERE removed.root = threads.root AND threads.tid <= removed.upto)'
 
 /** What each version added. */
 const additions = [firstTables, blobTable + pendingColumn, moreColumn, removals]
@@ -100,10 +103,12 @@ export async function openForOwner(path: string, durability: Durability): Promis
 
 /** What the journals of an older version name (J10). */
 function refer(database: Database): void {
-  const page = database.query(`SELECT position, ${whole('tid')}, ${raw('body')} FROM journal WHERE position > ? ORDER BY position LIMIT 200`)
+  const page = database.query(
+    `SELECT position, ${whole('tid')}, ${raw('body')} FROM journal WHERE position > ? ORDER BY position LIMIT 200`,
+  )
   const rootOf = database.query('SELECT r.tid FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?')
   const add = database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)')
-  for (let after = 0, more = true; more; ) {
+  for (let after = 0, more = true; more;) {
     const rows = page.all(after)
     for (const [position, tid, body] of rows) {
       after = integer(position)
@@ -124,16 +129,24 @@ export async function openForReading(path: string): Promise<Database> {
 }
 
 export function noStore(dir: string): SkeinError {
-  return new SkeinError('BAD_OPTION', `there is no Skein store in ${dir}; start a host on that folder first, or name the folder of one`, {
-    data: { dir },
-  })
+  return new SkeinError(
+    'BAD_OPTION',
+    `there is no Skein store in ${dir}; start a host on that folder first, or name the folder of one`,
+    {
+      data: { dir },
+    },
+  )
 }
 
 function olderStore(dir: string, version: number): SkeinError {
   const what = `the store in ${dir} is of version ${version}, this Skein reads version ${schemaVersion}`
-  return new SkeinError('BAD_OPTION', `${what}; start a host of this Skein on that folder once, which brings it up to date`, {
-    data: { dir, version, known: schemaVersion },
-  })
+  return new SkeinError(
+    'BAD_OPTION',
+    `${what}; start a host of this Skein on that folder once, which brings it up to date`,
+    {
+      data: { dir, version, known: schemaVersion },
+    },
+  )
 }
 
 async function openChecked(path: string, prepare: (database: Database, version: number) => void): Promise<Database> {
@@ -156,7 +169,8 @@ function versionOf(database: Database, path: string): number {
   if (version <= schemaVersion) return version
   throw new SkeinError(
     'RECORD_FROM_FUTURE',
-    `${path} was written by a newer Skein (store version ${version}; this one knows up to ${schemaVersion}). Update Skein, or use another folder.`,
+    `${path} was written by a newer Skein (store version ${version}; this one knows up to ${schemaVersion}). ` +
+      `Update Skein, or use another folder.`,
     { data: { path, version, known: schemaVersion } },
   )
 }

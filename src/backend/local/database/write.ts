@@ -53,18 +53,27 @@ function prepare(database: Database) {
       `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
        ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
     ),
-    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no epochs.
+    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no
+    // epochs.
     raise: database.write(
       `UPDATE meta SET value = max(value, (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})) + 1
        WHERE name = 'epoch'`,
     ),
     epoch: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'epoch'`),
-    end: database.query(`SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE name = 'position'))`),
+    end: database.query(
+      `SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE ` +
+        `name = 'position'))`,
+    ),
     lastMail: database.query(`SELECT ${whole('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
     raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
-    countMail: database.write("INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mail')"),
+    countMail: database.write(
+      "INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence " +
+        "WHERE name = 'mail')",
+    ),
     raiseMail: database.write("UPDATE sqlite_sequence SET seq = max(seq, CAST(? AS INTEGER)) WHERE name = 'mail'"),
-    lastThread: database.query('SELECT max(coalesce((SELECT max(tid) FROM threads), 0), coalesce((SELECT max(upto) FROM removed), 0))'),
+    lastThread: database.query(
+      'SELECT max(coalesce((SELECT max(tid) FROM threads), 0), coalesce((SELECT max(upto) FROM removed), 0))',
+    ),
   }
 }
 
@@ -207,7 +216,8 @@ export class Writes {
     const moving: Value[] = [commit.entry?.count ?? 0, commit.epoch, head.status, head.updatedAt]
     const insert = () => this.statements.create.run(this.nextThread(), commit.thread, ...moving, ...steadyValues(head))
     const first = insert()
-    const { changes, rowid } = first.changes === 1 || !this.removals.free(commit.thread, this.lastPosition()) ? first : insert()
+    const { changes, rowid } =
+      first.changes === 1 || !this.removals.free(commit.thread, this.lastPosition()) ? first : insert()
     if (changes !== 1) return undefined
     this.remember(commit.thread, { tid: rowid, steady: steadyText(head) })
     return rowid
@@ -224,9 +234,24 @@ export class Writes {
 }
 
 function steadyValues(head: Head): Value[] {
-  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } = head
-  const more = (reference ?? name ?? says ?? reason ?? dead) === undefined ? null : JSON.stringify({ reference, name, says, reason, dead })
-  return [rest ? 1 : 0, wakeAt ?? null, agent, parent ?? null, root, JSON.stringify(path), JSON.stringify(tags), createdAt, pending ? JSON.stringify(pending) : null, more]
+  const { rest, wakeAt, agent, parent, root, path, tags, createdAt, pending, reference, name, says, reason, dead } =
+    head
+  const more =
+    (reference ?? name ?? says ?? reason ?? dead) === undefined
+      ? null
+      : JSON.stringify({ reference, name, says, reason, dead })
+  return [
+    rest ? 1 : 0,
+    wakeAt ?? null,
+    agent,
+    parent ?? null,
+    root,
+    JSON.stringify(path),
+    JSON.stringify(tags),
+    createdAt,
+    pending ? JSON.stringify(pending) : null,
+    more,
+  ]
 }
 
 function steadyText(head: Head): string {

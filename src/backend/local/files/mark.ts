@@ -1,14 +1,23 @@
 /**
- * The mark of a local store, `skein.mark`: which commits and mails were acknowledged since the log was last written back, beside the
- * log and not in it. SQLite takes a damaged or cut log for a shorter one and says nothing; this file knows better. Owns that file
- * and `skein.lost`, where what was lost is told until someone takes it away.
+ * The mark of a local store, `skein.mark`: which commits and mails were acknowledged since the log was last written
+ * back, beside the log and not in it. SQLite takes a damaged or cut log for a shorter one and says nothing; this file
+ * knows better. Owns that file and `skein.lost`, where what was lost is told until someone takes it away.
  *
- * WM1 What was acknowledged is in the mark or in the database itself, whatever happens to the log. What is in the mark may not have
- *     been acknowledged only when the process died in between.
+ * WM1 What was acknowledged is in the mark or in the database itself, whatever happens to the log. What is in the
+ *     mark may not have been acknowledged only when the process died in between.
  * WM2 A line that is not byte for byte what was written counts for nothing.
  * WM3 A store that had data and has none is refused before SQLite sees it: opening an empty file would delete its log.
  */
-import { closeSync, ftruncateSync, openSync, readFileSync, readdirSync, statSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  ftruncateSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { SkeinError } from '../../../core/failure.js'
 import { isObject } from '../../../core/json.js'
@@ -121,7 +130,10 @@ export function lossOf(folder: string, found: Heights): Loss | undefined {
   const { commits, mails } = read(folder)
   const marked = markedHeights(folder)
   if (marked.position <= found.position && marked.mail <= found.mail) return undefined
-  const lost = [...commits.filter(([position]) => position > found.position), ...mails.filter(([number]) => number > found.mail)]
+  const lost = [
+    ...commits.filter(([position]) => position > found.position),
+    ...mails.filter(([number]) => number > found.mail),
+  ]
   return {
     commits: Math.max(0, marked.position - found.position),
     mails: Math.max(0, marked.mail - found.mail),
@@ -131,8 +143,14 @@ export function lossOf(folder: string, found: Heights): Loss | undefined {
 
 export function lossText({ commits, mails, threads }: Loss): string {
   const what = [...(commits > 0 ? [`${commits} commits`] : []), ...(mails > 0 ? [`${mails} mails`] : [])].join(' and ')
-  const whose = threads.length === 0 ? '' : ` of ${threads.slice(0, 20).join(', ')}${threads.length > 20 ? ` and ${threads.length - 20} more threads` : ''}`
-  return `${what}${whose} were acknowledged and are gone: the log (skein.db-wal) was damaged or cut, or skein.db is an older copy`
+  const whose =
+    threads.length === 0
+      ? ''
+      : ` of ${threads.slice(0, 20).join(', ')}${threads.length > 20 ? ` and ${threads.length - 20} more threads` : ''}`
+  return (
+    `${what}${whose} were acknowledged and are gone: the log (skein.db-wal) was damaged or cut, or skein.db ` +
+    `is an older copy`
+  )
 }
 
 /** Told until someone takes the file away. */
@@ -142,7 +160,9 @@ export function noteLoss(folder: string, loss: Loss, at: number): void {
 
 /** What was lost, one line each, for whoever examines the store. */
 export function notedLosses(folder: string): readonly string[] {
-  return contentOf(join(folder, lostFile)).split('\n').filter((each) => each !== '')
+  return contentOf(join(folder, lostFile))
+    .split('\n')
+    .filter((each) => each !== '')
 }
 
 /** WM3 */
@@ -152,19 +172,25 @@ export function refuseEmptied(folder: string): void {
   const rest = [
     ...(log(join(folder, 'skein.db-wal')).commits > 0 ? ['a log with commits (skein.db-wal)'] : []),
     ...(hasBlobs(folder) ? ['blobs'] : []),
-    ...(markedHeights(folder).position > 0 ? [`a mark of ${markedHeights(folder).position} commits (${markFile})`] : []),
+    ...(markedHeights(folder).position > 0
+      ? [`a mark of ${markedHeights(folder).position} commits (${markFile})`]
+      : []),
   ]
   if (rest.length === 0) return
   throw new SkeinError(
     'JOURNAL_CORRUPT',
-    `the store in ${folder} has lost its database: skein.db is ${database ? 'empty' : 'not there'}, and there is ${rest.join(', ')}. Nothing was changed. Put skein.db (and skein.db-wal) back from a back-up; to begin anew, move what is in the folder away or name another one.`,
+    `the store in ${folder} has lost its database: skein.db is ${database ? 'empty' : 'not there'}, and there is ` +
+      `${rest.join(', ')}. Nothing was changed. Put skein.db (and skein.db-wal) back from a back-up; to begin ` +
+      `anew, move what is in the folder away or name another one.`,
     { data: { folder, database: database ? 'empty' : 'missing' } },
   )
 }
 
 function hasBlobs(folder: string): boolean {
   try {
-    return readdirSync(join(folder, 'blobs')).some((name) => name.length === 2 && readdirSync(join(folder, 'blobs', name)).length > 0)
+    return readdirSync(join(folder, 'blobs')).some(
+      (name) => name.length === 2 && readdirSync(join(folder, 'blobs', name)).length > 0,
+    )
   } catch (thrown) {
     if (isObject(thrown) && (thrown['code'] === 'ENOENT' || thrown['code'] === 'ENOTDIR')) return false
     throw thrown

@@ -1,6 +1,7 @@
 /**
- * Files of a store that nobody but its user may read, whatever the folder and the umask allow. Owns no handle when it returns: closing
- * one on a database would drop the locks that SQLite has on it in this process (OW2), so what is there is only renamed in its mode.
+ * Files of a store that nobody but its user may read, whatever the folder and the umask allow. Owns no handle when it
+ * returns: closing one on a database would drop the locks that SQLite has on it in this process (OW2), so what is
+ * there is only renamed in its mode.
  */
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { toFailure } from '../../../core/failure.js'
@@ -21,6 +22,8 @@ function narrow(path: string): void {
     chmodSync(path, 0o600)
   } catch (thrown) {
     // Another user's: no reason to refuse the folder, but someone must know.
-    process.emitWarning(`${path} can be read by others, and its mode cannot be changed: ${toFailure(thrown, 'STORE_FAILED').message}`)
+    process.emitWarning(
+      `${path} can be read by others, and its mode cannot be changed: ${toFailure(thrown, 'STORE_FAILED').message}`,
+    )
   }
 }

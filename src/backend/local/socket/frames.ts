@@ -21,7 +21,13 @@ const jsonText = z.string().transform((source, context): Json => {
 })
 
 const toOwner = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('put'), call: z.number().int(), to: z.string().min(1), id: z.string().min(1), body: jsonText }),
+  z.object({
+    kind: z.literal('put'),
+    call: z.number().int(),
+    to: z.string().min(1),
+    id: z.string().min(1),
+    body: jsonText,
+  }),
   z.object({ kind: z.literal('subscribe'), topic: z.string() }),
   z.object({ kind: z.literal('unsubscribe'), topic: z.string() }),
   z.object({ kind: z.literal('publish'), topic: z.string(), value: jsonText }),
@@ -33,7 +39,13 @@ const refusalCode = z.enum(['STORE_CLOSED', 'STORE_FAILED', 'JOURNAL_CORRUPT', '
 
 const toClient = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('stored'), call: z.number().int() }),
-  z.object({ kind: z.literal('refused'), call: z.number().int(), code: refusalCode, message: z.string(), retry: z.boolean() }),
+  z.object({
+    kind: z.literal('refused'),
+    call: z.number().int(),
+    code: refusalCode,
+    message: z.string(),
+    retry: z.boolean(),
+  }),
   z.object({ kind: z.literal('subscribed'), topic: z.string() }),
   z.object({ kind: z.literal('hosts'), call: z.number().int(), value: jsonText }),
   z.object({ kind: z.literal('signal'), topic: z.string(), value: jsonText }),

@@ -159,7 +159,11 @@ export class OwnerLink {
     else if (frame.kind === 'subscribed') [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
     else if (frame.kind === 'hosts') this.waiting.get(frame.call)?.({ ok: true, value: frame.value })
     else if (frame.kind === 'stored') this.waiting.get(frame.call)?.({ ok: true })
-    else this.waiting.get(frame.call)?.({ ok: false, error: new SkeinError(frame.code, frame.message, { retry: frame.retry }) })
+    else
+      this.waiting.get(frame.call)?.({
+        ok: false,
+        error: new SkeinError(frame.code, frame.message, { retry: frame.retry }),
+      })
   }
 
   private lost(socket: Socket): void {

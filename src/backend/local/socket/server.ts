@@ -101,12 +101,12 @@ export class OwnerServer {
 
   private receive(socket: Socket, frame: FromClient): void {
     if (frame.kind === 'put') void this.answerPut(socket, frame)
-    else if (frame.kind === 'ask_hosts') socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value: JSON.stringify(this.served.hosts()) }))
+    else if (frame.kind === 'ask_hosts')
+      socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value: JSON.stringify(this.served.hosts()) }))
     else if (frame.kind === 'subscribe') {
       this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
       confirm(socket, frame.topic)
-    }
-    else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
+    } else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
     else {
       this.served.topics.publish(frame.topic, frame.value)
       this.forward(frame.topic, frame.value, socket)
@@ -124,7 +124,8 @@ export class OwnerServer {
       socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
     } catch (error) {
       const { code, message, retry } = toFailure(error, 'INVARIANT')
-      const why: RefusalCode = code === 'STORE_CLOSED' || code === 'STORE_FAILED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
+      const why: RefusalCode =
+        code === 'STORE_CLOSED' || code === 'STORE_FAILED' || code === 'JOURNAL_CORRUPT' ? code : 'INVARIANT'
       socket.write(encodeFrame({ kind: 'refused', call: frame.call, code: why, message, retry }))
     }
   }
@@ -138,7 +139,8 @@ function confirm(socket: Socket, topic: string): void {
 function listening(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect (OW3).
+    // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect
+    // (OW3).
     const mask = isMainThread ? process.umask(0o177) : undefined
     server.listen(path, () => {
       server.off('error', reject)

@@ -3,9 +3,11 @@
  * connection and the judgement which errors pass by themselves.
  *
  * NL1 Every request has a deadline; a request under way when the connection breaks fails at once.
- * NL2 `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with silence.
+ * NL2 `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with
+ *     silence.
  * NL3 A server below 2.10 or without JetStream is refused before anything is asked of it.
- * NL4 What is sent to this process alone comes below its namespace, so that no other app that shares the account may hear it.
+ * NL4 What is sent to this process alone comes below its namespace, so that no other app that shares the account may
+ *     hear it.
  */
 import { connect, createInbox, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
@@ -51,7 +53,11 @@ export class Link {
   #connected = true
   #open = true
 
-  private constructor(nc: NatsConnection, jsm: JetStreamManager, { namespace, place, patienceMs, reach = () => undefined }: LinkOptions) {
+  private constructor(
+    nc: NatsConnection,
+    jsm: JetStreamManager,
+    { namespace, place, patienceMs, reach = () => undefined }: LinkOptions,
+  ) {
     this.nc = nc
     this.#inboxes = inboxesOf(namespace)
     this.#answers = new Answers(nc, this.inbox())
@@ -67,7 +73,18 @@ export class Link {
     let nc: NatsConnection | undefined
     try {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
-      nc = await connect({ ...connection, inboxPrefix: inboxesOf(namespace), noEcho: true, noAsyncTraces: true, maxReconnectAttempts: -1, reconnectTimeWait: 100, ignoreAuthErrorAbort: true, reconnectJitter: 100, pingInterval: pingMs, timeout: requestMs })
+      nc = await connect({
+        ...connection,
+        inboxPrefix: inboxesOf(namespace),
+        noEcho: true,
+        noAsyncTraces: true,
+        maxReconnectAttempts: -1,
+        reconnectTimeWait: 100,
+        ignoreAuthErrorAbort: true,
+        reconnectJitter: 100,
+        pingInterval: pingMs,
+        timeout: requestMs,
+      })
       checkVersion(nc, place)
       return new Link(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
@@ -93,7 +110,9 @@ export class Link {
       if (!this.#open) return reject(storeClosed('nats'))
       if (!this.#connected) return reject(new Cut())
       this.#cuts.add(reject)
-      make().then(resolve, reject).finally(() => this.#cuts.delete(reject))
+      make()
+        .then(resolve, reject)
+        .finally(() => this.#cuts.delete(reject))
     })
   }
 
@@ -120,8 +139,15 @@ export class Link {
     if (isSkeinError(thrown)) return thrown
     const { message } = toFailure(thrown, 'STORE_FAILED')
     const forbidden = isForbidden(thrown)
-    const hint = forbidden ? 'give its user the permissions of docs/nats.md' : passes(thrown) ? 'is the server up? It is tried again' : 'see the log of the server'
-    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, { retry: !forbidden, cause: thrown })
+    const hint = forbidden
+      ? 'give its user the permissions of docs/nats.md'
+      : passes(thrown)
+        ? 'is the server up? It is tried again'
+        : 'see the log of the server'
+    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, {
+      retry: !forbidden,
+      cause: thrown,
+    })
   }
 
   subscribe(subject: string, heard: (message: Msg) => void): Subscription {
@@ -147,7 +173,8 @@ export class Link {
   async #watch(): Promise<void> {
     for await (const status of this.nc.status()) {
       const { type } = status
-      if (type === 'error' && status.error instanceof errors.PermissionViolationError) this.#answers.forbid(status.error)
+      if (type === 'error' && status.error instanceof errors.PermissionViolationError)
+        this.#answers.forbid(status.error)
       else if (type === 'disconnect') {
         if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
@@ -168,7 +195,7 @@ function inboxesOf(namespace: string): string {
 
 /** A cluster has no leader while it chooses one, which takes some seconds; any other answer is final. */
 async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStreamManager> {
-  for (const until = steadyClock.now() + patienceMs; ; ) {
+  for (const until = steadyClock.now() + patienceMs; ;) {
     try {
       return await jetstreamManager(nc, { timeout: requestMs })
     } catch (thrown) {
@@ -188,7 +215,8 @@ export class Cut extends Error {
 
 /** Whether the same request may be answered a moment later. */
 function passes(thrown: unknown): boolean {
-  if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError) return true
+  if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError)
+    return true
   // Nobody answered, or the connection broke under the request.
   if (thrown instanceof errors.RequestError) return !isForbidden(thrown)
   if (thrown instanceof JetStreamApiError) return transient.has(thrown.code)
@@ -198,7 +226,10 @@ function passes(thrown: unknown): boolean {
 
 /** This user may not do that. */
 function isForbidden(thrown: unknown): boolean {
-  return thrown instanceof errors.PermissionViolationError || (thrown instanceof Error && thrown.cause instanceof errors.PermissionViolationError)
+  return (
+    thrown instanceof errors.PermissionViolationError ||
+    (thrown instanceof Error && thrown.cause instanceof errors.PermissionViolationError)
+  )
 }
 
 export function apiCode(thrown: unknown): number | undefined {
@@ -209,20 +240,34 @@ function checkVersion({ info }: NatsConnection, place: string): void {
   const version = info?.version ?? '0'
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > floor[0] || (major === floor[0] && minor >= floor[1])) return
-  throw new SkeinError('BAD_OPTION', `the NATS server at ${place} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones cannot write acknowledged records to the disk at once). Update the server.`, { data: { version } })
+  throw new SkeinError(
+    'BAD_OPTION',
+    `the NATS server at ${place} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones ` +
+      `cannot write acknowledged records to the disk at once). Update the server.`,
+    { data: { version } },
+  )
 }
 
 function cannotOpen(place: string, thrown: unknown): SkeinError {
   const { message } = toFailure(thrown, 'STORE_FAILED')
   const refused = isRefused(thrown) || isForbidden(thrown)
-  return new SkeinError('STORE_FAILED', `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`, { retry: !refused, cause: thrown })
+  return new SkeinError(
+    'STORE_FAILED',
+    `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`,
+    { retry: !refused, cause: thrown },
+  )
 }
 
 function openingHint(thrown: unknown, refused: boolean): string {
   if (isForbidden(thrown)) return 'its user may not use this namespace: give it the permissions of docs/nats.md'
   if (refused) return 'it refuses the credentials of nats({ credentials }): check them, and the users of the server'
-  if (thrown instanceof Error && thrown.name === 'JetStreamNotEnabled') return 'JetStream is off there; start the server with `nats-server -c nats.conf`'
-  if (isUntrusted(thrown)) return 'its certificate is not trusted here: name its authority with nats({ tls: { caFile } }), and the server as the certificate does'
+  if (thrown instanceof Error && thrown.name === 'JetStreamNotEnabled')
+    return 'JetStream is off there; start the server with `nats-server -c nats.conf`'
+  if (isUntrusted(thrown))
+    return (
+      'its certificate is not trusted here: name its authority with nats({ tls: { caFile } }), and the ' +
+      'server as the certificate does'
+    )
   return 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
 }
 
@@ -232,6 +277,7 @@ function isRefused(thrown: unknown): boolean {
 }
 
 function isUntrusted(thrown: unknown): boolean {
-  const text = thrown instanceof Error ? `${thrown.message} ${thrown.cause instanceof Error ? thrown.cause.message : ''}` : ''
+  const text =
+    thrown instanceof Error ? `${thrown.message} ${thrown.cause instanceof Error ? thrown.cause.message : ''}` : ''
   return /certificate|altnames|ERR_TLS|tls/i.test(text)
 }

@@ -1,8 +1,9 @@
 /**
  * Writing one message to a stream, and knowing whether it was written. Owns nothing.
  *
- * NP1 A write whose answer was lost is read back before it is judged: it counts once, and is never reported as refused when
- *     it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that succeeded.)
+ * NP1 A write whose answer was lost is read back before it is judged: it counts once, and is never reported as
+ *     refused when it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that
+ *     succeeded.)
  * NP2 A write that expects a sequence changes nothing when the subject is elsewhere.
  * NP3 What may not be written any more is not tried, nor tried again; what was written before that counts.
  */

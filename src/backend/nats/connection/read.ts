@@ -1,12 +1,13 @@
 /**
- * Reading from streams: one message, or all that a filter finds. Owns the consumers of a scan, which live as long as it.
+ * Reading from streams: one message, or all that a filter finds. Owns the consumers of a scan, which live as long as
+ * it.
  *
  * NR1 What `get` and `last` read is what the stream's leader has: messages that were acknowledged are seen.
  * NR2 A scan asks for no more than there is, in parts that fit into memory, and ends.
- * NR3 A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a subject that was written
- *     meanwhile is given again.
- * NR4 The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and `rest` asks the
- *     leader for what a scan has not given.
+ * NR3 A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a
+ *     subject that was written meanwhile is given again.
+ * NR4 The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and
+ *     `rest` asks the leader for what a scan has not given.
  */
 import { headers as noHeaders, nanos } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
@@ -25,7 +26,10 @@ export interface Message {
   readonly at: number
 }
 
-type Query = { readonly last_by_subj: string } | { readonly seq: number; readonly next_by_subj: string } | { readonly seq: number }
+type Query =
+  | { readonly last_by_subj: string }
+  | { readonly seq: number; readonly next_by_subj: string }
+  | { readonly seq: number }
 
 export interface Scan {
   readonly stream: string
@@ -73,8 +77,12 @@ export class Reads {
   get(stream: string, query: Query): Promise<Message | undefined> {
     const { jsm } = this.#link
     return this.#link.persist('reading', async () => {
-      const found = await (this.replicated ? jsm.streams.getMessage(stream, query) : jsm.direct.getMessage(stream, query))
-      return found ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() } : undefined
+      const found = await (this.replicated
+        ? jsm.streams.getMessage(stream, query)
+        : jsm.direct.getMessage(stream, query))
+      return found
+        ? { subject: found.subject, seq: found.seq, headers: found.header, data: found.data, at: found.time.getTime() }
+        : undefined
     })
   }
 
@@ -106,8 +114,12 @@ export class Reads {
   }
 
   /** NR4: what comes after a message that a scan gave last; nothing where there are no replicas. */
-  async rest({ stream, filter }: Pick<Scan, 'stream' | 'filter'>, given: number, each: (message: Message) => boolean | void): Promise<void> {
-    for (let seq = given + 1; this.replicated; ) {
+  async rest(
+    { stream, filter }: Pick<Scan, 'stream' | 'filter'>,
+    given: number,
+    each: (message: Message) => boolean | void,
+  ): Promise<void> {
+    for (let seq = given + 1; this.replicated;) {
       const message = await this.get(stream, { seq, next_by_subj: filter })
       if (!message || each(message) === false) return
       seq = message.seq + 1
@@ -126,7 +138,8 @@ export class Reads {
     const part = left > 0 ? await this.#part(stream, consumer, Math.min(left, about, atOnce)) : []
     // Messages may be removed while they are counted: then there are no more, though some were promised.
     left = part.length === 0 ? 0 : left - part.length
-    if (left === 0 && upTo && Math.max(given, part.at(-1)?.seq ?? 0) < upTo.seq) throw new Cut('the replica that answers is behind')
+    if (left === 0 && upTo && Math.max(given, part.at(-1)?.seq ?? 0) < upTo.seq)
+      throw new Cut('the replica that answers is behind')
     return { consumer, used, left, part }
   }
 
@@ -147,10 +160,15 @@ export class Reads {
         if (stored) found.push(stored)
         const code = message.headers?.code ?? 0
         // A part that ends early brings its status; what is left comes with the next one.
-        if (!stored && found.length === 0 && !noMore.has(code)) end(new Cut(`the server answered ${code} ${message.headers?.description ?? ''}`))
+        if (!stored && found.length === 0 && !noMore.has(code))
+          end(new Cut(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
-      nc.publish(`$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`, JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true, expires: nanos(removedMs) }), { reply: inbox })
+      nc.publish(
+        `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`,
+        JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true, expires: nanos(removedMs) }),
+        { reply: inbox },
+      )
     })
   }
 }
@@ -163,16 +181,28 @@ function configOf({ filter, upTo, from = 1, last, headersOnly }: Scan, given: nu
     num_replicas: 1,
     inactive_threshold: nanos(2 * partMs),
     ...(upTo ? { filter_subjects: [filter, upTo.filter] } : { filter_subject: filter }),
-    ...(last ? { deliver_policy: DeliverPolicy.LastPerSubject } : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, given + 1) }),
+    ...(last
+      ? { deliver_policy: DeliverPolicy.LastPerSubject }
+      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, given + 1) }),
     ...(headersOnly && { headers_only: true }),
   }
 }
 
 /** A message that a consumer delivered; undefined for a status. */
-export function toMessage(message: Msg): (Message & { readonly delivered: number; readonly pending: number }) | undefined {
+export function toMessage(
+  message: Msg,
+): (Message & { readonly delivered: number; readonly pending: number }) | undefined {
   // $JS.ACK.[domain.account.]stream.consumer.deliveries.streamSeq.consumerSeq.time.pending[.token]
   const tokens = message.reply?.split('.') ?? []
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined
   const at = tokens.length > 9 ? 4 : 2
-  return { subject: message.subject, seq: Number(tokens[at + 3]), delivered: Number(tokens[at + 4]), pending: Number(tokens[at + 6]), at: Number(tokens[at + 5]) / 1e6, headers: message.headers ?? noHeaders(), data: message.data }
+  return {
+    subject: message.subject,
+    seq: Number(tokens[at + 3]),
+    delivered: Number(tokens[at + 4]),
+    pending: Number(tokens[at + 6]),
+    at: Number(tokens[at + 5]) / 1e6,
+    headers: message.headers ?? noHeaders(),
+    data: message.data,
+  }
 }

@@ -1,8 +1,10 @@
 /**
- * Requests to JetStream and their answers, over one subscription. The client has its own way, which makes an error and three
- * promises for every request that succeeds: a tenth of what a host at work does. Owns the requests that are open.
+ * Requests to JetStream and their answers, over one subscription. The client has its own way, which makes an error
+ * and three promises for every request that succeeds: a tenth of what a host at work does. Owns the requests that are
+ * open.
  *
- * QN1 A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its time is over.
+ * QN1 A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its
+ *     time is over.
  */
 import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
@@ -39,7 +41,9 @@ export class Answers {
   constructor(nc: NatsConnection, inbox: string) {
     this.#nc = nc
     this.#inbox = inbox
-    nc.subscribe(`${this.#inbox}.*`, { callback: (failed, message) => (failed ? this.#failAll(failed) : this.#hear(message)) })
+    nc.subscribe(`${this.#inbox}.*`, {
+      callback: (failed, message) => (failed ? this.#failAll(failed) : this.#hear(message)),
+    })
   }
 
   /** What the server says; its refusal is a JetStreamApiError. */
@@ -79,7 +83,8 @@ export class Answers {
 
   #hear(message: Msg): void {
     const asked = this.#open.get(message.subject.slice(this.#inbox.length + 1))
-    if (message.data.length === 0 && message.headers?.code === noResponders) asked?.fail(new errors.NoRespondersError(asked.subject))
+    if (message.data.length === 0 && message.headers?.code === noResponders)
+      asked?.fail(new errors.NoRespondersError(asked.subject))
     else asked?.answer(message.string())
   }
 

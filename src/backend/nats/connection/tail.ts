@@ -1,6 +1,6 @@
 /**
- * Following a stream live, from its first message that a filter finds: what is there, then what comes. Owns the consumer on
- * the server, which is only a place to read from: it keeps nothing that is needed after it is gone.
+ * Following a stream live, from its first message that a filter finds: what is there, then what comes. Owns the
+ * consumer on the server, which is only a place to read from: it keeps nothing that is needed after it is gone.
  *
  * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it goes on after the last one.
  * NT2 It never gives up by itself: a server that is away is waited for until `stop`.
@@ -100,7 +100,9 @@ export class Tail {
         idle_heartbeat: nanos(heartbeatMs),
         inactive_threshold: nanos(unusedMs),
         filter_subject: filter,
-        ...(last && this.#last === 0 ? { deliver_policy: DeliverPolicy.LastPerSubject } : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
+        ...(last && this.#last === 0
+          ? { deliver_policy: DeliverPolicy.LastPerSubject }
+          : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
         ...(headersOnly && { headers_only: true }),
       }),
     )
@@ -125,7 +127,8 @@ export class Tail {
     else if (stalled) this.#link.nc.publish(stalled)
     const last = headers?.get('Nats-Last-Consumer')
     if (Number(last || 0) > this.#delivered) this.#restart()
-    // What was promised at the start may have been removed before it came: who has nothing to say for so long has said all.
+    // What was promised at the start may have been removed before it came: who has nothing to say for so long has
+    // said all.
     else if (last && !stalled) this.#caughtUp() // NT3
   }
 
@@ -162,6 +165,7 @@ export class Tail {
     this.#subscription?.unsubscribe()
     const name = this.#consumer
     this.#consumer = ''
-    if (name) void this.#link.ask(() => this.#link.jsm.consumers.delete(this.#tailing.stream, name)).catch(() => undefined)
+    if (name)
+      void this.#link.ask(() => this.#link.jsm.consumers.delete(this.#tailing.stream, name)).catch(() => undefined)
   }
 }

@@ -1,4 +1,7 @@
-/** Time for the parts of the NATS backend: later, again and again, and waiting. It goes on whatever clock the threads have. */
+/**
+ * Time for the parts of the NATS backend: later, again and again, and waiting. It goes on whatever clock the threads
+ * have.
+ */
 import { steadyClock } from '../../../core/clock.js'
 
 /** Returns what cancels it. */

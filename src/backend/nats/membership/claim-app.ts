@@ -1,8 +1,9 @@
 /**
- * The app of a namespace: named by the first host that has a name for it, and compared by all that come later. Owns that entry.
+ * The app of a namespace: named by the first host that has a name for it, and compared by all that come later. Owns
+ * that entry.
  *
- * NJ1 A namespace serves one app: a host of another one is refused before it is seen by anyone. One whose app has no name is
- *     not asked.
+ * NJ1 A namespace serves one app: a host of another one is refused before it is seen by anyone. One whose app has no
+ *     name is not asked.
  */
 import { z } from 'zod'
 import { SkeinError } from '../../../core/failure.js'
@@ -14,7 +15,10 @@ import type { Reads } from '../connection/read.js'
 
 const appSchema = z.object({ name: z.string() })
 
-export async function claimApp({ link, reads, names }: { readonly link: Link; readonly reads: Reads; readonly names: Names }, { app }: HostProfile): Promise<void> {
+export async function claimApp(
+  { link, reads, names }: { readonly link: Link; readonly reads: Reads; readonly names: Names },
+  { app }: HostProfile,
+): Promise<void> {
   if (app === undefined) return
   const named = async (): Promise<string | undefined> => {
     const entry = await reads.last(names.streams.meta, names.app)
@@ -22,9 +26,20 @@ export async function claimApp({ link, reads, names }: { readonly link: Link; re
   }
   let known = await named()
   if (known === undefined) {
-    await publish(link, reads, { stream: names.streams.meta, subject: names.app, payload: JSON.stringify({ name: app }), expected: 0 })
+    await publish(link, reads, {
+      stream: names.streams.meta,
+      subject: names.app,
+      payload: JSON.stringify({ name: app }),
+      expected: 0,
+    })
     known = await named()
   }
   if (known === undefined || known === app) return
-  throw new SkeinError('BAD_OPTION', `the namespace ${names.namespace} of NATS (${link.place}) serves the app ${JSON.stringify(known)}, and this host has ${JSON.stringify(app)}. Give it a namespace of its own; or, if it is the same app under another name, the name that it had (createSkein({ name }), skein host --name).`, { data: { namespace: names.namespace, app: known } })
+  throw new SkeinError(
+    'BAD_OPTION',
+    `the namespace ${names.namespace} of NATS (${link.place}) serves the app ${JSON.stringify(known)}, and this ` +
+      `host has ${JSON.stringify(app)}. Give it a namespace of its own; or, if it is the same app under another ` +
+      `name, the name that it had (createSkein({ name }), skein host --name).`,
+    { data: { namespace: names.namespace, app: known } },
+  )
 }

@@ -2,7 +2,8 @@
  * The hosts of a namespace: who is alive, and what each says of itself. Owns what it knows of others.
  *
  * RR1 Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
- * RR2 Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all are gone.
+ * RR2 Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all
+ *     are gone.
  */
 import { z } from 'zod'
 import { steadyClock } from '../../../core/clock.js'
@@ -37,8 +38,12 @@ export class Roster {
   /** RR1; in order of their ids. */
   async alive(): Promise<ReadonlyMap<string, HostProfile>> {
     const { link, names, reads } = this.#ground
-    const { state } = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live, { subjects_filter: names.lives }))
-    const ids = Object.keys(state.subjects ?? {}).map(idIn).sort()
+    const { state } = await link.persist('looking for hosts', () =>
+      link.jsm.streams.info(names.streams.live, { subjects_filter: names.lives }),
+    )
+    const ids = Object.keys(state.subjects ?? {})
+      .map(idIn)
+      .sort()
     const profiles = await Promise.all(
       ids.map(async (id): Promise<readonly [string, HostProfile][]> => {
         const known = this.#known.get(id)
@@ -52,8 +57,8 @@ export class Roster {
   }
 
   /**
-   * Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do not keep. And not
-   * again in the same moment: where hosts are away, many wait for one.
+   * Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do
+   * not keep. And not again in the same moment: where hosts are away, many wait for one.
    */
   async isHosted(leaseMs: number): Promise<boolean> {
     if (steadyClock.now() - this.#seenAt < sameMomentMs && !this.#asking) return true
@@ -66,7 +71,7 @@ export class Roster {
   /** RR2 */
   async #lookForHost(leaseMs: number): Promise<boolean> {
     const { link, names } = this.#ground
-    for (const until = steadyClock.now() + leaseMs; ; ) {
+    for (const until = steadyClock.now() + leaseMs; ;) {
       const info = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))
       if (info.state.messages === 0) return false
       // Both by the clock of the server.
@@ -88,7 +93,11 @@ export class Roster {
     const hosts: HostInfo[] = []
     await reads.scan({ stream: names.streams.live, filter: names.lives, last: true }, ({ subject, data }) => {
       const id = idIn(subject)
-      hosts.push({ id, ...heard(Buffer.from(data).toString()), partitions: (partitions.get(id) ?? []).sort((one, other) => one - other) })
+      hosts.push({
+        id,
+        ...heard(Buffer.from(data).toString()),
+        partitions: (partitions.get(id) ?? []).sort((one, other) => one - other),
+      })
     })
     return hosts.sort((one, other) => one.since - other.since || (one.id < other.id ? -1 : 1))
   }

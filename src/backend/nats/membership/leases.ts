@@ -1,12 +1,12 @@
 /**
- * Which host holds which partition: one entry per partition that names its owner, changed by compare-and-set. The sequence
- * of that entry is the epoch. Owns the leases of this process.
+ * Which host holds which partition: one entry per partition that names its owner, changed by compare-and-set. The
+ * sequence of that entry is the epoch. Owns the leases of this process.
  *
  * NZ1 A partition is taken only when its entry names nobody, or a host that is not alive any more.
  * NZ2 The entry of a partition is never removed, so its sequence grows for ever, and so do epochs.
  * NZ3 A lease is given when the mail of its partition is followed and mail that its last owner owed is out.
- * NZ4 Each host's share is decided by the list of those alive, so that the shares of all are all partitions. The newest hosts
- *     (HI1) share them; any other has none, and gives back what it held.
+ * NZ4 Each host's share is decided by the list of those alive, so that the shares of all are all partitions. The
+ *     newest hosts (HI1) share them; any other has none, and gives back what it held.
  * NZ5 A partition that a host of newer records has held is for no host of older ones, ever.
  */
 import { broken } from '../../../core/failure.js'
@@ -89,7 +89,8 @@ export class NatsLeases implements Leases {
     const { role, live } = this.#ground
     live()
     if (role === 'client') throw clientMayNot('acquire a lease')
-    if (!Number.isInteger(partition) || partition < 0 || partition >= this.partitions) throw broken('NZ1', `there is no partition ${partition}; the namespace has ${this.partitions}`)
+    if (!Number.isInteger(partition) || partition < 0 || partition >= this.partitions)
+      throw broken('NZ1', `there is no partition ${partition}; the namespace has ${this.partitions}`)
     if (this.#held.has(partition) || this.#taking.has(partition)) return undefined
     this.#taking.add(partition)
     try {
@@ -113,7 +114,8 @@ export class NatsLeases implements Leases {
     this.#epochs.set(partition, [this.#epochs.get(partition)?.[0] ?? epoch, epoch])
     try {
       await this.#parts?.commits.takeOver(partition, epoch)
-      await this.#parts?.mailbox.hold(partition, lost.signal) // NZ3: last, so that what was owed within the partition is read, too
+      // NZ3: last, so that what was owed within the partition is read, too
+      await this.#parts?.mailbox.hold(partition, lost.signal)
     } catch (thrown) {
       await this.#release(partition, epoch)
       throw thrown
@@ -126,7 +128,11 @@ export class NatsLeases implements Leases {
   async #alive(owner: Message): Promise<boolean> {
     const { host } = ownerOf(owner)
     const { reads, names } = this.#ground
-    return host !== '' && host !== this.#presence()?.id && (await reads.last(names.streams.live, names.live(host))) !== undefined
+    return (
+      host !== '' &&
+      host !== this.#presence()?.id &&
+      (await reads.last(names.streams.live, names.live(host))) !== undefined
+    )
   }
 
   /** NZ5 */
@@ -136,7 +142,12 @@ export class NatsLeases implements Leases {
 
   #write(partition: number, host: string, expected: number): Promise<number | undefined> {
     const { link, reads, names } = this.#ground
-    return publish(link, reads, { stream: names.streams.meta, subject: names.owner(partition), payload: JSON.stringify({ host, records: this.#records }), expected })
+    return publish(link, reads, {
+      stream: names.streams.meta,
+      subject: names.owner(partition),
+      payload: JSON.stringify({ host, records: this.#records }),
+      expected,
+    })
   }
 
   async #release(partition: number, epoch: number): Promise<void> {
@@ -183,7 +194,13 @@ export class NatsLeases implements Leases {
       if (isBarred) barred++
       if (isBarred || this.#isOthers(ownerOf(message), alive)) taken.add(Number(idIn(message.subject)))
     })
-    return { share, free: Array.from({ length: this.partitions }, (_, partition) => partition).filter((partition) => !taken.has(partition)), barred }
+    return {
+      share,
+      free: Array.from({ length: this.partitions }, (_, partition) => partition).filter(
+        (partition) => !taken.has(partition),
+      ),
+      barred,
+    }
   }
 
   /** What names this host and is not held here was given up without a word. */
@@ -201,7 +218,8 @@ export class NatsLeases implements Leases {
       const survey = await this.survey().catch(() => undefined)
       looking = false
       if (stopped) return
-      if (survey && (survey.share < this.#held.size || survey.free.length > 0 || survey.barred > 0)) tell(() => told(survey))
+      if (survey && (survey.share < this.#held.size || survey.free.length > 0 || survey.barred > 0))
+        tell(() => told(survey))
       if (again) void look()
     }
     const stopLooking = every(this.#lookMs, () => void look())

@@ -1,11 +1,12 @@
 /**
- * That this host is alive, as the others see it: one entry that lives as long as a lease and is renewed three times in that
- * time. All partitions of a host hang on this one entry, so renewing costs the same for one partition and for a thousand.
+ * That this host is alive, as the others see it: one entry that lives as long as a lease and is renewed three times
+ * in that time. All partitions of a host hang on this one entry, so renewing costs the same for one partition and for
+ * a thousand.
  *
- * PS1 The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock that
- *     nobody sets, and ends a fifth of a lease early.
- * PS2 Whoever was taken for dead comes back under another name, also when the renewal that came too late was written after all.
- *     What the old name owned is free.
+ * PS1 The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock
+ *     that nobody sets, and ends a fifth of a lease early.
+ * PS2 Whoever was taken for dead comes back under another name, also when the renewal that came too late was written
+ *     after all. What the old name owned is free.
  * PS3 What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
  */
 import { nuid } from '@nats-io/transport-node'
@@ -53,7 +54,10 @@ export class Presence {
     return this.#id
   }
 
-  /** PS1; asked before and after every write, since a process that was stopped learns of it by this, before any timer of its. */
+  /**
+   * PS1; asked before and after every write, since a process that was stopped learns of it by this, before any timer
+   * of its.
+   */
   get alive(): boolean {
     if (!this.#closed && steadyClock.now() >= this.#until) this.#die()
     return !this.#closed && this.#id !== ''
@@ -69,11 +73,15 @@ export class Presence {
   /** Nobody has to wait until it expires. */
   async #forget(seq: number | undefined): Promise<void> {
     const { link, names } = this.#options
-    if (seq !== undefined) await link.ask(() => link.jsm.streams.deleteMessage(names.streams.live, seq, false)).catch(() => undefined)
+    if (seq !== undefined)
+      await link.ask(() => link.jsm.streams.deleteMessage(names.streams.live, seq, false)).catch(() => undefined)
   }
 
   #again(): void {
-    this.#cancelRenewal = after(this.#options.leaseMs / 3, () => void this.#renew().finally(() => this.#closed || this.#again()))
+    this.#cancelRenewal = after(
+      this.#options.leaseMs / 3,
+      () => void this.#renew().finally(() => this.#closed || this.#again()),
+    )
   }
 
   async #renew(): Promise<void> {
@@ -91,7 +99,14 @@ export class Presence {
     const { link, reads, names, leaseMs, self } = this.#options
     const sentAt = steadyClock.now()
     const before = this.#id
-    const seq = await publish(link, reads, { stream: names.streams.live, subject: names.live(id), payload: JSON.stringify(say(self)), expected, timeoutMs: leaseMs / 3, until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until) })
+    const seq = await publish(link, reads, {
+      stream: names.streams.live,
+      subject: names.live(id),
+      payload: JSON.stringify(say(self)),
+      expected,
+      timeoutMs: leaseMs / 3,
+      until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until),
+    })
     if (this.#closed || this.#id !== before) return this.#forget(seq) // PS2
     if (seq === undefined) return this.#die()
     this.#id = id

@@ -1,7 +1,7 @@
 /**
- * Where streams have replicas, a scan reads from any of them, and that one may be some messages behind. A new holder of a partition must
- * not miss what its last holder wrote, so it writes a message of its own first, and reads until it has seen that. Owns the subject of
- * these messages; the journals' stream keeps the last one of each partition.
+ * Where streams have replicas, a scan reads from any of them, and that one may be some messages behind. A new holder
+ * of a partition must not miss what its last holder wrote, so it writes a message of its own first, and reads until
+ * it has seen that. Owns the subject of these messages; the journals' stream keeps the last one of each partition.
  *
  * NY1 Whoever has seen the barrier has seen every commit of the partition that was acknowledged before it was written.
  * NY2 Without replicas there is none: what is read is what was written.

@@ -47,7 +47,10 @@ export class NatsBlobs implements Blobs {
   constructor(means: BlobsMeans) {
     this.#means = means
     this.#stream = means.names.streams.blobs
-    this.#chunkBytes = Math.min(longestChunk, Math.max(1024, (means.link.nc.info?.max_payload ?? longestChunk) - margin))
+    this.#chunkBytes = Math.min(
+      longestChunk,
+      Math.max(1024, (means.link.nc.info?.max_payload ?? longestChunk) - margin),
+    )
   }
 
   /** Small blobs that are on their way, if any; a commit waits for them. */
@@ -93,7 +96,9 @@ export class NatsBlobs implements Blobs {
     const found = await this.#find(of)
     if (found?.seq !== seq) return
     const manifest = manifestOf(found)
-    const gone = await link.persist('removing a blob', () => link.jsm.streams.deleteMessage(this.#stream, seq, false).catch(() => false))
+    const gone = await link.persist('removing a blob', () =>
+      link.jsm.streams.deleteMessage(this.#stream, seq, false).catch(() => false),
+    )
     if (gone && manifest) await this.#drop(manifest.upload)
   }
 
@@ -116,7 +121,10 @@ export class NatsBlobs implements Blobs {
       size += part.length
       const sent = this.#write(names.chunk(upload, chunks++), part)
       sending.add(sent)
-      sent.then(() => sending.delete(sent), () => undefined)
+      sent.then(
+        () => sending.delete(sent),
+        () => undefined,
+      )
       if (sending.size >= atOnce) await Promise.race(sending)
     }
     try {

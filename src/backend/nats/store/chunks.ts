@@ -5,7 +5,7 @@ export async function* inChunks(source: AsyncIterable<Uint8Array>, length: numbe
   let chunk = Buffer.allocUnsafe(length)
   let filled = 0
   for await (const part of source) {
-    for (let at = 0; at < part.length; ) {
+    for (let at = 0; at < part.length;) {
       const taken = part.subarray(at, at + length - filled)
       chunk.set(taken, filled)
       at += taken.length

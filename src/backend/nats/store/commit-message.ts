@@ -1,9 +1,10 @@
 /**
- * What a commit looks like as one message: the head and the numbers in a header, so that a new owner reads them without the
- * payloads; the entry's text and the sends in the payload. Owns the format.
+ * What a commit looks like as one message: the head and the numbers in a header, so that a new owner reads them
+ * without the payloads; the entry's text and the sends in the payload. Owns the format.
  *
  * NF1 One message is one commit; its last message is a thread's head.
- * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not notice.
+ * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not
+ *     notice.
  */
 import { z } from 'zod'
 import { defined } from '../../../core/defined.js'
@@ -107,7 +108,11 @@ export function noteOf({ headers, subject, seq }: Message): Note {
     return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
   } catch (cause) {
     const thread = idIn(subject)
-    throw new SkeinError('JOURNAL_CORRUPT', `thread ${thread}: what message ${seq} of its stream says cannot be read. Restore the stream from a back-up.`, { cause, data: { thread } })
+    throw new SkeinError(
+      'JOURNAL_CORRUPT',
+      `thread ${thread}: what message ${seq} of its stream says cannot be read. Restore the stream from a back-up.`,
+      { cause, data: { thread } },
+    )
   }
 }
 
@@ -115,7 +120,14 @@ export function noteOf({ headers, subject, seq }: Message): Note {
 export function entryOf(note: Note, { seq }: Message, payload: Uint8Array): StoredEntry | undefined {
   if (!note.entry) return undefined
   const { first, count, hash, bytes } = note.entry
-  return { thread: note.thread, position: seq, first, count, hash, body: Buffer.from(payload.buffer, payload.byteOffset, bytes).toString() }
+  return {
+    thread: note.thread,
+    position: seq,
+    first,
+    count,
+    hash,
+    body: Buffer.from(payload.buffer, payload.byteOffset, bytes).toString(),
+  }
 }
 
 export function tailOf(note: Note, payload: Uint8Array): Tail {
@@ -131,7 +143,11 @@ export function headOf({ thread, seq }: Note, head: Head, { subject }: Pick<Mess
 
 /** J11: of a commit whose header cannot be read. */
 function unreadable({ subject }: Message, thrown: unknown): StoredHead {
-  return damagedHead({ thread: idIn(subject), root: rootIn(subject), damaged: thrown instanceof Error ? thrown.message : String(thrown) })
+  return damagedHead({
+    thread: idIn(subject),
+    root: rootIn(subject),
+    damaged: thrown instanceof Error ? thrown.message : String(thrown),
+  })
 }
 
 /** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */

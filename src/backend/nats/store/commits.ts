@@ -1,14 +1,14 @@
 /**
- * The one write: a commit is one message on its thread's subject, and then its mail goes out and the mail it finishes is
- * removed. Owns what is known of the last message of each thread.
+ * The one write: a commit is one message on its thread's subject, and then its mail goes out and the mail it finishes
+ * is removed. Owns what is known of the last message of each thread.
  *
- * NC1 The message is written only where the thread's last one is the one that the writer has folded, and only by an epoch that
- *     is not older (J2). A lease that is over writes nothing, nor does it try again; and whoever learns that a commit was written
- *     knows whether the lease is still there.
- * NC2 Commits of one thread are written one after another; the next one only when the mail of the one before is out. So only
- *     the last message of a thread can have mail that was not sent.
- * NC3 The next message of a thread says that this mail is out. Where none comes, one without records is written for that, so
- *     that a new owner sends again only what may not have been sent.
+ * NC1 The message is written only where the thread's last one is the one that the writer has folded, and only by an
+ *     epoch that is not older (J2). A lease that is over writes nothing, nor does it try again; and whoever learns
+ *     that a commit was written knows whether the lease is still there.
+ * NC2 Commits of one thread are written one after another; the next one only when the mail of the one before is out.
+ *     So only the last message of a thread can have mail that was not sent.
+ * NC3 The next message of a thread says that this mail is out. Where none comes, one without records is written for
+ *     that, so that a new owner sends again only what may not have been sent.
  */
 import type { Commit, CommitResult, Head } from '../../port.js'
 import { checkCommit } from '../../checks.js'
@@ -63,7 +63,11 @@ export class Commits {
   /** The last one that was written here, for commits that write none. */
   #position = 0
 
-  constructor(ground: Ground, mailbox: NatsMailbox, { over, finishRemoval }: { readonly over: Over; readonly finishRemoval: (root: string) => Promise<void> }) {
+  constructor(
+    ground: Ground,
+    mailbox: NatsMailbox,
+    { over, finishRemoval }: { readonly over: Over; readonly finishRemoval: (root: string) => Promise<void> },
+  ) {
     this.#ground = ground
     this.#mailbox = mailbox
     this.#over = over
@@ -79,9 +83,11 @@ export class Commits {
   async #write(commit: Sealing): Promise<CommitResult> {
     const { thread, expected, epoch, entry, head, sends, done } = commit
     if (this.#over(this.#partition(thread), epoch)) return this.#refused(thread)
-    // A thread that begins is not looked for: the server compares anyway. What is remembered may be of one that was removed since.
+    // A thread that begins is not looked for: the server compares anyway. What is remembered may be of one that was
+    // removed since.
     const remembered = this.#known.get(thread)
-    const known = remembered?.seq === expected || (!remembered && expected === 0 && entry) ? remembered : await this.#look(thread)
+    const known =
+      remembered?.seq === expected || (!remembered && expected === 0 && entry) ? remembered : await this.#look(thread)
     if ((known?.seq ?? 0) !== expected || epoch < (known?.epoch ?? 0)) return this.#refused(thread)
     const position = head ? await this.#append(commit, head, known) : this.#position
     if (position === undefined) return this.#refused(thread)
@@ -105,9 +111,17 @@ export class Commits {
     const over = (): boolean => this.#over(this.#partition(thread), epoch)
     if (over()) return undefined
     const subject = names.log(this.#partition(thread), root, thread)
-    const last = await publish(link, reads, { stream: names.streams.log, subject, payload: spilt.payload, headers: { ...spilt.headers, [noteHeader]: header }, expected: known?.last ?? 0, over })
+    const last = await publish(link, reads, {
+      stream: names.streams.log,
+      subject,
+      payload: spilt.payload,
+      headers: { ...spilt.headers, [noteHeader]: header },
+      expected: known?.last ?? 0,
+      over,
+    })
     over() // asking tells those who hold it
-    if (last !== undefined) this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known?.born || last, root })
+    if (last !== undefined)
+      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known?.born || last, root })
     return last
   }
 
@@ -121,7 +135,10 @@ export class Commits {
     }
   }
 
-  async #sendAgain({ thread, epoch, sends }: Pick<Sealing, 'thread' | 'epoch' | 'sends'>, unmarked: Unmarked | undefined): Promise<void> {
+  async #sendAgain(
+    { thread, epoch, sends }: Pick<Sealing, 'thread' | 'epoch' | 'sends'>,
+    unmarked: Unmarked | undefined,
+  ): Promise<void> {
     while (this.#open && !this.#over(this.#partition(thread), epoch)) {
       try {
         await this.#mailbox.post(sends)
@@ -188,7 +205,9 @@ export class Commits {
   /** Says now of all threads that their mail is out. */
   async mark(): Promise<void> {
     const all = [...this.#unmarked]
-    await Promise.allSettled(all.map(([thread, unmarked]) => this.#chains.run(thread, () => this.#mark(thread, unmarked))))
+    await Promise.allSettled(
+      all.map(([thread, unmarked]) => this.#chains.run(thread, () => this.#mark(thread, unmarked))),
+    )
   }
 
   /** Tried again until it is said, or somebody else's business. */
@@ -241,11 +260,14 @@ export class Commits {
     const unsure: number[] = []
     const dying: string[] = []
     const barrier = await raiseBarrier(this.#ground, partition)
-    await reads.scan({ stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true, ...barrier }, (message) => {
-      const { thread, sends, removed } = noteOf(message)
-      if (sends > 0) unsure.push(message.seq)
-      if (removed) dying.push(thread)
-    })
+    await reads.scan(
+      { stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true, ...barrier },
+      (message) => {
+        const { thread, sends, removed } = noteOf(message)
+        if (sends > 0) unsure.push(message.seq)
+        if (removed) dying.push(thread)
+      },
+    )
     for (const root of dying) await this.#finishRemoval(root)
     await Promise.all(unsure.map((seq) => this.#resend(seq, epoch)))
   }
@@ -257,21 +279,29 @@ export class Commits {
     const note = noteOf(message)
     const { sends, head = note.head } = tailOf(note, await payloadOf(message))
     this.#remember(note.thread, knownFrom(message))
-    await this.#chains.run(note.thread, () => this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq, epoch }))
+    await this.#chains.run(note.thread, () =>
+      this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq, epoch }),
+    )
   }
 
   /** Resolves when the mail of all commits of a tree that can be read now is out. */
   async sent(root: string): Promise<void> {
     const { reads, names } = this.#ground
     const unsure: { readonly thread: string; readonly last: number }[] = []
-    await reads.scan({ stream: names.streams.log, filter: names.logOfTree(root), last: true, headersOnly: true }, (message) => {
-      const { thread, sends } = noteOf(message)
-      if (sends > 0) unsure.push({ thread, last: message.seq })
-    })
+    await reads.scan(
+      { stream: names.streams.log, filter: names.logOfTree(root), last: true, headersOnly: true },
+      (message) => {
+        const { thread, sends } = noteOf(message)
+        if (sends > 0) unsure.push({ thread, last: message.seq })
+      },
+    )
     await Promise.all(unsure.map(({ thread, last }) => this.#out(thread, last)))
   }
 
-  /** Where the message was written here it is known when its mail is out; elsewhere the next message of the thread says it (NC3). */
+  /**
+   * Where the message was written here it is known when its mail is out; elsewhere the next message of the thread
+   * says it (NC3).
+   */
   async #out(thread: string, last: number): Promise<void> {
     const { reads, names } = this.#ground
     await this.#chains.after(thread)

@@ -1,6 +1,7 @@
 /**
- * The heads of all threads of a namespace, followed: read once, when someone lists them, then kept up with what is written, for as long as
- * lists are asked for. A list is two requests and a look through memory then, not a scan of the stream. Owns that memory.
+ * The heads of all threads of a namespace, followed: read once, when someone lists them, then kept up with what is
+ * written, for as long as lists are asked for. A list is two requests and a look through memory then, not a scan of
+ * the stream. Owns that memory.
  *
  * NI1 A list has every commit that was acknowledged before it was asked for.
  * NI2 What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
@@ -74,7 +75,10 @@ export class Directory {
 
   #drop(following: Following): void {
     if (this.#following === following) this.#following = undefined
-    following.tail.then((tail) => tail.stop(), () => undefined)
+    following.tail.then(
+      (tail) => tail.stop(),
+      () => undefined,
+    )
   }
 
   #follow(): Following {
@@ -94,7 +98,12 @@ export class Directory {
       rows.set(subject, { ...read, subject, seq })
       if (read.note?.removed) dying.add(read.note.thread)
     }
-    return { rows, others, dying, tail: Tail.open(link, { stream: names.streams.log, filter: names.everyLog, each, last: true, headersOnly: true }) }
+    return {
+      rows,
+      others,
+      dying,
+      tail: Tail.open(link, { stream: names.streams.log, filter: names.everyLog, each, last: true, headersOnly: true }),
+    }
   }
 
   /** NI1: until the last message that is there was given. */

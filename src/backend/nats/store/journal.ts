@@ -1,6 +1,6 @@
 /**
- * Reading journals and heads. A thread's journal is the messages of its subject, a tree's those of all its threads in order
- * of the stream, and a head is what the last message of a subject says. Owns no state.
+ * Reading journals and heads. A thread's journal is the messages of its subject, a tree's those of all its threads in
+ * order of the stream, and a head is what the last message of a subject says. Owns no state.
  *
  * NQ1 A position is the sequence in the stream of commits: it grows with every commit of the namespace (J5).
  * NQ2 Threads are listed in order of their first message.
@@ -28,7 +28,9 @@ export function createJournal(ground: Ground): Journal {
   const stream = names.streams.log
 
   async function entries(messages: readonly Message[]): Promise<StoredEntry[]> {
-    const all = await Promise.all(messages.map(async (message) => entryOf(noteOf(message), message, await payloadOf(message))))
+    const all = await Promise.all(
+      messages.map(async (message) => entryOf(noteOf(message), message, await payloadOf(message))),
+    )
     return all.filter((entry) => entry !== undefined)
   }
 
@@ -69,11 +71,17 @@ export function createJournal(ground: Ground): Journal {
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
       const from = after === 0 ? first : await search(last.subject, after, [first, last.seq])
-      return entries(await collect({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, limit, after))
+      return entries(
+        await collect({ stream, filter: last.subject, from, ...(limit < Infinity && { about: limit }) }, limit, after),
+      )
     },
     async readTree(root, { after = 0, limit = listedAtOnce } = {}) {
       live()
-      return limit <= 0 ? [] : entries(await collect({ stream, filter: names.logOfTree(root), from: Math.max(1, after + 1), about: limit }, limit))
+      return limit <= 0
+        ? []
+        : entries(
+            await collect({ stream, filter: names.logOfTree(root), from: Math.max(1, after + 1), about: limit }, limit),
+          )
     },
   }
 }
@@ -94,7 +102,11 @@ function createHeadReader({ reads, names, payloadOf }: Ground) {
   }
 
   /** NQ2 */
-  async function scan(filter: string, wanted: (head: Head) => boolean, upTo: Pick<Scan, 'upTo'> = {}): Promise<Found[]> {
+  async function scan(
+    filter: string,
+    wanted: (head: Head) => boolean,
+    upTo: Pick<Scan, 'upTo'> = {},
+  ): Promise<Found[]> {
     // By thread: one that was written while the scan was cut off is given again (NR3 in read.ts).
     const found = new Map<string, Found>()
     const long = new Map<string, { readonly note: Note; readonly message: Message }>()
@@ -148,7 +160,12 @@ export function createHeads(ground: Ground, directory: Directory): Heads {
       const limit = filter.limit ?? listedAtOnce
       // Children share their parent's root; a parent that is gone costs a look at all.
       const root = filter.root ?? (filter.parent === undefined ? undefined : (await get(filter.parent))?.root)
-      const where = root !== undefined ? names.logOfTree(root) : partition !== undefined ? names.logOfPartition(partition) : undefined
+      const where =
+        root !== undefined
+          ? names.logOfTree(root)
+          : partition !== undefined
+            ? names.logOfPartition(partition)
+            : undefined
       const wanted = (head: Head): boolean => matches(head, filter)
       const all = where === undefined ? await listed(wanted) : await scan(where, wanted)
       const rest = all.filter(({ born }) => born > after)
@@ -159,7 +176,11 @@ export function createHeads(ground: Ground, directory: Directory): Heads {
     async restless(partition) {
       live()
       const filter = partition === undefined ? names.logs : names.logOfPartition(partition)
-      const all = await scan(filter, (head) => !head.rest || head.wakeAt !== undefined, partition === undefined ? {} : await lastBarrier(ground, partition))
+      const all = await scan(
+        filter,
+        (head) => !head.rest || head.wakeAt !== undefined,
+        partition === undefined ? {} : await lastBarrier(ground, partition),
+      )
       return all.map(({ head }) => head)
     },
   }

@@ -2,11 +2,12 @@
  * Mailboxes: a stream with a subject per thread. A host follows the mail of the partitions that it holds and has it in
  * memory; everyone else reads it from the stream. Owns what is known of mail here.
  *
- * MB1 A letter stays in the stream until a commit that names it is durable (J4), and is then removed, tried again until it is.
+ * MB1 A letter stays in the stream until a commit that names it is durable (J4), and is then removed, tried again
+ *     until it is.
  * MB2 What one commit sends to one thread is one message: it arrives whole and in order.
  * MB3 Mail of a partition is forgotten with its lease: the next holder reads it from the stream.
- * MB4 What this process puts for a thread arrives in the order of the calls, whatever is tried again or is longer. (Mail of commits
- *     has the order of its sender's commits: NC2 in commits.ts.)
+ * MB4 What this process puts for a thread arrives in the order of the calls, whatever is tried again or is longer.
+ *     (Mail of commits has the order of its sender's commits: NC2 in commits.ts.)
  */
 import { z } from 'zod'
 import type { Json } from '../../../core/json.js'
@@ -70,7 +71,11 @@ export class NatsMailbox implements Mailbox {
     for (let at = 0; at < mails.length; at += lettersPerMessage) {
       const text = Buffer.from(`[${mails.slice(at, at + lettersPerMessage).join(',')}]`)
       const spilt = await spill(text, 0)
-      await publish(link, reads, { stream: names.streams.mail, subject: names.mail(partitionOf(to, partitions), to), ...spilt })
+      await publish(link, reads, {
+        stream: names.streams.mail,
+        subject: names.mail(partitionOf(to, partitions), to),
+        ...spilt,
+      })
     }
   }
 
@@ -84,7 +89,7 @@ export class NatsMailbox implements Mailbox {
     const { reads, names, partitions, payloadOf } = this.#ground
     const subject = names.mail(partitionOf(thread, partitions), thread)
     const letters = new Letters()
-    for (let from = 1; ; ) {
+    for (let from = 1; ;) {
       const message = await reads.get(names.streams.mail, { seq: from, next_by_subj: subject })
       if (!message) break
       letters.add(message.seq, mailsIn(message, await payloadOf(message)))
@@ -100,7 +105,9 @@ export class NatsMailbox implements Mailbox {
     const held = partition === undefined ? undefined : this.#held.get(partition)
     if (held) return [...held.boxes].flatMap(([thread, letters]) => (letters.empty ? [] : [thread]))
     const filter = partition === undefined ? names.mails : names.mailOfPartition(partition)
-    const { state } = await link.persist('listing mail', () => link.jsm.streams.info(names.streams.mail, { subjects_filter: filter }))
+    const { state } = await link.persist('listing mail', () =>
+      link.jsm.streams.info(names.streams.mail, { subjects_filter: filter }),
+    )
     return Object.keys(state.subjects ?? {}).map(idIn)
   }
 
@@ -111,13 +118,19 @@ export class NatsMailbox implements Mailbox {
     return () => void this.#watchers.delete(watcher)
   }
 
-  /** Begins to follow a partition, unless its lease was lost meanwhile (MB3); resolves when what is there has been read. */
+  /**
+   * Begins to follow a partition, unless its lease was lost meanwhile (MB3); resolves when what is there has been read.
+   */
   async hold(partition: number, lost: AbortSignal): Promise<void> {
     const { link, names } = this.#ground
     if (lost.aborted) return
     const held: Held = { boxes: new Map(), loading: 0, loaded: Promise.resolve() }
     this.#held.set(partition, held)
-    const tail = await Tail.open(link, { stream: names.streams.mail, filter: names.mailOfPartition(partition), each: (message) => this.#arrived(held, message) })
+    const tail = await Tail.open(link, {
+      stream: names.streams.mail,
+      filter: names.mailOfPartition(partition),
+      each: (message) => this.#arrived(held, message),
+    })
     if (lost.aborted) return tail.stop() // `drop` came before there was anything to stop
     held.tail = tail
     await held.loaded
@@ -156,7 +169,8 @@ export class NatsMailbox implements Mailbox {
     const thread = idIn(message.subject)
     const letters = boxes.get(thread) ?? new Letters()
     boxes.set(thread, letters)
-    if (letters.add(message.seq, mailsIn(message, payload))) for (const watcher of [...this.#watchers]) tell(() => watcher(thread))
+    if (letters.add(message.seq, mailsIn(message, payload)))
+      for (const watcher of [...this.#watchers]) tell(() => watcher(thread))
   }
 
   /** Mail of threads that are removed. */
@@ -165,7 +179,9 @@ export class NatsMailbox implements Mailbox {
     for (const { boxes } of this.#held.values()) for (const thread of threads) boxes.delete(thread)
     for (const thread of await this.waiting()) {
       if (!threads.has(thread)) continue
-      await link.persist('removing mail', () => link.jsm.streams.purge(names.streams.mail, { filter: names.mail(partitionOf(thread, partitions), thread) }))
+      await link.persist('removing mail', () =>
+        link.jsm.streams.purge(names.streams.mail, { filter: names.mail(partitionOf(thread, partitions), thread) }),
+      )
     }
   }
 
@@ -178,7 +194,7 @@ export class NatsMailbox implements Mailbox {
     if (letters?.empty) boxes.delete(thread)
     if (seqs.length === 0) return {}
     const finished = this.#remove(thread, seqs, all)
-    if (boxes === this.#looked) return await finished, {}
+    if (boxes === this.#looked) return (await finished, {})
     this.#removing.add(finished)
     void finished.catch(() => undefined).finally(() => this.#removing.delete(finished))
     return { finished }
@@ -193,8 +209,22 @@ export class NatsMailbox implements Mailbox {
       return true
     }
     const remove: () => Promise<unknown> = all
-      ? () => link.jsm.streams.purge(stream, { filter: names.mail(partitionOf(thread, partitions), thread), seq: Math.max(...seqs) + 1 })
-      : () => Promise.all(seqs.map((seq) => link.request({ subject: `$JS.API.STREAM.MSG.DELETE.${stream}`, payload: JSON.stringify({ seq, no_erase: true }) }).catch(gone)))
+      ? () =>
+          link.jsm.streams.purge(stream, {
+            filter: names.mail(partitionOf(thread, partitions), thread),
+            seq: Math.max(...seqs) + 1,
+          })
+      : () =>
+          Promise.all(
+            seqs.map((seq) =>
+              link
+                .request({
+                  subject: `$JS.API.STREAM.MSG.DELETE.${stream}`,
+                  payload: JSON.stringify({ seq, no_erase: true }),
+                })
+                .catch(gone),
+            ),
+          )
     for (;;) {
       try {
         await link.persist('removing mail', remove)
@@ -217,7 +247,10 @@ function isNotFound(thrown: unknown): boolean {
   return thrown instanceof Error && /no message found|message not found/.test(thrown.message)
 }
 
-/** What is no mail, or lost its text, is one that nobody understands: whoever opens it refuses it, and goes on with the next. */
+/**
+ * What is no mail, or lost its text, is one that nobody understands: whoever opens it refuses it, and goes on with
+ * the next.
+ */
 function mailsIn({ seq }: Message, payload: Uint8Array): Mail[] {
   try {
     return mailSchema.parse(JSON.parse(Buffer.from(payload).toString()))

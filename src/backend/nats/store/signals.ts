@@ -1,11 +1,12 @@
 /**
- * Signals on plain NATS: nothing is kept, nothing is acknowledged. Listeners in this process hear each other directly, those
- * of other processes through the server. Owns the subscriptions.
+ * Signals on plain NATS: nothing is kept, nothing is acknowledged. Listeners in this process hear each other
+ * directly, those of other processes through the server. Owns the subscriptions.
  *
  * NG1 A listener here hears what is published here at once and once, whether the server is there or not.
- * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later), and for
- *     a value that is too long for a message, listeners are told that they missed something; and every few seconds, since what is
- *     lost on the way from its publisher leaves no trace here. So nobody waits for ever for one signal.
+ * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later),
+ *     and for a value that is too long for a message, listeners are told that they missed something; and every few
+ *     seconds, since what is lost on the way from its publisher leaves no trace here. So nobody waits for ever for
+ *     one signal.
  * NG3 Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
@@ -96,7 +97,8 @@ function createDoubts(link: Link): (unheard: () => void) => string {
   const waiting = new Map<string, () => void>()
   let [last, listening] = [0, false]
   return (unheard) => {
-    if (!listening) link.subscribe(`${inbox}.*`, ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.())
+    if (!listening)
+      link.subscribe(`${inbox}.*`, ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.())
     listening = true
     const address = `${inbox}.${++last}`
     const forget = after(heardAfterMs, () => void waiting.delete(address))

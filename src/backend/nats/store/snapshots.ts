@@ -12,7 +12,10 @@ type Identify = (thread: string) => Promise<{ readonly born: number; readonly ro
 
 const bornHeader = 'Skein-Born'
 
-export function createSnapshots({ link, reads, names, role, live, spill, payloadOf }: Ground, identify: Identify): Snapshots {
+export function createSnapshots(
+  { link, reads, names, role, live, spill, payloadOf }: Ground,
+  identify: Identify,
+): Snapshots {
   const stream = names.streams.snapshots
   return {
     async get(thread) {
@@ -28,7 +31,12 @@ export function createSnapshots({ link, reads, names, role, live, spill, payload
       const copy = Uint8Array.from(snapshot)
       const { born = 0, root = thread } = (await identify(thread)) ?? {}
       const { payload, headers } = await spill(copy, 0)
-      await publish(link, reads, { stream, subject: names.snapshot(root, thread), payload, headers: { ...headers, [bornHeader]: String(born) } })
+      await publish(link, reads, {
+        stream,
+        subject: names.snapshot(root, thread),
+        payload,
+        headers: { ...headers, [bornHeader]: String(born) },
+      })
     },
   }
 }

@@ -1,11 +1,12 @@
 /**
  * Removing trees and collecting what they leave. Owns the removal and where this process is in its sweep.
  *
- * RM1 The root's last message says that the tree is being removed; from then on nobody writes to the root. Then one purge takes all
- *     messages of the tree, that one too: up to there readers see all of it. Whoever would write to it before, or takes over its
- *     partition, finishes the removal first (J9).
- * RM2 The blobs that a removed tree named are listed before the purge. A sweep looks for them in all mail, then in all journals: what
- *     leaves a mailbox is in a journal by then. What nobody names goes, if nobody has put it again since the sweep began (J10).
+ * RM1 The root's last message says that the tree is being removed; from then on nobody writes to the root. Then one
+ *     purge takes all messages of the tree, that one too: up to there readers see all of it. Whoever would write to
+ *     it before, or takes over its partition, finishes the removal first (J9).
+ * RM2 The blobs that a removed tree named are listed before the purge. A sweep looks for them in all mail, then in
+ *     all journals: what leaves a mailbox is in a journal by then. What nobody names goes, if nobody has put it again
+ *     since the sweep began (J10).
  */
 import { nuid } from '@nats-io/transport-node'
 import { z } from 'zod'
@@ -68,8 +69,12 @@ export class NatsTrees implements Trees {
       await publish(link, reads, { stream: names.streams.meta, subject: names.doomed(nuid.next()), ...list })
     }
     await this.#mailbox.discard(threads)
-    await link.persist('removing snapshots', () => link.jsm.streams.purge(names.streams.snapshots, { filter: names.snapshotsOfTree(root) }))
-    await link.persist('removing a tree', () => link.jsm.streams.purge(names.streams.log, { filter: names.logOfTree(root) }))
+    await link.persist('removing snapshots', () =>
+      link.jsm.streams.purge(names.streams.snapshots, { filter: names.snapshotsOfTree(root) }),
+    )
+    await link.persist('removing a tree', () =>
+      link.jsm.streams.purge(names.streams.log, { filter: names.logOfTree(root) }),
+    )
     this.#commits.forget(threads)
   }
 
@@ -98,8 +103,13 @@ export class NatsTrees implements Trees {
       // A list with a blob that is too young is gone through again another time.
       if (!young) lists.push(message.seq)
     }
-    await this.#scan({ stream: names.streams.mail, filter: names.mails }, (message, text) => spare(doomed, message, text))
-    await this.#scan({ stream: names.streams.snapshots, filter: `${names.namespace}.snapshot.>`, headersOnly: true }, (message) => spare(doomed, message, ''))
+    await this.#scan({ stream: names.streams.mail, filter: names.mails }, (message, text) =>
+      spare(doomed, message, text),
+    )
+    await this.#scan(
+      { stream: names.streams.snapshots, filter: `${names.namespace}.snapshot.>`, headersOnly: true },
+      (message) => spare(doomed, message, ''),
+    )
     return { lists, doomed, from: 1 }
   }
 
@@ -119,19 +129,25 @@ export class NatsTrees implements Trees {
   async #slice(sweep: Sweep): Promise<boolean> {
     const { names } = this.#ground
     let looked = 0
-    await this.#scan({ stream: names.streams.log, filter: names.logs, from: sweep.from, about: slice }, (message, text) => {
-      spare(sweep.doomed, message, text)
-      if (message.seq < sweep.from) return true
-      sweep.from = message.seq + 1
-      return ++looked < slice
-    })
+    await this.#scan(
+      { stream: names.streams.log, filter: names.logs, from: sweep.from, about: slice },
+      (message, text) => {
+        spare(sweep.doomed, message, text)
+        if (message.seq < sweep.from) return true
+        sweep.from = message.seq + 1
+        return ++looked < slice
+      },
+    )
     return looked === slice
   }
 
   async #collect({ lists, doomed }: Sweep): Promise<void> {
     const { link, names, blobs } = this.#ground
     for (const [hash, seq] of doomed) await blobs.remove(hash, seq)
-    for (const seq of lists) await link.persist('sweeping', () => link.jsm.streams.deleteMessage(names.streams.meta, seq, false).catch(() => undefined))
+    for (const seq of lists)
+      await link.persist('sweeping', () =>
+        link.jsm.streams.deleteMessage(names.streams.meta, seq, false).catch(() => undefined),
+      )
   }
 
   /** With the text of each message; those whose text lies elsewhere come last. */

@@ -1,4 +1,7 @@
-/** `skein files cat`: the bytes of a file as they are. On a terminal control characters are dropped, as from everything else. */
+/**
+ * `skein files cat`: the bytes of a file as they are. On a terminal control characters are dropped, as from
+ * everything else.
+ */
 import { isUtf8 } from 'node:buffer'
 import type { Command } from 'commander'
 import type { SkeinClient } from '../../../index.js'
@@ -18,7 +21,9 @@ export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')
-    .action((id: string, path: string) => perform(command, (around) => withClient(around.store, (client) => cat(around, client, { id, path }))))
+    .action((id: string, path: string) =>
+      perform(command, (around) => withClient(around.store, (client) => cat(around, client, { id, path }))),
+    )
 }
 
 async function cat({ out }: Around, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
@@ -31,7 +36,13 @@ async function cat({ out }: Around, client: SkeinClient, { id, path: given }: As
     }
     const content = Buffer.from(await files.readFile(path))
     if (out.mode === 'live') out.print(visible(content.toString('utf8')))
-    else out.json({ thread: id, path, size: content.length, ...(isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') }) })
+    else
+      out.json({
+        thread: id,
+        path,
+        size: content.length,
+        ...(isUtf8(content) ? { text: content.toString('utf8') } : { base64: content.toString('base64') }),
+      })
   })
   return exitCode.ok
 }

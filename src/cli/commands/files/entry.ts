@@ -14,7 +14,10 @@ export async function entryAt(files: Files, path: string): Promise<Entry> {
   return { path, ...stat, ...(stat.kind === 'link' && { target: await files.readlink(path) }) }
 }
 
-/** What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are not followed. */
+/**
+ * What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are
+ * not followed.
+ */
 export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<Entry> {
   for (const name of await files.readdir(path)) {
     if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await noSuchName(path, name)
@@ -27,7 +30,11 @@ export async function* entriesIn(files: Files, path: string, deep: boolean): Asy
 /** A store that an earlier Skein wrote may have it; followed, it would lead round in a circle or out of the files. */
 async function noSuchName(path: string, name: string): Promise<Error> {
   const { SkeinError } = await import('../../../index.js')
-  return new SkeinError('JOURNAL_CORRUPT', `${JSON.stringify(path)} has an entry ${JSON.stringify(name)}, which is no name of a file; remove ${JSON.stringify(path)}, or restore the store from a back-up`)
+  return new SkeinError(
+    'JOURNAL_CORRUPT',
+    `${JSON.stringify(path)} has an entry ${JSON.stringify(name)}, which is no name of a file; remove ` +
+      `${JSON.stringify(path)}, or restore the store from a back-up`,
+  )
 }
 
 /** A path as it was given, made absolute. One that climbs above the root is refused, never bent into something else. */
@@ -36,7 +43,11 @@ export async function pathOf(given: string): Promise<string> {
   let depth = 0
   for (const name of given.split('/')) {
     depth += name === '..' ? -1 : name === '' || name === '.' ? 0 : 1
-    if (depth < 0) throw new SkeinError('BAD_OPTION', `${JSON.stringify(given)} leads above the root of the files of a thread; give a path below /`)
+    if (depth < 0)
+      throw new SkeinError(
+        'BAD_OPTION',
+        `${JSON.stringify(given)} leads above the root of the files of a thread; give a path below /`,
+      )
   }
   return posix.resolve('/', given)
 }

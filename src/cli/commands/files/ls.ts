@@ -26,10 +26,16 @@ export function register(command: Command, perform: Perform): void {
     .argument('[path]', 'directory or file', '/')
     .option('-l, --long', 'with mode, size and time')
     .option('-R, --recursive', 'all below the directory')
-    .action((id: string, path: string, options: Options) => perform(command, (around) => withClient(around.store, (client) => ls(around, client, { ...options, id, path }))))
+    .action((id: string, path: string, options: Options) =>
+      perform(command, (around) => withClient(around.store, (client) => ls(around, client, { ...options, id, path }))),
+    )
 }
 
-async function ls({ out }: Around, client: SkeinClient, { id, path: given, long, recursive }: Asked): Promise<ExitCode> {
+async function ls(
+  { out }: Around,
+  client: SkeinClient,
+  { id, path: given, long, recursive }: Asked,
+): Promise<ExitCode> {
   const path = await pathOf(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   const entries = await inFiles(id, async () => {
@@ -38,9 +44,20 @@ async function ls({ out }: Around, client: SkeinClient, { id, path: given, long,
     for await (const entry of entriesIn(files, path, recursive === true)) found.push(entry)
     return found
   })
-  const name = ({ path: of, kind }: Entry): string => `${oneLine(posix.relative(path, of) || posix.basename(of), Infinity)}${kind === 'dir' ? '/' : ''}`
+  const name = ({ path: of, kind }: Entry): string =>
+    `${oneLine(posix.relative(path, of) || posix.basename(of), Infinity)}${kind === 'dir' ? '/' : ''}`
   if (out.mode === 'json') out.json({ thread: id, path, entries })
-  else if (long) out.print(table(entries.map((entry) => [modeWord(entry), String(entry.size).padStart(8), dateTime(entry.at), `${name(entry)}${entry.target === undefined ? '' : ` -> ${oneLine(entry.target, Infinity)}`}`])))
+  else if (long)
+    out.print(
+      table(
+        entries.map((entry) => [
+          modeWord(entry),
+          String(entry.size).padStart(8),
+          dateTime(entry.at),
+          `${name(entry)}${entry.target === undefined ? '' : ` -> ${oneLine(entry.target, Infinity)}`}`,
+        ]),
+      ),
+    )
   else out.print(entries.map((entry) => `${name(entry)}\n`).join(''))
   return exitCode.ok
 }

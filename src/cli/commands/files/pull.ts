@@ -1,9 +1,10 @@
 /**
- * `skein files pull`: copies files of a thread into a real folder. What a thread's files are called and where its links lead
- * was written by models, so nothing of it is trusted.
+ * `skein files pull`: copies files of a thread into a real folder. What a thread's files are called and where its
+ * links lead was written by models, so nothing of it is trusted.
  *
  * PE1 Nothing is written, changed or followed outside the folder.
- * PE2 What is there already is left alone, unless --force says otherwise; it is looked for before the first file is written.
+ * PE2 What is there already is left alone, unless --force says otherwise; it is looked for before the first file is
+ *     written.
  * PE3 A link is made only when it leads to something that is copied too; it then leads straight there.
  */
 import { createWriteStream } from 'node:fs'
@@ -49,11 +50,17 @@ export function register(command: Command, perform: Perform): void {
     .argument('[dir]', 'the folder; it is made where it is not there', '.')
     .option('--force', 'replace files that are there')
     .action((id: string, ...[path, dir, options]: [string, string, Options]) =>
-      perform(command, (around) => withClient(around.store, (client) => pull(around, client, { ...options, id, path, dir }))),
+      perform(command, (around) =>
+        withClient(around.store, (client) => pull(around, client, { ...options, id, path, dir })),
+      ),
     )
 }
 
-async function pull({ out }: Around, client: SkeinClient, { id, path: given, dir, force = false }: Asked): Promise<ExitCode> {
+async function pull(
+  { out }: Around,
+  client: SkeinClient,
+  { id, path: given, dir, force = false }: Asked,
+): Promise<ExitCode> {
   const path = await pathOf(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   const { entries, top } = await inFiles(id, () => listed(files, path))
@@ -65,14 +72,30 @@ async function pull({ out }: Around, client: SkeinClient, { id, path: given, dir
   })
   const done = pieces.filter(({ entry }) => entry.kind === 'file')
   const size = done.reduce((sum, { entry }) => sum + entry.size, 0)
-  for (const link of skipped) out.note(`left out ${oneLine(link.path, 500)} -> ${oneLine(link.target ?? '', 500)}: it leads to nothing that is copied`, link)
-  if (out.mode === 'json') out.json({ thread: id, path, dir, files: done.length, bytes: size, links: pieces.filter(({ entry }) => entry.kind === 'link').length - skipped.length, skipped })
+  for (const link of skipped)
+    out.note(
+      `left out ${oneLine(link.path, 500)} -> ${oneLine(link.target ?? '', 500)}: it leads to nothing that is copied`,
+      link,
+    )
+  if (out.mode === 'json')
+    out.json({
+      thread: id,
+      path,
+      dir,
+      files: done.length,
+      bytes: size,
+      links: pieces.filter(({ entry }) => entry.kind === 'link').length - skipped.length,
+      skipped,
+    })
   else out.print(`${counted(done.length, 'file')}, ${bytes(size)} in ${dir}\n`)
   return exitCode.ok
 }
 
 /** What is to be copied, and the directory of the thread that becomes the folder. */
-async function listed(files: Files, path: string): Promise<{ readonly entries: readonly Entry[]; readonly top: string }> {
+async function listed(
+  files: Files,
+  path: string,
+): Promise<{ readonly entries: readonly Entry[]; readonly top: string }> {
   const stat = await files.stat(path)
   // A file goes under the name that was asked for, also where that is a link to it.
   if (stat.kind !== 'dir') return { entries: [{ path, ...stat }], top: posix.dirname(path) }
@@ -83,18 +106,28 @@ async function listed(files: Files, path: string): Promise<{ readonly entries: r
 }
 
 /** PE1: every name is one step down, and no directory on the way is a link. */
-async function placed(entries: readonly Entry[], { top, base }: { top: string; base: string }): Promise<readonly Piece[]> {
+async function placed(
+  entries: readonly Entry[],
+  { top, base }: { top: string; base: string },
+): Promise<readonly Piece[]> {
   const { SkeinError } = await import('../../../index.js')
   const pieces: Piece[] = []
   for (const entry of entries) {
     const names = posix.relative(top, entry.path).split('/')
     if (names.some((name) => name === '' || name === '.' || name === '..' || name.includes(sep))) {
-      throw new SkeinError('BAD_OPTION', `${JSON.stringify(entry.path)} cannot be copied: this system has no such names`)
+      throw new SkeinError(
+        'BAD_OPTION',
+        `${JSON.stringify(entry.path)} cannot be copied: this system has no such names`,
+      )
     }
     const to = join(base, ...names)
     const there = await lstat(to).catch(absent)
     if (there && there.isDirectory() !== (entry.kind === 'dir')) {
-      throw new SkeinError('BAD_OPTION', `${to} is ${there.isDirectory() ? 'a directory' : 'no directory'}, and ${entry.path} is ${entry.kind === 'dir' ? 'one' : 'none'}; take another folder`)
+      throw new SkeinError(
+        'BAD_OPTION',
+        `${to} is ${there.isDirectory() ? 'a directory' : 'no directory'}, and ${entry.path} is ` +
+          `${entry.kind === 'dir' ? 'one' : 'none'}; take another folder`,
+      )
     }
     pieces.push({ entry, to, exists: there !== undefined })
   }
@@ -107,11 +140,19 @@ async function refuseToOverwrite(pieces: readonly Piece[], force: boolean): Prom
   if (force || there.length === 0) return
   const { SkeinError } = await import('../../../index.js')
   const names = there.slice(0, 3).map(({ to }) => to)
-  throw new SkeinError('BAD_OPTION', `${names.join(', ')}${there.length > 3 ? ` and ${there.length - 3} more` : ''} would be replaced; give --force, or take another folder`)
+  throw new SkeinError(
+    'BAD_OPTION',
+    `${names.join(', ')}${there.length > 3 ? ` and ${there.length - 3} more` : ''} would be replaced; give ` +
+      `--force, or take another folder`,
+  )
 }
 
 /** Directories, files, links, and at last the modes of directories: one that may not be written to is filled first. */
-async function copied(files: Files, pieces: readonly Piece[], top: string): Promise<{ readonly pieces: readonly Piece[]; readonly skipped: readonly Skipped[] }> {
+async function copied(
+  files: Files,
+  pieces: readonly Piece[],
+  top: string,
+): Promise<{ readonly pieces: readonly Piece[]; readonly skipped: readonly Skipped[] }> {
   const of = (kind: Entry['kind']): readonly Piece[] => pieces.filter(({ entry }) => entry.kind === kind)
   for (const { to, exists } of of('dir')) if (!exists) await mkdir(to)
   for (const { entry, to } of of('file')) {
@@ -124,7 +165,8 @@ async function copied(files: Files, pieces: readonly Piece[], top: string): Prom
   for (const { entry, to } of of('link')) {
     const target = await files.realpath(entry.path).catch(absent)
     const inside = target === undefined ? '..' : posix.relative(top, target)
-    if (inside === '..' || inside.startsWith('../')) skipped.push({ path: entry.path, ...(entry.target !== undefined && { target: entry.target }) })
+    if (inside === '..' || inside.startsWith('../'))
+      skipped.push({ path: entry.path, ...(entry.target !== undefined && { target: entry.target }) })
     else {
       await rm(to, { force: true })
       await symlink(relative(dirname(to), join(baseOf(to, entry, top), inside)) || '.', to)
@@ -136,11 +178,19 @@ async function copied(files: Files, pieces: readonly Piece[], top: string): Prom
 
 /** The folder that `top` becomes. */
 function baseOf(to: string, { path }: Entry, top: string): string {
-  return posix.relative(top, path).split('/').reduce((up) => dirname(up), to)
+  return posix
+    .relative(top, path)
+    .split('/')
+    .reduce((up) => dirname(up), to)
 }
 
 function absent(thrown: unknown): undefined {
-  if (thrown instanceof Error && 'code' in thrown && (thrown.code === 'ENOENT' || thrown.code === 'ELOOP' || thrown.code === 'ENOTDIR')) return undefined
+  if (
+    thrown instanceof Error &&
+    'code' in thrown &&
+    (thrown.code === 'ENOENT' || thrown.code === 'ELOOP' || thrown.code === 'ENOTDIR')
+  )
+    return undefined
   throw thrown
 }
 

@@ -1,4 +1,7 @@
-/** `skein files push`: a real file becomes one of a thread, with its mode. Without a host it is kept, and is there when one comes. */
+/**
+ * `skein files push`: a real file becomes one of a thread, with its mode. Without a host it is kept, and is there
+ * when one comes.
+ */
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, posix } from 'node:path'
@@ -23,8 +26,15 @@ export function register(command: Command, perform: Perform): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
-    .argument('[path]', 'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)')
-    .action((id: string, file: string, path: string | undefined) => perform(command, (around) => withClient(around.store, (client) => push(around, client, { id, file, ...defined({ path }) }))))
+    .argument(
+      '[path]',
+      'where to: a directory that is there or ends with a slash, or the name of the file (default: its own name in /)',
+    )
+    .action((id: string, file: string, path: string | undefined) =>
+      perform(command, (around) =>
+        withClient(around.store, (client) => push(around, client, { id, file, ...defined({ path }) })),
+      ),
+    )
 }
 
 async function push({ out, shell }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {

@@ -1,6 +1,6 @@
 /**
- * Who may use a server, on real ones: user and password, token, nkey, creds of an operator, TLS; what is wrong is one clear error
- * at once. And that the permissions in docs/nats.md are enough for everything, and for nothing else.
+ * Who may use a server, on real ones: user and password, token, nkey, creds of an operator, TLS; what is wrong is one
+ * clear error at once. And that the permissions in docs/nats.md are enough for everything, and for nothing else.
  */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -48,7 +48,11 @@ async function refused(options: NatsOptions, wanted: object): Promise<void> {
   expect(performance.now() - start).toBeLessThan(5_000)
 }
 
-const badCredentials = { code: 'STORE_FAILED', retry: false, message: expect.stringMatching(/Authorization Violation; it refuses the credentials/i) }
+const badCredentials = {
+  code: 'STORE_FAILED',
+  retry: false,
+  message: expect.stringMatching(/Authorization Violation; it refuses the credentials/i),
+}
 
 describe('credentials', () => {
   it('a token, as an option and in the URL', async () => {
@@ -64,8 +68,14 @@ describe('credentials', () => {
     const { url } = await serve(`authorization { users: [{ nkey: ${user.getPublicKey()} }] }`)
     expect(await works({ servers: url, credentials: { nkey: seedOf(user) } })).toBe(true)
     await refused({ servers: url, credentials: { nkey: seedOf(nkeys.createUser()) } }, badCredentials)
-    await refused({ servers: url, credentials: { nkey: 'SUNOTASEED' } }, { code: 'BAD_OPTION', message: expect.stringMatching(/nkey.*begins with SU/) })
-    await refused({ servers: url, credentials: { nkey: 'SUNOTASEED' } }, { message: expect.not.stringContaining('SUNOTASEED') })
+    await refused(
+      { servers: url, credentials: { nkey: 'SUNOTASEED' } },
+      { code: 'BAD_OPTION', message: expect.stringMatching(/nkey.*begins with SU/) },
+    )
+    await refused(
+      { servers: url, credentials: { nkey: 'SUNOTASEED' } },
+      { message: expect.not.stringContaining('SUNOTASEED') },
+    )
   })
 
   it('CD1, CD2: creds of an operator, as text and as a file that is renewed, away or half written', async () => {
@@ -76,11 +86,21 @@ describe('credentials', () => {
     expect(await works({ servers: url, credentials: { creds: operated.creds() } })).toBe(true)
     await refused({ servers: url, credentials: { creds: operate().creds() } }, badCredentials)
     await refused({ servers: url, credentials: { creds: operated.creds(-60) } }, badCredentials)
-    await refused({ servers: url, credentials: { creds: 'no creds' } }, { code: 'BAD_OPTION', message: expect.stringMatching(/creds.*a JWT and a seed/) })
-    await refused({ servers: url, credentials: { credsFile } }, { code: 'BAD_OPTION', message: expect.stringMatching(/me\.creds.*ENOENT/) })
+    await refused(
+      { servers: url, credentials: { creds: 'no creds' } },
+      { code: 'BAD_OPTION', message: expect.stringMatching(/creds.*a JWT and a seed/) },
+    )
+    await refused(
+      { servers: url, credentials: { credsFile } },
+      { code: 'BAD_OPTION', message: expect.stringMatching(/me\.creds.*ENOENT/) },
+    )
     writeFileSync(credsFile, operated.creds())
     const backend = await open({ servers: url, credentials: { credsFile } })
-    for (const spoil of [() => writeFileSync(credsFile, 'half'), () => rmSync(credsFile), () => writeFileSync(credsFile, operated.creds())]) {
+    for (const spoil of [
+      () => writeFileSync(credsFile, 'half'),
+      () => rmSync(credsFile),
+      () => writeFileSync(credsFile, operated.creds()),
+    ]) {
       spoil()
       await server.kill()
       await server.start()
@@ -91,14 +111,30 @@ describe('credentials', () => {
 
   it('a user who is thrown out while he works gets errors, and goes on when he is let in again', async () => {
     const server = await serve('authorization { users: [{ user: me, password: one }] }')
-    const other = await started({ more: ['authorization { users: [{ user: me, password: two }] }'], port: server.port, start: false })
+    const other = await started({
+      more: ['authorization { users: [{ user: me, password: two }] }'],
+      port: server.port,
+      start: false,
+    })
     const backend = await open({ servers: server.url, credentials: { user: 'me', password: 'one' }, patienceMs: 300 })
     await server.kill()
     await other.start()
-    await expect(backend.mailbox.put({ to: 'a', id: 'm', body: 1 })).rejects.toMatchObject({ code: 'STORE_FAILED', retry: true })
+    await expect(backend.mailbox.put({ to: 'a', id: 'm', body: 1 })).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      retry: true,
+    })
     await other.kill()
     await server.start()
-    await expect.poll(() => backend.mailbox.put({ to: 'a', id: 'm', body: 1 }).then(() => true, () => false), { timeout: 10_000 }).toBe(true)
+    await expect
+      .poll(
+        () =>
+          backend.mailbox.put({ to: 'a', id: 'm', body: 1 }).then(
+            () => true,
+            () => false,
+          ),
+        { timeout: 10_000 },
+      )
+      .toBe(true)
   })
 })
 
@@ -108,22 +144,46 @@ describe('TLS', () => {
     const shown = ({ cert, key }: typeof server): string => `cert_file: "${cert}", key_file: "${key}", ca_file: "${ca}"`
     const one = await serve(`tls { ${shown(server)} }`)
     expect(await works({ servers: one.url, tls: { caFile: ca } })).toBe(true)
-    await refused({ servers: one.url }, { code: 'STORE_FAILED', message: expect.stringMatching(/certificate.*tls: \{ caFile \}/) })
-    await refused({ servers: one.url, tls: { caFile: `${ca}.gone` } }, { code: 'BAD_OPTION', message: expect.stringMatching(/nats\(\{ tls \}\).*ca\.pem\.gone/) })
+    await refused(
+      { servers: one.url },
+      { code: 'STORE_FAILED', message: expect.stringMatching(/certificate.*tls: \{ caFile \}/) },
+    )
+    await refused(
+      { servers: one.url, tls: { caFile: `${ca}.gone` } },
+      { code: 'BAD_OPTION', message: expect.stringMatching(/nats\(\{ tls \}\).*ca\.pem\.gone/) },
+    )
     const both = await serve(`tls { ${shown(server)}, verify: true }`)
-    expect(await works({ servers: both.url, tls: { caFile: ca, certFile: client.cert, keyFile: client.key } })).toBe(true)
+    expect(await works({ servers: both.url, tls: { caFile: ca, certFile: client.cert, keyFile: client.key } })).toBe(
+      true,
+    )
     const other = await serve(`tls { ${shown(client)} }`)
-    await refused({ servers: other.url, tls: { caFile: ca } }, { code: 'STORE_FAILED', message: expect.stringMatching(/altnames.*the server as the certificate does/) })
+    await refused(
+      { servers: other.url, tls: { caFile: ca } },
+      { code: 'STORE_FAILED', message: expect.stringMatching(/altnames.*the server as the certificate does/) },
+    )
   })
 })
 
 describe.each(natsVersions)('permissions, nats-server %s', (version) => {
   /** A server whose namespaces `orders` and `other` were made by an operator, and how to come to it. */
   async function shared(): Promise<{ readonly server: NatsServer; as(user: string, namespace?: string): NatsOptions }> {
-    const users = ['orders', 'other'].map((namespace) => `{ user: ${namespace}, password: pw, ${documentedPermissions(namespace)} }`)
-    const server = await started({ version, more: [`accounts { A { jetstream: enabled, users: [{ user: operator, password: pw }, ${users.join(', ')}] } }`] })
-    const as = (user: string, namespace = user): NatsOptions => ({ servers: server.url, namespace, credentials: { user, password: 'pw' } })
-    await expect(open(as('orders'))).rejects.toMatchObject({ code: 'STORE_FAILED', retry: false, message: expect.stringMatching(/making the stream orders_meta.*permission.*docs\/nats\.md/is) })
+    const users = ['orders', 'other'].map(
+      (namespace) => `{ user: ${namespace}, password: pw, ${documentedPermissions(namespace)} }`,
+    )
+    const server = await started({
+      version,
+      more: [`accounts { A { jetstream: enabled, users: [{ user: operator, password: pw }, ${users.join(', ')}] } }`],
+    })
+    const as = (user: string, namespace = user): NatsOptions => ({
+      servers: server.url,
+      namespace,
+      credentials: { user, password: 'pw' },
+    })
+    await expect(open(as('orders'))).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      retry: false,
+      message: expect.stringMatching(/making the stream orders_meta.*permission.*docs\/nats\.md/is),
+    })
     for (const namespace of ['orders', 'other']) await (await open(as('operator', namespace))).close()
     return { server, as }
   }
@@ -144,48 +204,83 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
     expect(await violations()).toEqual([])
   })
 
-  it('NL4: a hostile user of the same account hears, reads and copies nothing of another namespace', { timeout: 60_000 }, async () => {
-    const { server, as } = await shared()
-    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw', inboxPrefix: 'orders.inbox' })
-    closing.push(() => nc.close())
-    const heard: string[] = []
-    const refusals: string[] = []
-    const listened = ['>', '_INBOX.>', 'other.>', 'other.inbox.>', 'other.log.>', '*.inbox.>', '*.signal.>', '$JS.EVENT.>', '$JS.ACK.>']
-    for (const subject of listened) nc.subscribe(subject, { callback: (failed, message) => void (failed ? refusals.push(subject) : heard.push(message.subject)) })
-    await everything(await open(as('other')), await open(as('other'), 'client'))
-    await nc.flush()
-    expect(heard).toEqual([])
-    expect(refusals.sort()).toEqual([...listened].sort())
-    for (const [subject, body] of attempts) {
-      await expect(nc.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject).rejects.toThrow(/Permissions Violation/i)
-    }
-  })
+  it(
+    'NL4: a hostile user of the same account hears, reads and copies nothing of another namespace',
+    { timeout: 60_000 },
+    async () => {
+      const { server, as } = await shared()
+      const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw', inboxPrefix: 'orders.inbox' })
+      closing.push(() => nc.close())
+      const heard: string[] = []
+      const refusals: string[] = []
+      const listened = [
+        '>',
+        '_INBOX.>',
+        'other.>',
+        'other.inbox.>',
+        'other.log.>',
+        '*.inbox.>',
+        '*.signal.>',
+        '$JS.EVENT.>',
+        '$JS.ACK.>',
+      ]
+      for (const subject of listened)
+        nc.subscribe(subject, {
+          callback: (failed, message) => void (failed ? refusals.push(subject) : heard.push(message.subject)),
+        })
+      await everything(await open(as('other')), await open(as('other'), 'client'))
+      await nc.flush()
+      expect(heard).toEqual([])
+      expect(refusals.sort()).toEqual([...listened].sort())
+      for (const [subject, body] of attempts) {
+        await expect(nc.request(subject, JSON.stringify(body), { timeout: 1_000 }), subject).rejects.toThrow(
+          /Permissions Violation/i,
+        )
+      }
+    },
+  )
 
-  it('NL4: with an account of its own a hostile user who may do anything there has nothing of another', { timeout: 60_000 }, async () => {
-    const account = (name: string): string => `${name} { jetstream: enabled, users: [{ user: ${name}, password: pw }] }`
-    const server = await started({ version, more: [`accounts { ${account('orders')}, ${account('other')} }`] })
-    const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
-    closing.push(() => nc.close())
-    const heard: string[] = []
-    nc.subscribe('>', { callback: (_, message) => void heard.push(message.subject) })
-    const as = { servers: server.url, namespace: 'other', credentials: { user: 'other', password: 'pw' } }
-    const host = await open(as)
-    await everything(host, await open(as, 'client'))
-    await nc.flush()
-    expect(heard).toEqual([])
-    const copied = await nc.request('$JS.API.STREAM.CREATE.copy', JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }), { timeout: 5_000 })
-    expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
-    for (const partition of [0, 1]) nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))
-    await nc.flush()
-    expect(await host.mailbox.waiting()).toEqual(['b'])
-  })
+  it(
+    'NL4: with an account of its own a hostile user who may do anything there has nothing of another',
+    { timeout: 60_000 },
+    async () => {
+      const account = (name: string): string =>
+        `${name} { jetstream: enabled, users: [{ user: ${name}, password: pw }] }`
+      const server = await started({ version, more: [`accounts { ${account('orders')}, ${account('other')} }`] })
+      const nc = await connect({ servers: server.url, user: 'orders', pass: 'pw' })
+      closing.push(() => nc.close())
+      const heard: string[] = []
+      nc.subscribe('>', { callback: (_, message) => void heard.push(message.subject) })
+      const as = { servers: server.url, namespace: 'other', credentials: { user: 'other', password: 'pw' } }
+      const host = await open(as)
+      await everything(host, await open(as, 'client'))
+      await nc.flush()
+      expect(heard).toEqual([])
+      const copied = await nc.request(
+        '$JS.API.STREAM.CREATE.copy',
+        JSON.stringify({ name: 'copy', storage: 'file', retention: 'limits', mirror: { name: 'other_log' } }),
+        { timeout: 5_000 },
+      )
+      expect(JSON.stringify(copied.json())).toMatch(/error|"messages":0/)
+      for (const partition of [0, 1])
+        nc.publish(`other.mail.${partition}.c`, JSON.stringify([{ id: 'forged', body: 1 }]))
+      await nc.flush()
+      expect(await host.mailbox.waiting()).toEqual(['b'])
+    },
+  )
 })
 
 /** Ways to what another namespace has. */
 const attempts: readonly (readonly [string, object])[] = [
   ['$JS.API.STREAM.CREATE.copy', { name: 'copy', mirror: { name: 'other_log' } }],
-  ['$JS.API.STREAM.CREATE.orders_log', { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] }],
-  ['$JS.API.STREAM.UPDATE.orders_log', { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] }],
+  [
+    '$JS.API.STREAM.CREATE.orders_log',
+    { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] },
+  ],
+  [
+    '$JS.API.STREAM.UPDATE.orders_log',
+    { name: 'orders_log', subjects: ['orders.log.>'], sources: [{ name: 'other_log' }] },
+  ],
   ['$JS.API.STREAM.RESTORE.orders_log', { config: { name: 'orders_log' } }],
   ['$JS.API.STREAM.SNAPSHOT.other_log', { deliver_subject: 'orders.inbox.x' }],
   ['$JS.API.STREAM.INFO.other_log', { subjects_filter: '>' }],
@@ -197,9 +292,18 @@ const attempts: readonly (readonly [string, object])[] = [
   ['$JS.API.STREAM.MSG.DELETE.other_log', { seq: 1 }],
   ['$JS.API.DIRECT.GET.other_log', { seq: 1 }],
   ['$JS.API.DIRECT.GET.other_meta.other.meta.settings', {}],
-  ['$JS.API.CONSUMER.CREATE.other_log', { stream_name: 'other_log', config: { deliver_subject: 'orders.inbox.x', ack_policy: 'none' } }],
-  ['$JS.API.CONSUMER.CREATE.other_log.mine', { stream_name: 'other_log', config: { name: 'mine', ack_policy: 'none' } }],
-  ['$JS.API.CONSUMER.DURABLE.CREATE.other_log.mine', { stream_name: 'other_log', config: { durable_name: 'mine', ack_policy: 'none' } }],
+  [
+    '$JS.API.CONSUMER.CREATE.other_log',
+    { stream_name: 'other_log', config: { deliver_subject: 'orders.inbox.x', ack_policy: 'none' } },
+  ],
+  [
+    '$JS.API.CONSUMER.CREATE.other_log.mine',
+    { stream_name: 'other_log', config: { name: 'mine', ack_policy: 'none' } },
+  ],
+  [
+    '$JS.API.CONSUMER.DURABLE.CREATE.other_log.mine',
+    { stream_name: 'other_log', config: { durable_name: 'mine', ack_policy: 'none' } },
+  ],
   ['$JS.API.CONSUMER.LIST.other_mail', {}],
   ['$JS.API.CONSUMER.MSG.NEXT.other_mail.mine', { batch: 1 }],
   ['other.mail.0.theirs', {}],
@@ -208,7 +312,11 @@ const attempts: readonly (readonly [string, object])[] = [
 /** What the server has refused to that user since. */
 async function listen(server: NatsServer, user: string): Promise<() => Promise<string[]>> {
   const before = (await server.log()).length
-  return async () => (await server.log()).slice(before).split('\n').filter((line) => line.includes('Permissions Violation') && line.includes(user))
+  return async () =>
+    (await server.log())
+      .slice(before)
+      .split('\n')
+      .filter((line) => line.includes('Permissions Violation') && line.includes(user))
 }
 
 /** One of each: every request that the backend ever makes. */
@@ -221,7 +329,11 @@ async function everything(host: Backend, client: Backend): Promise<void> {
   await expect.poll(async () => (await host.mailbox.read('a', 0)).length).toBe(1)
   const [mail] = await host.mailbox.read('a', 0)
   expect(await client.mailbox.read('a', 0)).toHaveLength(1)
-  expect(await host.commit(commit('a', 0, { epoch: 1_000, done: [mail?.number ?? 0], sends: [{ to: 'b', id: 's', body: 1 }] }))).toMatchObject({ ok: true })
+  expect(
+    await host.commit(
+      commit('a', 0, { epoch: 1_000, done: [mail?.number ?? 0], sends: [{ to: 'b', id: 's', body: 1 }] }),
+    ),
+  ).toMatchObject({ ok: true })
   for (let seq = 1; seq < 5; seq++) await host.commit(commit('a', seq, { epoch: 1_000 }))
   expect(await client.journal.read('a')).toHaveLength(5)
   expect(await client.journal.readTree('a')).toHaveLength(5)

@@ -1,6 +1,6 @@
 /**
- * Three servers with `replicas: 3`: one of them is killed, stopped or behind. What was acknowledged is there, and who takes over sees all
- * of it. Only `npm run soak` runs it, some times over.
+ * Three servers with `replicas: 3`: one of them is killed, stopped or behind. What was acknowledged is there, and who
+ * takes over sees all of it. Only `npm run soak` runs it, some times over.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { nats } from '../../../../src/backend/nats/nats.js'
@@ -19,7 +19,15 @@ let made = 0
 const opened: Backend[] = []
 
 async function open(options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> {
-  const backend = await nats({ servers: cluster.urls, namespace, partitions: 1, replicas: 3, patienceMs: 30_000, sync: 'relaxed', ...options }).open(role)
+  const backend = await nats({
+    servers: cluster.urls,
+    namespace,
+    partitions: 1,
+    replicas: 3,
+    patienceMs: 30_000,
+    sync: 'relaxed',
+    ...options,
+  }).open(role)
   opened.push(backend)
   return backend
 }
@@ -37,47 +45,66 @@ describe.runIf(process.env['SOAK'])('a cluster of three', () => {
   }, 120_000)
   afterAll(() => cluster.remove())
 
-  it('N3: goes on without the leader of its journals, which is killed under load: every commit is written once', { timeout: 30_000 * rounds }, async () => {
-    const host = await open({ leaseMs: 20_000 })
-    const held = await lease(host)
-    const threads = Array.from({ length: 8 }, (_, n) => `t${n}`)
-    for (let round = 0; round < rounds; round++) {
-      const victim = await cluster.leaderOf(`${namespace}_log`)
-      const [from, count] = [round * 30, 30]
-      const written = threads.map(async (thread) => {
-        for (let seq = from; seq < from + count; seq++) expect(await host.commit(by(held, [thread, seq], { sends: [{ to: 'box', id: `${thread}-${seq}`, body: seq }] }))).toMatchObject({ ok: true })
-      })
-      await victim.kill()
-      await Promise.all(written)
-      await victim.start()
-    }
-    for (const thread of threads) expect((await host.journal.read(thread)).map(({ first }) => first)).toEqual(Array.from({ length: 30 * rounds }, (_, n) => n + 1))
-    const box = deferred()
-    const look = (): void => void host.mailbox.read('box', 0).then((mail) => new Set(mail.map(({ id }) => id)).size === threads.length * 30 * rounds && box.resolve())
-    host.mailbox.watch(look)
-    look()
-    await box.promise
-  })
+  it(
+    'N3: goes on without the leader of its journals, which is killed under load: every commit is written once',
+    { timeout: 30_000 * rounds },
+    async () => {
+      const host = await open({ leaseMs: 20_000 })
+      const held = await lease(host)
+      const threads = Array.from({ length: 8 }, (_, n) => `t${n}`)
+      for (let round = 0; round < rounds; round++) {
+        const victim = await cluster.leaderOf(`${namespace}_log`)
+        const [from, count] = [round * 30, 30]
+        const written = threads.map(async (thread) => {
+          for (let seq = from; seq < from + count; seq++)
+            expect(
+              await host.commit(by(held, [thread, seq], { sends: [{ to: 'box', id: `${thread}-${seq}`, body: seq }] })),
+            ).toMatchObject({ ok: true })
+        })
+        await victim.kill()
+        await Promise.all(written)
+        await victim.start()
+      }
+      for (const thread of threads)
+        expect((await host.journal.read(thread)).map(({ first }) => first)).toEqual(
+          Array.from({ length: 30 * rounds }, (_, n) => n + 1),
+        )
+      const box = deferred()
+      const look = (): void =>
+        void host.mailbox
+          .read('box', 0)
+          .then((mail) => new Set(mail.map(({ id }) => id)).size === threads.length * 30 * rounds && box.resolve())
+      host.mailbox.watch(look)
+      look()
+      await box.promise
+    },
+  )
 
-  it('NY1: who takes over sees what was acknowledged before, though a replica is behind', { timeout: 60_000 * rounds }, async () => {
-    await open({ leaseMs: 60_000 }) // so that there is a host all the time
-    for (let round = 0; round < rounds; round++) {
-      const one = await open()
-      const held = await lease(one)
-      const leader = await cluster.leaderOf(`${namespace}_log`)
-      const slow = cluster.nodes.find(({ name }) => name !== leader.name)
-      slow?.pause()
-      const threads = Array.from({ length: 300 }, (_, n) => `r${round}-${n}`)
-      await Promise.all(threads.map((thread) => one.commit(by(held, [thread, 0], { head: head(thread, { rest: false }) }))))
-      await held.release()
-      slow?.resume()
-      const two = await open()
-      const next = await lease(two)
-      const seen = new Set((await two.heads.restless(0)).map(({ thread }) => thread))
-      expect(threads.filter((thread) => !seen.has(thread))).toEqual([])
-      await next.release()
-      await one.close()
-      await two.close()
-    }
-  })
+  it(
+    'NY1: who takes over sees what was acknowledged before, though a replica is behind',
+    { timeout: 60_000 * rounds },
+    async () => {
+      await open({ leaseMs: 60_000 }) // so that there is a host all the time
+      for (let round = 0; round < rounds; round++) {
+        const one = await open()
+        const held = await lease(one)
+        const leader = await cluster.leaderOf(`${namespace}_log`)
+        const slow = cluster.nodes.find(({ name }) => name !== leader.name)
+        slow?.pause()
+        const threads = Array.from({ length: 300 }, (_, n) => `r${round}-${n}`)
+        await Promise.all(
+          threads.map((thread) => one.commit(by(held, [thread, 0], { head: head(thread, { rest: false }) }))),
+        )
+        await held.release()
+        slow?.resume()
+        const two = await open()
+        const next = await lease(two)
+        const seen = new Set((await two.heads.restless(0)).map(({ thread }) => thread))
+        expect(threads.filter((thread) => !seen.has(thread))).toEqual([])
+        await next.release()
+        await one.close()
+        await two.close()
+      }
+    },
+  )
 })

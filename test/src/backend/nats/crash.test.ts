@@ -21,7 +21,13 @@ async function start(options: NatsServerOptions = {}): Promise<void> {
 }
 
 async function open(options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> {
-  const backend = await nats({ servers: server.url, namespace: 'crash', partitions: 1, sync: 'relaxed', ...options }).open(role)
+  const backend = await nats({
+    servers: server.url,
+    namespace: 'crash',
+    partitions: 1,
+    sync: 'relaxed',
+    ...options,
+  }).open(role)
   opened.push(backend)
   return backend
 }
@@ -72,7 +78,11 @@ describe('the server is killed and started again', () => {
     const backend = await open({ leaseMs: 30_000 })
     const held = await lease(backend)
     const missed = deferred()
-    backend.signals.subscribe('t', () => undefined, () => missed.resolve())
+    backend.signals.subscribe(
+      't',
+      () => undefined,
+      () => missed.resolve(),
+    )
     await backend.commit(by(held, ['a', 0]))
     await server.kill()
     const written = backend.commit(by(held, ['a', 1]))
@@ -176,7 +186,11 @@ describe('a host that reads too slowly', () => {
     const other = await open({}, 'client')
     await lease(slow)
     const [missed, all] = [deferred(), deferred()]
-    slow.signals.subscribe('t', () => undefined, () => missed.resolve())
+    slow.signals.subscribe(
+      't',
+      () => undefined,
+      () => missed.resolve(),
+    )
     slow.mailbox.watch(() => void slow.mailbox.read('a', 0).then((mail) => mail.length === 20 && all.resolve()))
     await slow.hosted() // the subscription is there
     proxy.stall()
@@ -201,12 +215,22 @@ describe('mail that a commit sends', () => {
     await start({ more: [accounts] })
     const mute = await open(as('mute'))
     const first = await lease(mute)
-    const sent = mute.commit(by(first, ['a', 0], { sends: [{ to: 'b', id: 'one', body: 1 }, { to: 'b', id: 'two', body: { n: 2 } }] }))
+    const sent = mute.commit(
+      by(first, ['a', 0], {
+        sends: [
+          { to: 'b', id: 'one', body: 1 },
+          { to: 'b', id: 'two', body: { n: 2 } },
+        ],
+      }),
+    )
     expect(await sent).toMatchObject({ ok: true })
     await mute.close()
     const next = await open(as('all'))
     await lease(next)
-    expect(await next.mailbox.read('b', 0)).toMatchObject([{ id: 'one', body: 1 }, { id: 'two', body: { n: 2 } }])
+    expect(await next.mailbox.read('b', 0)).toMatchObject([
+      { id: 'one', body: 1 },
+      { id: 'two', body: { n: 2 } },
+    ])
   })
 
   it('NC3: what was sent is not sent again, however often the lease changes hands', async () => {
@@ -234,23 +258,41 @@ describe('what is longer than a message may be', () => {
     const held = await lease(backend)
     const client = await open({}, 'client')
     const body = long(300_000, '["ü"]')
-    const pending = [{ call: 'call_1_0', why: 'approval' as const, tool: 'pay', args: { text: long(100_000, 'abcdefghij') }, requestedAt: 1 }]
-    const sends = [{ to: 'b', id: 'long', body: long(200_000, '0123456789') }, { to: 'b', id: 'short', body: 1 }]
+    const pending = [
+      {
+        call: 'call_1_0',
+        why: 'approval' as const,
+        tool: 'pay',
+        args: { text: long(100_000, 'abcdefghij') },
+        requestedAt: 1,
+      },
+    ]
+    const sends = [
+      { to: 'b', id: 'long', body: long(200_000, '0123456789') },
+      { to: 'b', id: 'short', body: 1 },
+    ]
     const full = head('a', { pending, tags: ['ü'] })
     const heard = deferred<string>()
     backend.mailbox.watch((thread) => heard.resolve(thread))
-    expect(await backend.commit(by(held, ['a', 0], { entry: { first: 1, count: 1, body, hash: 'h' }, head: full, sends }))).toMatchObject({ ok: true })
+    expect(
+      await backend.commit(by(held, ['a', 0], { entry: { first: 1, count: 1, body, hash: 'h' }, head: full, sends })),
+    ).toMatchObject({ ok: true })
     for (const each of [backend, client]) {
       expect((await each.journal.read('a')).map((entry) => entry.body === body)).toEqual([true])
       expect(await each.heads.get('a')).toEqual({ ...full, thread: 'a', seq: 1 })
       expect((await each.heads.list({ pending: true })).heads).toEqual([{ ...full, thread: 'a', seq: 1 }])
     }
     await heard.promise
-    for (const each of [backend, client]) expect(await each.mailbox.read('b', 0)).toMatchObject(sends.map(({ id, body: said }) => ({ id, body: said })))
+    for (const each of [backend, client])
+      expect(await each.mailbox.read('b', 0)).toMatchObject(sends.map(({ id, body: said }) => ({ id, body: said })))
     await backend.snapshots.put('a', Buffer.alloc(200_000, 7))
     expect(Buffer.from((await client.snapshots.get('a')) ?? []).equals(Buffer.alloc(200_000, 7))).toBe(true)
     const missed = deferred()
-    client.signals.subscribe('t', () => undefined, () => missed.resolve())
+    client.signals.subscribe(
+      't',
+      () => undefined,
+      () => missed.resolve(),
+    )
     await client.hosted() // the subscription is there
     backend.signals.publish('t', long(100_000, 'x'))
     await missed.promise

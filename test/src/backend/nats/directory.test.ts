@@ -59,7 +59,8 @@ it('NI1: lists of all threads make one consumer, however many they are, and have
 it('NI2: what was removed, by whomever, is not listed; its id may be used again', async () => {
   const host = await open('host')
   const client = await open('client')
-  for (const root of ['a', 'b']) for (const thread of [root, `${root}/1`]) await host.commit(commit(thread, 0, { head: head(thread, { root }) }))
+  for (const root of ['a', 'b'])
+    for (const thread of [root, `${root}/1`]) await host.commit(commit(thread, 0, { head: head(thread, { root }) }))
   expect(await names(client)).toEqual(['a', 'a/1', 'b', 'b/1'])
   expect(await host.trees.remove({ root: 'a', expected: 1, epoch: 1 })).toEqual({ ok: true })
   expect(await names(client)).toEqual(['b', 'b/1'])
@@ -74,7 +75,8 @@ it('MB1, NI2: a message that nobody of ours wrote breaks neither lists nor mail'
   for (const partition of [0, 1]) await host.leases.acquire(partition)
   await host.commit(commit('a', 0))
   expect(await names(host)).toEqual(['a'])
-  for (const subject of ['log.0.forged.forged', 'mail.0.a', 'mail.1.a']) await raw.request(`${namespace}.${subject}`, 'no JSON')
+  for (const subject of ['log.0.forged.forged', 'mail.0.a', 'mail.1.a'])
+    await raw.request(`${namespace}.${subject}`, 'no JSON')
   expect(await names(host)).toEqual(['a'])
   await host.mailbox.put({ to: 'a', id: 'm', body: 1 })
   await expect.poll(async () => (await host.mailbox.read('a', 0)).at(-1)?.id, { timeout: 10_000 }).toBe('m')
@@ -86,5 +88,7 @@ it('NI3: nothing is followed after it was closed', async () => {
   expect(await names(client)).toEqual([])
   await client.close()
   const jsm = await jetstreamManager(raw)
-  await expect.poll(async () => (await jsm.streams.info(`${namespace}_log`)).state.consumer_count, { timeout: 10_000 }).toBe(0)
+  await expect
+    .poll(async () => (await jsm.streams.info(`${namespace}_log`)).state.consumer_count, { timeout: 10_000 })
+    .toBe(0)
 })

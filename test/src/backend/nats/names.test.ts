@@ -6,7 +6,10 @@ import { createNames, idIn, partitionOf, rootIn } from '../../../../src/backend/
 const names = createNames('ns')
 
 it('NN2: whatever an id is, it is one token of a subject and comes back; different ids are different tokens', () => {
-  const id = fc.oneof(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }), fc.constantFrom('*', '>', 'a.b', '=YQ', 'a b', '\r\n', '$JS', 'a/b/c'))
+  const id = fc.oneof(
+    fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
+    fc.constantFrom('*', '>', 'a.b', '=YQ', 'a b', '\r\n', '$JS', 'a/b/c'),
+  )
   fc.assert(
     fc.property(id, id, (one, other) => {
       const subject = names.log(3, one, other)
@@ -18,7 +21,9 @@ it('NN2: whatever an id is, it is one token of a subject and comes back; differe
 })
 
 it('an id that is too long for a subject is refused by name', () => {
-  expect(() => names.mail(0, 'x'.repeat(1_001))).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining('1001 bytes') }))
+  expect(() => names.mail(0, 'x'.repeat(1_001))).toThrow(
+    expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining('1001 bytes') }),
+  )
 })
 
 it('NN3: partitions are known by the id alone and are about equally large', () => {

@@ -16,7 +16,9 @@ describe('options', () => {
     [{ credentials: { user: 'x' } }, 'credentials'],
     [{ colour: 'red' }, 'colour'],
   ])('refuses %j', (options, named) => {
-    expect(() => nats(options as object)).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(named) }))
+    expect(() => nats(options as object)).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(named) }),
+    )
   })
 })
 
@@ -29,31 +31,48 @@ describe('the server', () => {
     })
     await new Promise<void>((resolve) => old.listen(0, '127.0.0.1', resolve))
     const { port } = old.address() as AddressInfo
-    await expect(nats({ servers: `127.0.0.1:${port}` }).open('host')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/2\.9\.10.*2\.10 or newer.*Update the server/), data: { version: '2.9.10' } })
+    await expect(nats({ servers: `127.0.0.1:${port}` }).open('host')).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/2\.9\.10.*2\.10 or newer.*Update the server/),
+      data: { version: '2.9.10' },
+    })
     await new Promise((resolve) => old.close(resolve))
   })
 
   it('one that is not there is named, without the password in its URL', async () => {
     const failed = nats({ servers: 'nats://me:s3cret@127.0.0.1:1' }).open('host')
-    await expect(failed).rejects.toMatchObject({ code: 'STORE_FAILED', retry: true, message: expect.stringContaining('nats://127.0.0.1:1 cannot be used') })
+    await expect(failed).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      retry: true,
+      message: expect.stringContaining('nats://127.0.0.1:1 cannot be used'),
+    })
     await expect(failed).rejects.not.toMatchObject({ message: expect.stringContaining('s3cret') })
   })
 
   it('one without JetStream is refused with what to do', async () => {
     const server = await startNats({ more: ['accounts { A: { users: [{ user: a, password: b }] } }'] })
-    await expect(nats({ servers: server.url, credentials: { user: 'a', password: 'b' } }).open('host')).rejects.toMatchObject({ code: 'STORE_FAILED', message: expect.stringContaining('nats.conf') })
+    await expect(
+      nats({ servers: server.url, credentials: { user: 'a', password: 'b' } }).open('host'),
+    ).rejects.toMatchObject({ code: 'STORE_FAILED', message: expect.stringContaining('nats.conf') })
     await server.remove()
   })
 
   it('user and password are taken from options and from the URL; a wrong one is an error', async () => {
-    const server = await startNats({ more: ['accounts { A: { jetstream: enabled, users: [{ user: me, password: "p:w@1" }] } }'] })
+    const server = await startNats({
+      more: ['accounts { A: { jetstream: enabled, users: [{ user: me, password: "p:w@1" }] } }'],
+    })
     const at = `127.0.0.1:${server.port}`
-    for (const options of [{ servers: server.url, credentials: { user: 'me', password: 'p:w@1' } }, { servers: `nats://me:${encodeURIComponent('p:w@1')}@${at}` }]) {
+    for (const options of [
+      { servers: server.url, credentials: { user: 'me', password: 'p:w@1' } },
+      { servers: `nats://me:${encodeURIComponent('p:w@1')}@${at}` },
+    ]) {
       const backend = await nats({ ...options, sync: 'relaxed' }).open('host')
       expect(await backend.heads.list({})).toEqual({ heads: [] })
       await backend.close()
     }
-    await expect(nats({ servers: server.url, credentials: { user: 'me', password: 'no' } }).open('host')).rejects.toMatchObject({ code: 'STORE_FAILED', message: expect.stringContaining('credentials') })
+    await expect(
+      nats({ servers: server.url, credentials: { user: 'me', password: 'no' } }).open('host'),
+    ).rejects.toMatchObject({ code: 'STORE_FAILED', message: expect.stringContaining('credentials') })
     await server.remove()
   })
 })
@@ -70,7 +89,10 @@ describe('the namespace', () => {
     const first = await nats({ ...at, partitions: 8, leaseMs: 2_000 }).open('host')
     await first.close()
     for (const role of ['host', 'client'] as const) {
-      await expect(nats({ ...at, partitions: 16 }).open(role)).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('partitions: 8') })
+      await expect(nats({ ...at, partitions: 16 }).open(role)).rejects.toMatchObject({
+        code: 'BAD_OPTION',
+        message: expect.stringContaining('partitions: 8'),
+      })
       const same = await nats(at).open(role)
       expect(same.leases.partitions).toBe(8)
       await same.close()
@@ -78,15 +100,23 @@ describe('the namespace', () => {
   })
 
   it('a client of a namespace that nobody made is told so, and makes nothing', async () => {
-    await expect(nats({ servers: server.url, namespace: 'nobody' }).open('client')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('namespace nobody') })
-    await expect(nats({ servers: server.url, namespace: 'nobody' }).open('client')).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    await expect(nats({ servers: server.url, namespace: 'nobody' }).open('client')).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('namespace nobody'),
+    })
+    await expect(nats({ servers: server.url, namespace: 'nobody' }).open('client')).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    })
   })
 
   it('NS1: a stream that would drop old records is refused', async () => {
     const nc = await connect({ servers: server.url })
     const jsm = await jetstreamManager(nc)
     await jsm.streams.add({ name: 'bad_log', subjects: ['bad.log.>'], max_msgs: 10, discard: 'old' })
-    await expect(nats({ servers: server.url, namespace: 'bad' }).open('host')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/bad_log has discard: old/) })
+    await expect(nats({ servers: server.url, namespace: 'bad' }).open('host')).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/bad_log has discard: old/),
+    })
     await nc.close()
   })
 
@@ -117,7 +147,9 @@ describe('the namespace', () => {
     }
     while (warnings.length === 0) await new Promise((resolve) => setImmediate(resolve))
     process.off('warning', heard)
-    expect(warnings).toEqual([expect.stringContaining(`${relaxed.url} acknowledges records before they are on the disk`)])
+    expect(warnings).toEqual([
+      expect.stringContaining(`${relaxed.url} acknowledges records before they are on the disk`),
+    ])
     await relaxed.remove()
   })
 })

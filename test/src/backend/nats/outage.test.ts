@@ -21,12 +21,20 @@ let made = 0
 const opened: Backend[] = []
 
 /** Through the cable that is cut. */
-const open = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> => openAt(proxy.port, options, role)
+const open = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> =>
+  openAt(proxy.port, options, role)
 /** Straight to the server. */
-const openBeside = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> => openAt(server.port, options, role)
+const openBeside = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> =>
+  openAt(server.port, options, role)
 
 async function openAt(port: number, options: NatsOptions, role: 'host' | 'client'): Promise<Backend> {
-  const backend = await nats({ servers: `127.0.0.1:${port}`, namespace, partitions: 1, sync: 'relaxed', ...options }).open(role)
+  const backend = await nats({
+    servers: `127.0.0.1:${port}`,
+    namespace,
+    partitions: 1,
+    sync: 'relaxed',
+    ...options,
+  }).open(role)
   opened.push(backend)
   return backend
 }
@@ -46,8 +54,8 @@ afterEach(async () => {
 })
 
 /**
- * As if it was stopped right after it did something: no timer runs and no answer is read for that long; then answers are read before
- * timers run.
+ * As if it was stopped right after it did something: no timer runs and no answer is read for that long; then answers
+ * are read before timers run.
  */
 const standStill = <T>(ms: number, after: () => T): Promise<T> =>
   new Promise((resolve) => {
@@ -55,7 +63,6 @@ const standStill = <T>(ms: number, after: () => T): Promise<T> =>
     systemClock.wakeAt(soon, () => resolve(after()))
     systemClock.wakeAt(soon, () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms))
   })
-
 
 describe('a cable that is cut', () => {
   it('NC1: a commit that waits for the server is not written when its lease has ended meanwhile', async () => {
@@ -76,7 +83,8 @@ describe('a cable that is cut', () => {
     const first = await lease(host)
     await host.commit(by(first, ['a', 0], { sends: [{ to: 'b', id: 'm', body: 1 }] }))
     proxy.cut()
-    if (!first.lost.aborted) await new Promise((resolve) => first.lost.addEventListener('abort', resolve, { once: true }))
+    if (!first.lost.aborted)
+      await new Promise((resolve) => first.lost.addEventListener('abort', resolve, { once: true }))
     proxy.mend()
     expect((await lease(host)).epoch).toBeGreaterThan(first.epoch)
     const other = await openBeside({}, 'client')
@@ -110,7 +118,9 @@ describe('a cable that is cut', () => {
     const host = await openBeside()
     const held = await lease(host)
     const threads = Array.from({ length: 700 }, (_, n) => `t${n}`)
-    await Promise.all(threads.map((thread) => host.commit(by(held, [thread, 0], { head: head(thread, { root: 'r' }) }))))
+    await Promise.all(
+      threads.map((thread) => host.commit(by(held, [thread, 0], { head: head(thread, { root: 'r' }) }))),
+    )
     const client = await open({}, 'client')
     for (const turns of [1, 4, 8, 16, 24, 32]) {
       const [heads, entries] = [client.heads.list({}), client.journal.readTree('r')]
@@ -170,7 +180,9 @@ describe('a process that stands still', () => {
     const host = await openBeside({ leaseMs: 600 })
     const held = await lease(host)
     await host.commit(by(held, ['a', 0]))
-    const seen = await standStill(700, () => host.commit(by(held, ['a', 1])).then(({ ok }) => ({ ok, lost: held.lost.aborted })))
+    const seen = await standStill(700, () =>
+      host.commit(by(held, ['a', 1])).then(({ ok }) => ({ ok, lost: held.lost.aborted })),
+    )
     expect(seen).toEqual({ ok: true, lost: true })
   })
 })

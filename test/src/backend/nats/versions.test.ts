@@ -22,7 +22,10 @@ afterEach(async () => {
 
 async function open(namespace: string, profile: Partial<HostProfile>): Promise<Backend> {
   const self: Self = { ...stranger, profile: { ...stranger.profile, ...profile } }
-  const backend = await nats({ servers: server.url, namespace, partitions: 4, leaseMs: 1_000, sync: 'relaxed' }).open('host', self)
+  const backend = await nats({ servers: server.url, namespace, partitions: 4, leaseMs: 1_000, sync: 'relaxed' }).open(
+    'host',
+    self,
+  )
   opened.add(backend)
   return backend
 }
@@ -47,7 +50,10 @@ it('NZ4: the newest version of the app has all partitions; older ones get them b
   const old = await open('versions', { records: 2, appVersion: '1.9.0' })
   expect(await takeAll(old)).toEqual([0, 1, 2, 3])
   const told = surveyed(old, ({ share }) => share === 0)
-  const [one, two] = [await open('versions', { records: 2, appVersion: '1.10.0' }), await open('versions', { records: 2, appVersion: '1.10.0' })]
+  const [one, two] = [
+    await open('versions', { records: 2, appVersion: '1.10.0' }),
+    await open('versions', { records: 2, appVersion: '1.10.0' }),
+  ]
   await told
   expect(await one.leases.survey()).toMatchObject({ share: 2, free: [] })
   expect((await two.leases.survey()).share).toBe(2)
@@ -74,7 +80,13 @@ it('NZ5: a partition that newer records were written to is for no host of older 
 it('NJ1: a namespace serves one app: another is refused with what to do, one without a name is not', async () => {
   await (await open('apps', {})).close()
   await (await open('apps', { app: 'shop' })).close()
-  await expect(open('apps', { app: 'blog' })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/namespace apps .* serves the app "shop", and this host has "blog"\. Give it a namespace of its own/), data: { app: 'shop' } })
+  await expect(open('apps', { app: 'blog' })).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringMatching(
+      /namespace apps .* serves the app "shop", and this host has "blog"\. Give it a namespace of its own/,
+    ),
+    data: { app: 'shop' },
+  })
   await open('apps', { app: 'shop' })
   await open('apps', {})
 })
@@ -82,11 +94,15 @@ it('NJ1: a namespace serves one app: another is refused with what to do, one wit
 it('PS3: what a host says is renewed with its lease; what it cannot say is a stranger', async () => {
   let busy = 1
   const source = nats({ servers: server.url, namespace: 'says', partitions: 1, leaseMs: 1_000, sync: 'relaxed' })
-  const backend = await source.open('host', { ...stranger, profile: { ...stranger.profile, name: 'pear/1' }, work: () => ({ awake: 5, busy, load: 0 }) })
+  const backend = await source.open('host', {
+    ...stranger,
+    profile: { ...stranger.profile, name: 'pear/1' },
+    work: () => ({ awake: 5, busy, load: 0 }),
+  })
   opened.add(backend)
   expect(await backend.hosts()).toMatchObject([{ name: 'pear/1', busy: 1, partitions: [] }])
   busy = 4
-  for (let seen = 1; seen !== 4; ) seen = (await backend.hosts())[0]?.busy ?? 0
+  for (let seen = 1; seen !== 4;) seen = (await backend.hosts())[0]?.busy ?? 0
 })
 
 it('RR2: a host that was killed is no host any more when it should have been heard of, not only when its lease ends', async () => {
@@ -102,7 +118,7 @@ it('RR2: a host that was killed is no host any more when it should have been hea
   await jsm.jetstream().publish('killed.live.dead')
   const began = performance.now()
   let lastSeen = began
-  for (let there = true; there; ) {
+  for (let there = true; there;) {
     const asked = performance.now()
     there = await client.hosted()
     if (there) lastSeen = asked

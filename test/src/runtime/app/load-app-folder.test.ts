@@ -9,10 +9,17 @@ import { loadApp } from '../../../../src/runtime/app/load.js'
 
 const definitions = {
   'agents/team.ts': `export default { kind: 'agent', type: 'ai_human' as const, sideA: { prompt: 'lead' } }`,
-  'prompts/lead.ts': `export const anything = { kind: 'prompt', name: 'lead', prompt: 'You lead.', model: 'fast', tools: ['count', 'search-docs'] }`,
+  'prompts/lead.ts':
+    `export const anything = { kind: 'prompt', name: 'lead', prompt: 'You lead.', model: 'fast', ` +
+    `tools: ['count', 'search-docs'] }`,
   'models/fast.js': `export default { kind: 'model', name: '', model: () => { throw new Error('not now') } }`,
-  'tools/count.mjs': `import { z } from 'zod'\nimport { add } from '../lib/counter.ts'\nexport default { kind: 'tool', name: '', description: '', args: z.object({}), execute: () => add() }`,
-  'tools/search-docs.ts': `import { z } from 'zod'\nimport { add } from '../lib/counter.ts'\nconst tool = { kind: 'tool', name: 'search-docs', description: '', args: z.object({ query: z.string() }), execute: (): number => add() }\nexport { tool, tool as default }`,
+  'tools/count.mjs':
+    `import { z } from 'zod'\nimport { add } from '../lib/counter.ts'\nexport default { kind: ` +
+    `'tool', name: '', description: '', args: z.object({}), execute: () => add() }`,
+  'tools/search-docs.ts':
+    `import { z } from 'zod'\nimport { add } from '../lib/counter.ts'\nconst tool = { kind: ` +
+    `'tool', name: 'search-docs', description: '', args: z.object({ query: z.string() }), execute: (): number => ` +
+    `add() }\nexport { tool, tool as default }`,
   'lib/counter.ts': `let count: number = 0\nexport const add = (): number => ++count`,
 } as const
 
@@ -21,7 +28,10 @@ describe('loadApp(folder)', () => {
   beforeEach(async () => {
     dir = await mkdtemp(join(tmpdir(), 'skein-folder-'))
     await mkdir(join(dir, 'node_modules'))
-    await symlink(fileURLToPath(new URL('../../../../node_modules/zod', import.meta.url)), join(dir, 'node_modules', 'zod'))
+    await symlink(
+      fileURLToPath(new URL('../../../../node_modules/zod', import.meta.url)),
+      join(dir, 'node_modules', 'zod'),
+    )
   })
   afterEach(() => rm(dir, { recursive: true, force: true }))
 
@@ -33,14 +43,23 @@ describe('loadApp(folder)', () => {
   }
   const message = async (files: Readonly<Record<string, string>>): Promise<string> => {
     await put(files)
-    const refused: unknown = await loadApp(dir).then(() => undefined, (thrown: unknown) => thrown)
+    const refused: unknown = await loadApp(dir).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    )
     return refused instanceof Error ? refused.message : 'none'
   }
 
   it('D2: files give their definitions their names, and share what they import', async () => {
     await put(definitions)
     const app = await loadApp(new URL(`${pathToFileURL(dir)}/`))
-    expect([...app.agents.keys(), ...app.prompts.keys(), ...app.models.keys(), ...app.tools.keys()]).toEqual(['team', 'lead', 'fast', 'count', 'search-docs'])
+    expect([...app.agents.keys(), ...app.prompts.keys(), ...app.models.keys(), ...app.tools.keys()]).toEqual([
+      'team',
+      'lead',
+      'fast',
+      'count',
+      'search-docs',
+    ])
     expect([...app.tools.values()].map(({ name }) => name)).toEqual(['count', 'search-docs'])
     const ran = [...app.tools.values()].map(({ execute }) => execute && Reflect.apply(execute, undefined, [{}, {}]))
     expect(ran).toEqual([1, 2])
@@ -79,13 +98,22 @@ describe('loadApp(folder)', () => {
   })
 
   it('D2: hooks and endpoints are left out, and that is said', async () => {
-    await put({ ...definitions, 'hooks/before.ts': 'throw new Error("not now")', 'api/v1/status.ts': 'throw new Error("not now")' })
+    await put({
+      ...definitions,
+      'hooks/before.ts': 'throw new Error("not now")',
+      'api/v1/status.ts': 'throw new Error("not now")',
+    })
     const { warnings } = await loadApp(dir)
-    expect(warnings).toEqual([`${join(dir, 'hooks')}: hooks/ is not supported yet; its files are left out`, `${join(dir, 'api')}: api/ is not supported yet; its files are left out`])
+    expect(warnings).toEqual([
+      `${join(dir, 'hooks')}: hooks/ is not supported yet; its files are left out`,
+      `${join(dir, 'api')}: api/ is not supported yet; its files are left out`,
+    ])
   })
 
   it('D2: an empty folder says what belongs in it', async () => {
-    expect(await message({ 'tools/README.md': '' })).toMatch(new RegExp(`^the folder ${dir} holds no app: no file in agents/, prompts/, tools/, models/`))
+    expect(await message({ 'tools/README.md': '' })).toMatch(
+      new RegExp(`^the folder ${dir} holds no app: no file in agents/, prompts/, tools/, models/`),
+    )
   })
 
   it('D2, FA2: what is wrong with its files, each by its path', async () => {
@@ -99,7 +127,8 @@ describe('loadApp(folder)', () => {
     })
     expect(text.split('\n')).toEqual([
       `the folder ${dir} has 5 mistakes:`,
-      '- tools/named.ts: its definition is named "different"; in a folder the file gives the name: rename one of them, or leave `name` out',
+      '- tools/named.ts: its definition is named "different"; in a folder the file gives the name: rename one of ' +
+        'them, or leave `name` out',
       '- tools/nothing.ts: it exports no definition; its default export must be one',
       '- tools/prompt.ts: it exports a prompt; tools/ holds tools',
       '- tools/two.ts: it exports 2 definitions (tool "two", tool "other"); one file holds one',
@@ -109,7 +138,10 @@ describe('loadApp(folder)', () => {
 
   it('D2: two files of one name', async () => {
     await put({ ...definitions, 'tools/count.ts': definitions['tools/count.mjs'] })
-    await expect(loadApp(dir)).rejects.toMatchObject({ code: 'DUPLICATE_NAME', message: `the folder ${dir} has a mistake:\n- tools/count.ts and tools/count.mjs both name "count"; keep one` })
+    await expect(loadApp(dir)).rejects.toMatchObject({
+      code: 'DUPLICATE_NAME',
+      message: `the folder ${dir} has a mistake:\n- tools/count.ts and tools/count.mjs both name "count"; keep one`,
+    })
   })
 
   it('FA2: no mistake hides another: two files of one name, a bad file name, a file without a definition, a name that is not there', async () => {
@@ -118,7 +150,9 @@ describe('loadApp(folder)', () => {
       'tools/count.ts': definitions['tools/count.mjs'],
       'tools/1st.ts': definitions['tools/count.mjs'],
       'tools/nothing.ts': 'export const version = 5',
-      'prompts/other.ts': `export default { kind: 'prompt', name: 'different', prompt: '', model: 'slow', tools: ['nothing', '1st', 'none'] }`,
+      'prompts/other.ts':
+        `export default { kind: 'prompt', name: 'different', prompt: '', model: 'slow', tools: ` +
+        `['nothing', '1st', 'none'] }`,
       'agents/second.ts': `export default { kind: 'agent', type: 'ai_human', sideA: { prompt: 'different' } }`,
     })
     expect(text.split('\n')).toEqual([
@@ -133,21 +167,44 @@ describe('loadApp(folder)', () => {
   })
 
   it('DE1: a file that exports what looks like a tool says what makes it one', async () => {
-    expect(await message({ ...definitions, 'tools/plain.ts': `import { z } from 'zod'\nexport const plain = { description: '', args: z.object({}), execute: () => 1 }` })).toBe(
-      `the folder ${dir} has a mistake:\n- tools/plain.ts: it exports no definition: plain looks like a tool: wrap it in defineTool`,
+    expect(
+      await message({
+        ...definitions,
+        'tools/plain.ts':
+          `import { z } from 'zod'\nexport const plain = { description: '', args: z.object({}), ` +
+          `execute: () => 1 }`,
+      }),
+    ).toBe(
+      `the folder ${dir} has a mistake:\n- tools/plain.ts: it exports no definition: plain looks like a tool: ` +
+        `wrap it in defineTool`,
     )
   })
 
   it('D1: a reserved name is refused with the very file', async () => {
     await put({ ...definitions, 'tools/response.ts': definitions['tools/count.mjs'] })
-    await expect(loadApp(dir)).rejects.toMatchObject({ code: 'RESERVED_NAME', message: `the folder ${dir} has a mistake:\n- tools/response.ts: tool "response": this name belongs to Skein; choose another` })
+    await expect(loadApp(dir)).rejects.toMatchObject({
+      code: 'RESERVED_NAME',
+      message:
+        `the folder ${dir} has a mistake:\n- tools/response.ts: tool "response": this name belongs to ` +
+        `Skein; choose another`,
+    })
   })
 
   it('D1: any mistake of a definition is told with the very file', async () => {
-    expect(await message({ ...definitions, 'prompts/other.ts': `export default { kind: 'prompt', name: '', prompt: '', model: 'slow' }`, 'tools/1st.ts': definitions['tools/count.mjs'] })).toMatch(/- tools\/1st\.ts: tool "1st": name: a name is a letter.*\n- prompts\/other\.ts: prompt "other" names the model "slow"; there are: fast$/)
+    expect(
+      await message({
+        ...definitions,
+        'prompts/other.ts': `export default { kind: 'prompt', name: '', prompt: '', model: 'slow' }`,
+        'tools/1st.ts': definitions['tools/count.mjs'],
+      }),
+    ).toMatch(
+      /- tools\/1st\.ts: tool "1st": name: a name is a letter.*\n- prompts\/other\.ts: prompt "other" names the model "slow"; there are: fast$/,
+    )
   })
 
   it('what cannot be bundled names its file', async () => {
-    expect(await message({ ...definitions, 'tools/broken.ts': 'export const = 1' })).toMatch(new RegExp(`the app ${dir} could not be loaded: [^]*tools/broken\\.ts:1`))
+    expect(await message({ ...definitions, 'tools/broken.ts': 'export const = 1' })).toMatch(
+      new RegExp(`the app ${dir} could not be loaded: [^]*tools/broken\\.ts:1`),
+    )
   })
 })

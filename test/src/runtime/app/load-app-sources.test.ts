@@ -32,11 +32,14 @@ describe('a TypeScript app', () => {
 
   it('LA5, LA6, D2: has tsconfig paths, TypeScript packages of its workspace and its own import.meta, in a worker', async () => {
     const own = join(dir, 'src/app.ts')
-    expect(await answer('src/app.ts', 'greet')).toBe(`Good day grams ${pathToFileURL(own).pathname} ${join(dir, 'src')} ${own}`)
+    expect(await answer('src/app.ts', 'greet')).toBe(
+      `Good day grams ${pathToFileURL(own).pathname} ${join(dir, 'src')} ${own}`,
+    )
   })
 
   it('LA5, D2: misses a lazily imported package only when it asks for it, and its stack names its own lines', async () => {
-    const line = (workspaceFiles['src/app.ts'] ?? '').split('\n').findIndex((text) => text.includes("new Error('here')")) + 1
+    const line =
+      (workspaceFiles['src/app.ts'] ?? '').split('\n').findIndex((text) => text.includes("new Error('here')")) + 1
     const said = await answer('src/app.ts', 'fail')
     expect(said).toMatch(/Cannot find package 'not-installed-anywhere'/)
     expect(said).toContain(`${join(dir, 'src/app.ts')}:${line}:`)
@@ -55,12 +58,17 @@ export const { model, fail, prompt, agent } = app
 export const greet = defineTool({ name: 'greet', description: '', args: z.object({}), execute: () => [data.where, data.name, typeof version, import.meta.resolve('./x.txt'), import.meta.resolve('zod/package.json')].join(' ') })`,
     })
     const resolved = pathToFileURL(await realpath(join(installed('zod'), 'package.json'))).href
-    expect(await answer('src/more.ts', 'greet')).toBe(`${join(dir, 'src/lib')} other string ${pathToFileURL(join(dir, 'src/x.txt')).href} ${resolved}`)
+    expect(await answer('src/more.ts', 'greet')).toBe(
+      `${join(dir, 'src/lib')} other string ${pathToFileURL(join(dir, 'src/x.txt')).href} ${resolved}`,
+    )
   })
 
   it('LA1, D2: an import at the top that is not there is told with its name and file', async () => {
     await writeFiles(dir, { 'src/broken.ts': `import 'not-installed-anywhere'\nexport * from './app.js'` })
     const refused = createSkein({ app: join(dir, 'src/broken.ts'), backend: memory() })
-    await expect(refused).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringMatching(/src\/broken\.ts:1:8: Could not resolve "not-installed-anywhere"$/) })
+    await expect(refused).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringMatching(/src\/broken\.ts:1:8: Could not resolve "not-installed-anywhere"$/),
+    })
   })
 })

@@ -42,18 +42,32 @@ describe('loadApp', () => {
     expect([...(await loadApp(pathToFileURL(path))).prompts.keys()]).toEqual(['lead'])
     // As import.meta.resolve gives it.
     expect([...(await loadApp(pathToFileURL(path).href)).prompts.keys()]).toEqual(['lead'])
-    expect(profileOf(pathToFileURL(path).href, { clock: systemClock })).toEqual({ ...profileOf(path, { clock: systemClock }), since: expect.any(Number) })
-    for (const elsewhere of ['https://a.example/app.js', new URL('https://a.example/app.js')]) await expect(loadApp(elsewhere)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('begins with file:') })
+    expect(profileOf(pathToFileURL(path).href, { clock: systemClock })).toEqual({
+      ...profileOf(path, { clock: systemClock }),
+      since: expect.any(Number),
+    })
+    for (const elsewhere of ['https://a.example/app.js', new URL('https://a.example/app.js')])
+      await expect(loadApp(elsewhere)).rejects.toMatchObject({
+        code: 'APP_NOT_LOADED',
+        message: expect.stringContaining('begins with file:'),
+      })
   })
 
   it('TypeScript too', async () => {
-    const path = await file('app.ts', `${source}\nconst typed: number = 1\nexport const list: unknown[] = [{ kind: 'prompt', name: 'other', prompt: String(typed), model: 'fast' }]`)
+    const path = await file(
+      'app.ts',
+      `${source}\nconst typed: number = 1\nexport const list: unknown[] = [{ kind: 'prompt', name: 'other', ` +
+        `prompt: String(typed), model: 'fast' }]`,
+    )
     expect([...(await loadApp(path)).prompts.keys()].sort()).toEqual(['lead', 'other'])
   })
 
   it('LA1: TypeScript that imports packages, also where nothing can be written beside them', async () => {
     await mkdir(join(dir, 'node_modules'))
-    await symlink(fileURLToPath(new URL('../../../../node_modules/zod', import.meta.url)), join(dir, 'node_modules', 'zod'))
+    await symlink(
+      fileURLToPath(new URL('../../../../node_modules/zod', import.meta.url)),
+      join(dir, 'node_modules', 'zod'),
+    )
     const text = `${source}
       import { basename } from 'node:path'
       import { defineTool } from 'skein'
@@ -68,7 +82,10 @@ describe('loadApp', () => {
     await rm(join(dir, 'node_modules', '.cache'), { recursive: true })
     await writeFile(join(dir, 'node_modules', '.cache'), 'in the way')
     expect([...(await loadApp(await file('other.ts', text))).models.keys()].sort()).toEqual(['fast', 'spoken'])
-    await expect(loadApp(await file('missing.ts', `import 'no-such-package'`))).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('no-such-package') })
+    await expect(loadApp(await file('missing.ts', `import 'no-such-package'`))).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringContaining('no-such-package'),
+    })
   })
 
   it('definitions at hand, as a list or as an imported module', async () => {
@@ -85,23 +102,40 @@ describe('loadApp', () => {
   })
 
   it('LA4: an export that looks like a definition and has no kind is left out, and that is said', async () => {
-    const plain = `\nexport const dig = { name: 'dig', description: '', args: {}, execute: () => 1 }\nexport const list = [{ prompt: 'You lead.', model: 'fast' }]`
+    const plain =
+      `\nexport const dig = { name: 'dig', description: '', args: {}, execute: () => 1 }\nexport ` +
+      `const list = [{ prompt: 'You lead.', model: 'fast' }]`
     const path = await file('plain.mjs', source + plain)
     expect((await loadApp(path)).warnings).toEqual([
       `${path}: the export dig looks like a tool: wrap it in defineTool; it is left out`,
       `${path}: the export list looks like a prompt: wrap it in definePrompt; it is left out`,
     ])
-    const named = await file('named.mjs', `${source}${plain}\nexport const other = { kind: 'prompt', name: 'other', prompt: '', model: 'fast', tools: ['dig'] }`)
+    const named = await file(
+      'named.mjs',
+      `${source}${plain}\nexport const other = { kind: 'prompt', name: 'other', prompt: '', model: 'fast', tools: ` +
+        `['dig'] }`,
+    )
     await expect(loadApp(named)).rejects.toMatchObject({
       code: 'UNKNOWN_TOOL',
-      message: `${named} has a mistake:\n- prompt "other" names the tool "dig"; the export dig looks like a tool: wrap it in defineTool`,
+      message:
+        `${named} has a mistake:\n- prompt "other" names the tool "dig"; the export dig looks like a tool: ` +
+        `wrap it in defineTool`,
     })
     const alone = await file('alone.mjs', plain)
-    await expect(loadApp(alone)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining(`${alone} exports no definitions: the export dig looks like a tool: wrap it in defineTool`) })
+    await expect(loadApp(alone)).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringContaining(
+        `${alone} exports no definitions: the export dig looks like a tool: wrap it in defineTool`,
+      ),
+    })
   })
 
   it('LA3: servers of tools are connected before the app is checked', async () => {
-    const app = [...tinyApp({ script: [] }).app, fromMcp({ name: 'files', command: 'x' }), definePrompt({ name: 'p', prompt: '', model: 'scripted', tools: ['fetch'] })]
+    const app = [
+      ...tinyApp({ script: [] }).app,
+      fromMcp({ name: 'files', command: 'x' }),
+      definePrompt({ name: 'p', prompt: '', model: 'scripted', tools: ['fetch'] }),
+    ]
     const seen: unknown[] = []
     const connect = async (servers: readonly McpDefinition[]) => {
       seen.push(...servers.map(({ name }) => name))
@@ -109,8 +143,13 @@ describe('loadApp', () => {
     }
     expect([...(await loadApp(app, { connectMcp: connect })).tools.keys()]).toEqual(['fetch'])
     expect(seen).toEqual(['files'])
-    await expect(loadApp(app)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining('names the MCP server "files"') })
-    await expect(loadApp(app, { connectMcp: async () => [looseTool('response', () => 1)] })).rejects.toMatchObject({ code: 'RESERVED_NAME' })
+    await expect(loadApp(app)).rejects.toMatchObject({
+      code: 'APP_NOT_LOADED',
+      message: expect.stringContaining('names the MCP server "files"'),
+    })
+    await expect(loadApp(app, { connectMcp: async () => [looseTool('response', () => 1)] })).rejects.toMatchObject({
+      code: 'RESERVED_NAME',
+    })
   })
 
   it('MC1: servers that do not come up are a list, one to a line', async () => {
@@ -118,7 +157,9 @@ describe('loadApp', () => {
     const connectAll = async (servers: readonly McpDefinition[]) => (await connectMcp(servers)).tools
     await expect(loadApp([gone('one'), gone('two')], { connectMcp: connectAll })).rejects.toMatchObject({
       code: 'APP_NOT_LOADED',
-      message: expect.stringMatching(/^2 MCP servers failed:\n- the MCP server "one" .*ENOENT\n- the MCP server "two" .*ENOENT$/),
+      message: expect.stringMatching(
+        /^2 MCP servers failed:\n- the MCP server "one" .*ENOENT\n- the MCP server "two" .*ENOENT$/,
+      ),
     })
   })
 
@@ -127,12 +168,18 @@ describe('loadApp', () => {
     const broken = await file('broken.mjs', 'export const = 1')
     const thrower = await file('thrower.ts', 'throw new Error("no luck")')
     for (const path of [join(dir, 'missing.ts'), empty, broken, thrower]) {
-      await expect(loadApp(path)).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringContaining(path) })
+      await expect(loadApp(path)).rejects.toMatchObject({
+        code: 'APP_NOT_LOADED',
+        message: expect.stringContaining(path),
+      })
     }
   })
 
   it('D1: a mistake in the app names the file', async () => {
-    const path = await file('bad.mjs', `${source}\nexport const bad = { kind: 'prompt', name: 'shared', prompt: '', model: 'fast' }`)
+    const path = await file(
+      'bad.mjs',
+      `${source}\nexport const bad = { kind: 'prompt', name: 'shared', prompt: '', model: 'fast' }`,
+    )
     await expect(loadApp(path)).rejects.toMatchObject({ code: 'RESERVED_NAME', message: expect.stringContaining(path) })
   })
 })
@@ -140,15 +187,35 @@ describe('loadApp', () => {
 describe('briefs', () => {
   it('an unknown agent is told with those there are', async () => {
     const app = await loadApp(tinyApp({ script: [] }).app)
-    expect(() => createBrief(app, 'nobody')).toThrow(expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('it has: helper') }))
+    expect(() => createBrief(app, 'nobody')).toThrow(
+      expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('it has: helper') }),
+    )
   })
 
   it('what the provider does not price is priced by the definition', async () => {
     const { app: definitions } = tinyApp({ script: [] })
-    const app = await loadApp(definitions.map((definition) => (definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition)))
+    const app = await loadApp(
+      definitions.map((definition) =>
+        definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition,
+      ),
+    )
     const brief = createBrief(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
-    const landed = (own: typeof usage) => toLanding({ app, childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 }, envs: new Envs({ app, instance: {}, secrets: new Secrets({ given: undefined }) }) }, brief, { step: 1, stepsBefore: 0, state: createState('t'), reply: { text: '', calls: [], finish: 'stop', usage: own } })
+    const landed = (own: typeof usage) =>
+      toLanding(
+        {
+          app,
+          childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 },
+          envs: new Envs({ app, instance: {}, secrets: new Secrets({ given: undefined }) }),
+        },
+        brief,
+        {
+          step: 1,
+          stepsBefore: 0,
+          state: createState('t'),
+          reply: { text: '', calls: [], finish: 'stop', usage: own },
+        },
+      )
     expect(landed(usage)).toMatchObject({ reply: { usage: { costUsd: 7 } } })
     expect(landed({ ...usage, costUsd: 1 })).toMatchObject({ reply: { usage: { costUsd: 1 } } })
   })

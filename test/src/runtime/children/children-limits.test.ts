@@ -9,7 +9,10 @@ import { deferred, quiet, until } from '../../../helpers/deferred.js'
 import { family, last, write } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
-const create = (message: string) => ({ tool: 'subagent_create', args: { agent: 'writer', name: `N${message}`, message } })
+const create = (message: string) => ({
+  tool: 'subagent_create',
+  args: { agent: 'writer', name: `N${message}`, message },
+})
 const lasting = { resumable: { receives_messages: 'side_a' as const } }
 
 onEveryStore('limits of children', (world) => {
@@ -18,7 +21,8 @@ onEveryStore('limits of children', (world) => {
     const order: string[] = []
     const app = family({
       relation: { blocking: false },
-      lead: ({ messages, step }) => (step === 0 && last(messages) === 'go' ? calls(...gates.map((_, n) => write(`${n}`))) : 'done'),
+      lead: ({ messages, step }) =>
+        step === 0 && last(messages) === 'go' ? calls(...gates.map((_, n) => write(`${n}`))) : 'done',
       writer: async ({ messages }) => {
         order.push(last(messages))
         await gates[Number(last(messages))]?.promise
@@ -29,7 +33,10 @@ onEveryStore('limits of children', (world) => {
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = thread.send('go')
     await until('two at work', () => order.length === 2)
-    await until('the line', async () => (await thread.children()).filter(({ status }) => status === 'in line').length === 4)
+    await until(
+      'the line',
+      async () => (await thread.children()).filter(({ status }) => status === 'in line').length === 4,
+    )
     expect((await thread.children()).map(({ reference, status, place }) => [reference, status, place])).toEqual([
       ['writer-1', 'working', undefined],
       ['writer-2', 'working', undefined],
@@ -50,16 +57,31 @@ onEveryStore('limits of children', (world) => {
     }
     await run.text()
     expect(order).toEqual(['2', '3', '4', '5'])
-    expect(results(await thread.messages())).toEqual(gates.map((_, n) => `{"reference":"writer-${n + 1}","status":"started"}`))
+    expect(results(await thread.messages())).toEqual(
+      gates.map((_, n) => `{"reference":"writer-${n + 1}","status":"started"}`),
+    )
   })
 
   it('S12, LIN2: where all that live are idle nothing would make room: it is refused with their references; one that is terminated leaves its place', async () => {
     const replies = [calls(create('a'), create('b')), calls(create('c'))]
-    const app = family({ relation: lasting, lead: ({ messages, step }) => (last(messages) === 'again' ? calls(create('d')) : ((messages.some(({ text }) => text === 'again') ? undefined : replies[step]) ?? results(messages).at(-1) ?? '')), writer: () => 'ok' })
+    const app = family({
+      relation: lasting,
+      lead: ({ messages, step }) =>
+        last(messages) === 'again'
+          ? calls(create('d'))
+          : ((messages.some(({ text }) => text === 'again') ? undefined : replies[step]) ??
+            results(messages).at(-1) ??
+            ''),
+      writer: () => 'ok',
+    })
     const skein = await world.open(app, { limits: { maxChildren: 2 } })
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
-    expect(await thread.send('go').text()).toMatch(/TOOL_NOT_ALLOWED: there may be 2 children at once, and there are, none of them at work: writer-1, writer-2; speak/)
-    await (await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')).terminate('not needed')
+    expect(await thread.send('go').text()).toMatch(
+      /TOOL_NOT_ALLOWED: there may be 2 children at once, and there are, none of them at work: writer-1, writer-2; speak/,
+    )
+    await (
+      await skein.threads.get((await skein.threads.list({ parent: 'lead' })).threads[0]?.thread ?? '')
+    ).terminate('not needed')
     await until('the parent to know', async () => (await thread.children())[0]?.status === 'done')
     await thread.send('again').text()
     expect(results(await thread.messages()).at(-1)).toBe('ok\n\n[reference: writer-4]')
@@ -68,14 +90,23 @@ onEveryStore('limits of children', (world) => {
 
   it('S12, F8: while the parent is paused those in line wait', async () => {
     const gate = deferred()
-    const app = family({ lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'done'), writer: async () => (await gate.promise, 'ok') })
+    const app = family({
+      lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'done'),
+      writer: async () => (await gate.promise, 'ok'),
+    })
     const skein = await world.open(app, { limits: { maxParallelChildren: 1 } })
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = thread.send('go')
-    await until('the first', async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1)
+    await until(
+      'the first',
+      async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1,
+    )
     await thread.pause()
     gate.resolve()
-    await until('its end', async () => (await skein.threads.list({ parent: 'lead', status: 'done' })).threads.length === 1)
+    await until(
+      'its end',
+      async () => (await skein.threads.list({ parent: 'lead', status: 'done' })).threads.length === 1,
+    )
     await quiet()
     expect((await skein.threads.list({ parent: 'lead' })).threads).toHaveLength(1)
     await thread.resume()
@@ -85,8 +116,14 @@ onEveryStore('limits of children', (world) => {
 
   it('F7, S12: a parent that is cancelled while 500 children start leaves none behind', async () => {
     const app = family({
-      tools: [looseTool('hang', ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))))],
-      lead: ({ messages }) => (last(messages) === 'go' ? calls(...Array.from({ length: 500 }, (_, n) => write(`${n}`))) : 'done'),
+      tools: [
+        looseTool(
+          'hang',
+          ({ signal }) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+        ),
+      ],
+      lead: ({ messages }) =>
+        last(messages) === 'go' ? calls(...Array.from({ length: 500 }, (_, n) => write(`${n}`))) : 'done',
       writer: () => calls('hang'),
     })
     const skein = await world.open(app, { limits: { maxParallelChildren: 500 } })
@@ -96,7 +133,9 @@ onEveryStore('limits of children', (world) => {
     await thread.cancel('enough')
     expect((await run.result()).stopReason).toBe('cancelled')
     await thread.settled({ tree: true })
-    expect((await skein.threads.list({ parent: 'lead' })).threads.filter(({ status }) => status !== 'terminated')).toEqual([])
+    expect(
+      (await skein.threads.list({ parent: 'lead' })).threads.filter(({ status }) => status !== 'terminated'),
+    ).toEqual([])
     expect((await thread.children()).filter(({ status }) => status !== 'done')).toEqual([])
     expect(await thread.send('and now?').text()).toBe('done')
   })
@@ -104,7 +143,15 @@ onEveryStore('limits of children', (world) => {
   it('S2: one child spoken to by two calls at once, and by the next step: each call is answered, and it has read everything', async () => {
     const say = (message: string) => ({ tool: 'subagent_message', args: { reference: 'writer-1', message } })
     const replies = [calls(create('a')), calls(say('b'), say('c')), calls(say('d'))]
-    const app = family({ relation: lasting, lead: ({ messages, step }) => replies[step] ?? results(messages).join(' | '), writer: ({ messages }) => messages.filter(({ role }) => role === 'user').map(({ text }) => text).join('+') })
+    const app = family({
+      relation: lasting,
+      lead: ({ messages, step }) => replies[step] ?? results(messages).join(' | '),
+      writer: ({ messages }) =>
+        messages
+          .filter(({ role }) => role === 'user')
+          .map(({ text }) => text)
+          .join('+'),
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const texts = (await thread.send('go').text()).split(' | ')
@@ -121,13 +168,18 @@ onEveryStore('limits of children', (world) => {
     const all = deferred()
     // None ends before the deepest have begun: whoever ends takes its children along.
     const loop = scriptedModel(async ({ messages }) => {
-      if (messages.length > 1) return await all.promise, 'ok'
+      if (messages.length > 1) return (await all.promise, 'ok')
       if (++begun === most) all.resolve()
       return calls({ tool: 'loop', args: { message: 'deeper' } }, { tool: 'loop', args: { message: 'deeper' } })
     })
     const app = [
       defineModel({ name: 'loop_model', model: loop }),
-      definePrompt({ name: 'loop_prompt', prompt: 'x', model: 'loop_model', tools: [{ name: 'loop', blocking: false }] }),
+      definePrompt({
+        name: 'loop_prompt',
+        prompt: 'x',
+        model: 'loop_model',
+        tools: [{ name: 'loop', blocking: false }],
+      }),
       defineAgent({ name: 'loop', type: 'ai_human', sideA: { prompt: 'loop_prompt' }, exposeAsTool: true }),
     ]
     const skein = await world.open(app, { limits: { maxDepth: 4 } })
@@ -137,18 +189,37 @@ onEveryStore('limits of children', (world) => {
     expect((await skein.threads.list({ root: 'loop' })).threads).toHaveLength(most)
     const tree = await thread.tree()
     // Those of one step begin beside each other.
-    const below = (at: Tree | undefined): readonly Tree[] => (at?.children ?? []).toSorted((a, b) => ((a.reference ?? '') < (b.reference ?? '') ? -1 : 1))
+    const below = (at: Tree | undefined): readonly Tree[] =>
+      (at?.children ?? []).toSorted((a, b) => ((a.reference ?? '') < (b.reference ?? '') ? -1 : 1))
     expect(below(tree)).toHaveLength(2)
     expect(below(below(below(tree)[1])[1])[1]).toMatchObject({ reference: 'loop-2', children: [] })
   })
 
   it('A4, S13: an approval three levels down is answered from the inbox of the tree, also after a restart', async () => {
     const agent = (name: string, below: string | undefined) => [
-      defineModel({ name: `${name}_m`, model: scriptedModel(({ messages, step }) => (step > 0 ? `${name}: ${results(messages).join()}` : calls(below === undefined ? 'risky' : { tool: below, args: { message: 'go' } }))) }),
-      definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools: [below === undefined ? 'risky' : { name: below }] }),
+      defineModel({
+        name: `${name}_m`,
+        model: scriptedModel(({ messages, step }) =>
+          step > 0
+            ? `${name}: ${results(messages).join()}`
+            : calls(below === undefined ? 'risky' : { tool: below, args: { message: 'go' } }),
+        ),
+      }),
+      definePrompt({
+        name: `${name}_p`,
+        prompt: 'x',
+        model: `${name}_m`,
+        tools: [below === undefined ? 'risky' : { name: below }],
+      }),
       defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true }),
     ]
-    const app = [looseTool('risky', () => 'done', { needsApproval: true }), ...agent('a', 'b'), ...agent('b', 'c'), ...agent('c', 'd'), ...agent('d', undefined)]
+    const app = [
+      looseTool('risky', () => 'done', { needsApproval: true }),
+      ...agent('a', 'b'),
+      ...agent('b', 'c'),
+      ...agent('c', 'd'),
+      ...agent('d', undefined),
+    ]
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'a', id: 'top' })
     await thread.send('go', { id: 'm' }).accepted()

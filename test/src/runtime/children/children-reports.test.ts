@@ -1,4 +1,7 @@
-/** Turns of a child that its parent did not begin: each is told, with what began it; and a child that does not stay waits for its own. */
+/**
+ * Turns of a child that its parent did not begin: each is told, with what began it; and a child that does not stay
+ * waits for its own.
+ */
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { Definition, SubagentTool, ToolDefinition } from '../../../../src/agent/define.js'
@@ -14,7 +17,10 @@ import { deferred, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const stays = { receives_messages: 'side_a' } as const
-const make = (message: string): RequestedCall => ({ tool: 'subagent_create', args: { agent: 'boss', name: 'B', message } })
+const make = (message: string): RequestedCall => ({
+  tool: 'subagent_create',
+  args: { agent: 'boss', name: 'B', message },
+})
 const help = (message: string): RequestedCall => ({ tool: 'helper', args: { message } })
 
 interface Cast {
@@ -27,31 +33,57 @@ interface Cast {
 }
 
 /** A lead, a boss below it, and a helper below the boss. */
-function cast({ lead, boss, helper = () => 'helped', ofBoss = { resumable: stays }, ofHelper = { blocking: false }, tools = [] }: Cast): readonly Definition[] {
+function cast({
+  lead,
+  boss,
+  helper = () => 'helped',
+  ofBoss = { resumable: stays },
+  ofHelper = { blocking: false },
+  tools = [],
+}: Cast): readonly Definition[] {
   return [
     ...tools,
-    ...Object.entries({ lead, boss, helper }).map(([name, script]) => defineModel({ name: `${name}_m`, model: scriptedModel(script), maxRetries: 0 })),
+    ...Object.entries({ lead, boss, helper }).map(([name, script]) =>
+      defineModel({ name: `${name}_m`, model: scriptedModel(script), maxRetries: 0 }),
+    ),
     definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'boss', ...ofBoss }] }),
-    definePrompt({ name: 'boss_p', prompt: 'x', model: 'boss_m', tools: [...tools.map(({ name }) => name), { name: 'helper', ...ofHelper }] }),
+    definePrompt({
+      name: 'boss_p',
+      prompt: 'x',
+      model: 'boss_m',
+      tools: [...tools.map(({ name }) => name), { name: 'helper', ...ofHelper }],
+    }),
     definePrompt({ name: 'helper_p', prompt: 'x', model: 'helper_m' }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' } }),
-    ...['boss', 'helper'].map((name) => defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true })),
+    ...['boss', 'helper'].map((name) =>
+      defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, exposeAsTool: true }),
+    ),
   ]
 }
 
-const silent = async (thread: Thread): Promise<string[]> => (await thread.messages({ silent: 'show' })).flatMap((message: Message) => (message.silent ? [message.text] : []))
-const onGo = (asked: RequestedCall): Script => ({ messages }) => (last(messages) === 'go' ? calls(asked) : 'ok')
+const silent = async (thread: Thread): Promise<string[]> =>
+  (await thread.messages({ silent: 'show' })).flatMap((message: Message) => (message.silent ? [message.text] : []))
+const onGo =
+  (asked: RequestedCall): Script =>
+  ({ messages }) =>
+    last(messages) === 'go' ? calls(asked) : 'ok'
 
 onEveryStore('turns that the parent did not begin', (world) => {
   it('S7: every turn of a child that stays is told to its parent, with what began it: a message, a report, a schedule, a call', async () => {
-    const later = looseTool('later', ({ schedule }) => {
-      schedule('note', {}, 1_000)
-      return 'scheduled'
-    }, { uses: ['note'] })
+    const later = looseTool(
+      'later',
+      ({ schedule }) => {
+        schedule('note', {}, 1_000)
+        return 'scheduled'
+      },
+      { uses: ['note'] },
+    )
     const note = looseTool('note', () => 'noted')
     const boss: Script = ({ messages }) => {
       if (last(messages) === 'begin') return calls(help('look'), 'later')
-      return messages.at(-1)?.role === 'tool' && results(messages).at(-1) === 'scheduled' ? 'begun' : `after ${last(messages)}`
+      return messages.at(-1)?.role === 'tool' && results(messages).at(-1) === 'scheduled'
+        ? 'begun'
+        : `after ${last(messages)}`
     }
     const gate = deferred()
     const helper: Script = async () => (await gate.promise, 'helped')
@@ -86,11 +118,21 @@ onEveryStore('turns that the parent did not begin', (world) => {
     const child = await skein.threads.get((await lead.children())[0]?.thread ?? '')
     await child.send('mine').result()
     await lead.settled({ tree: true })
-    expect(await silent(lead)).toEqual([expect.stringMatching(/^\[boss-1\] \(begun by a message\) Error CHILD_FAILED: it did not finish: failed .*broken/)])
+    expect(await silent(lead)).toEqual([
+      expect.stringMatching(
+        /^\[boss-1\] \(begun by a message\) Error CHILD_FAILED: it did not finish: failed .*broken/,
+      ),
+    ])
   })
 
   it('S7: a child with explicit communication tells nothing of such turns', async () => {
-    const skein = await world.open(cast({ lead: onGo(make('begin')), boss: () => 'fine', ofBoss: { resumable: { ...stays, parentCommunication: 'explicit' } } }))
+    const skein = await world.open(
+      cast({
+        lead: onGo(make('begin')),
+        boss: () => 'fine',
+        ofBoss: { resumable: { ...stays, parentCommunication: 'explicit' } },
+      }),
+    )
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
     const child = await skein.threads.get((await lead.children())[0]?.thread ?? '')
@@ -100,7 +142,14 @@ onEveryStore('turns that the parent did not begin', (world) => {
   })
 
   it('S7: one turn below is one turn in each thread above it, and no more', async () => {
-    const top = cast({ lead: onGo(make('begin')), boss: ({ messages }) => (last(messages) === 'begin' ? calls({ tool: 'subagent_create', args: { agent: 'helper', name: 'H', message: 'begin' } }) : 'passed on'), ofHelper: { resumable: stays } })
+    const top = cast({
+      lead: onGo(make('begin')),
+      boss: ({ messages }) =>
+        last(messages) === 'begin'
+          ? calls({ tool: 'subagent_create', args: { agent: 'helper', name: 'H', message: 'begin' } })
+          : 'passed on',
+      ofHelper: { resumable: stays },
+    })
     const skein = await world.open(top)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
@@ -120,29 +169,61 @@ onEveryStore('a child that does not stay', (world) => {
     const asked: string[] = []
     const boss: Script = ({ messages }) => {
       asked.push(last(messages))
-      return last(messages) === 'begin' ? calls(help('look'), help('see')) : results(messages).length > 0 && messages.at(-1)?.role === 'tool' ? 'started two' : `all in: ${messages.filter(({ silent: hidden }) => hidden).length}`
+      return last(messages) === 'begin'
+        ? calls(help('look'), help('see'))
+        : results(messages).length > 0 && messages.at(-1)?.role === 'tool'
+          ? 'started two'
+          : `all in: ${messages.filter(({ silent: hidden }) => hidden).length}`
     }
     const helper: Script = async ({ messages }) => (await gate.promise, `helped with ${last(messages)}`)
-    const skein = await world.open(cast({ lead: ({ messages }) => (last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join()), boss, helper, ofBoss: {} }))
+    const skein = await world.open(
+      cast({
+        lead: ({ messages }) =>
+          last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join(),
+        boss,
+        helper,
+        ofBoss: {},
+      }),
+    )
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
-    await until('the boss to have ended its first turn', async () => asked.length === 2 && (await skein.threads.list({ parent: 'lead' })).threads[0]?.status === 'waiting')
+    await until(
+      'the boss to have ended its first turn',
+      async () => asked.length === 2 && (await skein.threads.list({ parent: 'lead' })).threads[0]?.status === 'waiting',
+    )
     expect(await lead.status()).toBe('waiting')
     gate.resolve()
     expect(await run.text()).toBe('all in: 2')
     await lead.settled({ tree: true })
     const { threads } = await skein.threads.list({ root: 'lead' })
-    expect(threads.map(({ agent, status }) => `${agent} ${status}`).toSorted()).toEqual(['boss done', 'helper done', 'helper done', 'lead idle'])
+    expect(threads.map(({ agent, status }) => `${agent} ${status}`).toSorted()).toEqual([
+      'boss done',
+      'helper done',
+      'helper done',
+      'lead idle',
+    ])
   })
 
   it('S1: one that fails ends at once, and its failure says what ended with it', async () => {
     const hang: Script = () => new Promise(() => undefined)
     const boss: Script = ({ messages }) => (last(messages) === 'begin' ? calls(help('look')) : { error: 'broken' })
-    const skein = await world.open(cast({ lead: ({ messages }) => (last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : 'ok'), boss, helper: hang, ofBoss: {} }))
+    const skein = await world.open(
+      cast({
+        lead: ({ messages }) => (last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : 'ok'),
+        boss,
+        helper: hang,
+        ofBoss: {},
+      }),
+    )
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
-    expect(results(await lead.messages())).toEqual([expect.stringMatching(/^Error CHILD_FAILED: .*broken.*\n\n\[ended with it: helper-1\]$/s)])
-    await until('the helper to be gone', async () => (await skein.threads.list({ root: 'lead', status: 'terminated' })).threads.length === 1)
+    expect(results(await lead.messages())).toEqual([
+      expect.stringMatching(/^Error CHILD_FAILED: .*broken.*\n\n\[ended with it: helper-1\]$/s),
+    ])
+    await until(
+      'the helper to be gone',
+      async () => (await skein.threads.list({ root: 'lead', status: 'terminated' })).threads.length === 1,
+    )
   })
 
   it('S6, A4: it stays until what people were asked for its children is given, and the inbox keeps the question', async () => {
@@ -162,10 +243,25 @@ onEveryStore('a child that does not stay', (world) => {
 
 /** The helper of a boss that does not stay needs a value that only people have. */
 function courierApp(): readonly Definition[] {
-  const lead: Script = ({ messages }) => (last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join())
-  const boss: Script = ({ messages }) => (last(messages) === 'begin' ? calls(help('look')) : messages.at(-1)?.role === 'tool' ? 'asked' : `boss: ${last(messages)}`)
+  const lead: Script = ({ messages }) =>
+    last(messages) === 'go' ? calls({ tool: 'boss', args: { message: 'begin' } }) : results(messages).join()
+  const boss: Script = ({ messages }) =>
+    last(messages) === 'begin'
+      ? calls(help('look'))
+      : messages.at(-1)?.role === 'tool'
+        ? 'asked'
+        : `boss: ${last(messages)}`
   const definitions = cast({ lead, boss, ofBoss: {}, ofHelper: {} }).filter(({ name }) => name !== 'helper')
-  return [...definitions, defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'helper_p' }, exposeAsTool: true, variables: [{ name: 'TOKEN', scoped: true }] })]
+  return [
+    ...definitions,
+    defineAgent({
+      name: 'helper',
+      type: 'ai_human',
+      sideA: { prompt: 'helper_p' },
+      exposeAsTool: true,
+      variables: [{ name: 'TOKEN', scoped: true }],
+    }),
+  ]
 }
 
 async function turnsOf(thread: Thread): Promise<number> {

@@ -16,17 +16,29 @@ const make = { tool: 'subagent_create', args: { agent: 'writer', name: 'W', mess
 onEveryStore('declining', (world) => {
   it('S6, A4: values that a child waits for can be declined: it never begins, the model reads who and why, and its place is free', async () => {
     const lead: Script = ({ messages }) => (last(messages) === 'create' ? calls(make) : `read ${last(messages)}`)
-    const app = family({ lead, writer: () => 'wrote', tools: [needy], relation: { resumable: { ...stays, maxInstances: 1 } } })
+    const app = family({
+      lead,
+      writer: () => 'wrote',
+      tools: [needy],
+      relation: { resumable: { ...stays, maxInstances: 1 } },
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await thread.send('create').text()).toContain('subagent_env_required')
-    expect(await thread.send('create').text()).toMatch(/there are: writer-1; people were asked for the values of writer-1, which begins by itself when they have answered: do not ask for it again/)
+    expect(await thread.send('create').text()).toMatch(
+      /there are: writer-1; people were asked for the values of writer-1, which begins by itself when they have answered: do not ask for it again/,
+    )
     await skein.variables.decline('lead', 'env_1_0', { by: 'ann', comment: 'We have none.' })
     await thread.settled({ tree: true })
-    expect((await thread.messages()).at(-1)?.text).toBe('read [writer-1] Error TOOL_DENIED: it was not started: the values that it needs (TOKEN) were declined by ann: We have none; go on without it')
+    expect((await thread.messages()).at(-1)?.text).toBe(
+      'read [writer-1] Error TOOL_DENIED: it was not started: the values that it needs (TOKEN) were declined by ' +
+        'ann: We have none; go on without it',
+    )
     expect(await skein.inbox.list({ root: 'lead' })).toEqual([])
     await expect(skein.variables.decline('lead', 'env_1_0')).rejects.toMatchObject({ code: 'UNKNOWN_REQUEST' })
-    await expect(skein.variables.provide('lead', 'env_1_0', { TOKEN: 'a-long-secret' })).rejects.toMatchObject({ code: 'UNKNOWN_REQUEST' })
+    await expect(skein.variables.provide('lead', 'env_1_0', { TOKEN: 'a-long-secret' })).rejects.toMatchObject({
+      code: 'UNKNOWN_REQUEST',
+    })
     expect(await thread.send('create').text()).toContain('writer-2 was not started')
     const [item] = await skein.inbox.list({ root: 'lead' })
     await skein.inbox.reject(item?.id ?? '')
@@ -34,18 +46,34 @@ onEveryStore('declining', (world) => {
   })
 
   it('A3, T12: a question to a person can be declined, by whatever tool it was asked', async () => {
-    const hitl = defineTool({ name: 'hitl', description: 'asks', args: z.object({}), outputSchema: z.object({ ok: z.boolean() }), onToolCalled: () => null })
+    const hitl = defineTool({
+      name: 'hitl',
+      description: 'asks',
+      args: z.object({}),
+      outputSchema: z.object({ ok: z.boolean() }),
+      onToolCalled: () => null,
+    })
     const manual = defineTool({ name: 'manual', description: 'someone does it', args: z.object({}), execute: false })
     const question = { tool: 'ask_user_question', args: { questions: [{ header: 'Colour', question: 'Which?' }] } }
-    const { app } = tinyApp({ tools: [hitl, manual] as readonly ToolDefinition[], script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls('hitl', 'manual', question) : 'done') })
-    const named = app.map((each) => (each.kind === 'prompt' ? { ...each, tools: [...(each.tools ?? []), 'ask_user_question'] } : each))
+    const { app } = tinyApp({
+      tools: [hitl, manual] as readonly ToolDefinition[],
+      script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls('hitl', 'manual', question) : 'done'),
+    })
+    const named = app.map((each) =>
+      each.kind === 'prompt' ? { ...each, tools: [...(each.tools ?? []), 'ask_user_question'] } : each,
+    )
     const skein = await world.open(named)
     const thread = await begin(skein)
     await pending(skein, 3)
     for (const index of [2, 0, 1]) await skein.inbox.reject(`t/call_1_${index}`, { by: 'ann', comment: 'not now' })
     expect(await thread.run('m').text()).toBe('done')
-    const declined = (tool: string) => `Error TOOL_DENIED: ${tool} has no answer: it was declined by ann: not now; go on without it`
-    expect(results(await thread.messages())).toEqual([declined('hitl'), declined('manual'), declined('ask_user_question')])
+    const declined = (tool: string) =>
+      `Error TOOL_DENIED: ${tool} has no answer: it was declined by ann: not now; go on without it`
+    expect(results(await thread.messages())).toEqual([
+      declined('hitl'),
+      declined('manual'),
+      declined('ask_user_question'),
+    ])
     await expect(skein.inbox.reject('t/call_1_0')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
   })
 
@@ -54,17 +82,27 @@ onEveryStore('declining', (world) => {
     const skein = await world.open(asking([key]))
     const thread = await begin(skein)
     await pending(skein, 1)
-    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('waits for variables: set KEY') })
+    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('waits for variables: set KEY'),
+    })
     await skein.inbox.reject('t/call_1_0')
     expect(await thread.run('m').text()).toBe('done')
-    expect(results(await thread.messages())).toEqual(['Error TOOL_DENIED: key was not run: the values that it needs (KEY) were declined'])
+    expect(results(await thread.messages())).toEqual([
+      'Error TOOL_DENIED: key was not run: the values that it needs (KEY) were declined',
+    ])
     await world.close(skein)
-    const needing = asking([]).map((each) => (each.kind === 'prompt' ? { ...each, variables: [{ name: 'TONE' }] } : each))
+    const needing = asking([]).map((each) =>
+      each.kind === 'prompt' ? { ...each, variables: [{ name: 'TONE' }] } : each,
+    )
     const other = await world.open(needing)
     const held = await other.threads.create({ agent: 'helper', id: 'held' })
     const run = held.send('go')
     await pending(other, 1)
-    await expect(other.inbox.reject('held/turn')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('set TONE, or cancel the turn') })
+    await expect(other.inbox.reject('held/turn')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('set TONE, or cancel the turn'),
+    })
     await held.cancel()
     expect((await run.result()).stopReason).toBe('cancelled')
   })
@@ -74,7 +112,12 @@ onEveryStore('a child that stays and fails at first', (world) => {
   it('S2: the model is told its reference, because it lives and can be spoken to', async () => {
     const app = family({
       relation: { resumable: stays },
-      lead: ({ messages }) => (last(messages) === 'go' ? calls(make) : last(messages).includes('broken') ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'again' } }) : last(messages)),
+      lead: ({ messages }) =>
+        last(messages) === 'go'
+          ? calls(make)
+          : last(messages).includes('broken')
+            ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'again' } })
+            : last(messages),
       writer: ({ messages }) => (last(messages) === 'hello' ? { error: 'broken' } : 'now it works'),
     })
     const skein = await world.open(app)

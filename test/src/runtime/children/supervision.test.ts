@@ -7,8 +7,10 @@ import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
 import { family, last } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
-const results = (messages: readonly Message[]): string[] => messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
-const ask = (...messages: readonly string[]) => calls(...messages.map((message) => ({ tool: 'writer', args: { message } })))
+const results = (messages: readonly Message[]): string[] =>
+  messages.filter(({ role }) => role === 'tool').map(({ text }) => text)
+const ask = (...messages: readonly string[]) =>
+  calls(...messages.map((message) => ({ tool: 'writer', args: { message } })))
 const twice = { strategy: 'one_for_one' as const, maxRestarts: 2 }
 
 /** Fails this many times for each message. */
@@ -24,7 +26,11 @@ function flaky(times: number): Script {
 
 onEveryStore('a supervised child', (world) => {
   it('B5: that fails is called again as another thread, with the same message; its siblings go on, and the call waits', async () => {
-    const app = family({ ofLead: { supervision: twice }, lead: ({ step, messages }) => (step === 0 ? ask('good', 'bad') : results(messages).join(' & ')), writer: flaky(2) })
+    const app = family({
+      ofLead: { supervision: twice },
+      lead: ({ step, messages }) => (step === 0 ? ask('good', 'bad') : results(messages).join(' & ')),
+      writer: flaky(2),
+    })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     expect(await lead.send('go').text()).toBe('wrote good & wrote bad')
@@ -33,29 +39,54 @@ onEveryStore('a supervised child', (world) => {
     expect(ids).toEqual([ids[0], `${ids[0]}_2`, `${ids[0]}_3`])
     expect(threads).toHaveLength(4)
     const restarts = (await collect(lead.events({ until: 'now' }))).filter(({ type }) => type === 'child.restarted')
-    expect(restarts).toMatchObject([{ reference: 'writer-2', attempt: 2 }, { reference: 'writer-2', attempt: 3 }])
+    expect(restarts).toMatchObject([
+      { reference: 'writer-2', attempt: 2 },
+      { reference: 'writer-2', attempt: 3 },
+    ])
     expect(await skein.deadLetters.list()).toEqual([])
   })
 
   it('B5: past maxRestarts its failure is the answer, and it is a dead letter, which can be tried again or dropped', async () => {
-    const app = family({ relation: { supervision: twice }, lead: ({ step, messages }) => (step === 0 && last(messages) === 'go' ? ask('bad', 'bad too') : `so: ${last(messages)}`), writer: flaky(3) })
+    const app = family({
+      relation: { supervision: twice },
+      lead: ({ step, messages }) =>
+        step === 0 && last(messages) === 'go' ? ask('bad', 'bad too') : `so: ${last(messages)}`,
+      writer: flaky(3),
+    })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
-    expect(results(await lead.messages())).toEqual([expect.stringMatching(/CHILD_FAILED: .*no 3.*; it was tried 3 times/), expect.stringMatching(/tried 3 times/)])
+    expect(results(await lead.messages())).toEqual([
+      expect.stringMatching(/CHILD_FAILED: .*no 3.*; it was tried 3 times/),
+      expect.stringMatching(/tried 3 times/),
+    ])
     const letters = await skein.deadLetters.list({ root: 'lead' })
     // They fail beside each other.
-    expect(letters.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toMatchObject([{ id: 'lead/writer-1', thread: 'lead', agent: 'writer', text: 'bad', attempts: 3, failure: { code: 'CHILD_FAILED' } }, { id: 'lead/writer-2' }])
+    expect(letters.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toMatchObject([
+      {
+        id: 'lead/writer-1',
+        thread: 'lead',
+        agent: 'writer',
+        text: 'bad',
+        attempts: 3,
+        failure: { code: 'CHILD_FAILED' },
+      },
+      { id: 'lead/writer-2' },
+    ])
     expect((await lead.info()).dead).toBe(2)
     await world.close(skein)
     const again = await world.open(app)
     expect(await again.deadLetters.list({ root: 'lead' })).toEqual(letters)
     await again.deadLetters.requeue('lead/writer-1')
-    await until('its answer', async () => last(await (await again.threads.get('lead')).messages()).includes('[writer-1] wrote bad'))
+    await until('its answer', async () =>
+      last(await (await again.threads.get('lead')).messages()).includes('[writer-1] wrote bad'),
+    )
     await again.deadLetters.drop('lead/writer-2')
     expect(await again.deadLetters.list()).toEqual([])
     await expect(again.deadLetters.requeue('lead/writer-2')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
-    expect((await again.threads.list({ parent: 'lead' })).threads.filter(({ reference }) => reference === 'writer-1')).toHaveLength(4)
+    expect(
+      (await again.threads.list({ parent: 'lead' })).threads.filter(({ reference }) => reference === 'writer-1'),
+    ).toHaveLength(4)
   })
 
   it('B5: failures that are longer ago than withinMs do not count', async () => {
@@ -89,27 +120,42 @@ onEveryStore('a supervised child', (world) => {
       tools: [mail, put, throws],
       relation: { supervision: twice },
       lead: ({ step }) => (step === 0 ? ask('mail', 'put', 'throws') : 'done'),
-      writer: ({ step, messages }) => (step === 0 ? calls({ tool: last(messages), args: { to: last(messages) } }) : { error: 'after that' }),
+      writer: ({ step, messages }) =>
+        step === 0 ? calls({ tool: last(messages), args: { to: last(messages) } }) : { error: 'after that' },
     })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go').text()
-    expect(results(await lead.messages())).toEqual([expect.stringMatching(/it is not tried again, because it has done something that cannot be done twice/), expect.stringMatching(/it was tried 3 times/), expect.stringMatching(/it was tried 3 times/)])
+    expect(results(await lead.messages())).toEqual([
+      expect.stringMatching(/it is not tried again, because it has done something that cannot be done twice/),
+      expect.stringMatching(/it was tried 3 times/),
+      expect.stringMatching(/it was tried 3 times/),
+    ])
     expect(sent.toSorted()).toEqual(['mail', 'put', 'put', 'put'])
     expect((await skein.deadLetters.list()).map(({ attempts }) => attempts)).toEqual(expect.arrayContaining([1, 3, 3]))
   })
 
   it('B5: cancelled, terminated and limited children are not tried again; a cancelled parent gives them up', async () => {
-    const app = family({ relation: { supervision: twice }, lead: ({ messages }) => (last(messages) === 'go' ? ask('hang') : 'done'), writer: () => new Promise(() => undefined) })
+    const app = family({
+      relation: { supervision: twice },
+      lead: ({ messages }) => (last(messages) === 'go' ? ask('hang') : 'done'),
+      writer: () => new Promise(() => undefined),
+    })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
-    await until('the child', async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1)
+    await until(
+      'the child',
+      async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1,
+    )
     const [child] = (await skein.threads.list({ parent: 'lead' })).threads
     await (await skein.threads.get(child?.thread ?? '')).cancel('by hand')
     expect(await run.text()).toBe('done')
     const other = lead.send('go')
-    await until('another child', async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1)
+    await until(
+      'another child',
+      async () => (await skein.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1,
+    )
     await lead.cancel()
     expect((await other.result()).stopReason).toBe('cancelled')
     await quiet()
@@ -123,7 +169,8 @@ onEveryStore('a supervised child', (world) => {
     const app = family({
       relation: { supervision: twice, budget: { tokens: 20 } },
       lead: ({ step }) => (step === 0 ? ask('dear', 'bad') : 'done'),
-      writer: async ({ messages }) => (last(messages) === 'dear' ? { text: 'dear', usage } : (await gate.promise, { error: 'no' })),
+      writer: async ({ messages }) =>
+        last(messages) === 'dear' ? { text: 'dear', usage } : (await gate.promise, { error: 'no' }),
     })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 60 } })
@@ -132,9 +179,14 @@ onEveryStore('a supervised child', (world) => {
     expect((await lead.usage()).budget).toEqual({ left: { tokens: -60 }, reserved: { tokens: 20 } })
     gate.resolve()
     expect((await run.result()).stopReason).toBe('budget_spent')
-    expect(results(await lead.messages())).toEqual(['dear', expect.stringMatching(/BUDGET_SPENT: writer-2 was not tried again: nothing is left in the budget for it/)])
+    expect(results(await lead.messages())).toEqual([
+      'dear',
+      expect.stringMatching(/BUDGET_SPENT: writer-2 was not tried again: nothing is left in the budget for it/),
+    ])
     expect((await lead.usage()).budget).toEqual({ left: { tokens: -40 }, reserved: { tokens: 0 } })
-    expect(await skein.deadLetters.list()).toMatchObject([{ id: 'lead/writer-2', attempts: 1, failure: { code: 'BUDGET_SPENT' } }])
+    expect(await skein.deadLetters.list()).toMatchObject([
+      { id: 'lead/writer-2', attempts: 1, failure: { code: 'BUDGET_SPENT' } },
+    ])
   })
 
   it('B5: a child that nobody waits for is tried again too; a crash of the process is no failure', async () => {
@@ -143,7 +195,8 @@ onEveryStore('a supervised child', (world) => {
     const make = () =>
       family({
         relation: { blocking: false, supervision: twice },
-        lead: ({ messages }) => (last(messages) === 'go' ? ask('x') : last(messages).startsWith('[writer-1]') ? last(messages) : 'meanwhile'),
+        lead: ({ messages }) =>
+          last(messages) === 'go' ? ask('x') : last(messages).startsWith('[writer-1]') ? last(messages) : 'meanwhile',
         writer: async () => {
           tries++
           if (tries === 1) return { error: 'no' }
@@ -158,12 +211,19 @@ onEveryStore('a supervised child', (world) => {
     await world.close(skein)
     gate.resolve()
     const again = await world.open(make())
-    await until('its answer', async () => last(await (await again.threads.get('lead')).messages()) === '[writer-1] at last')
+    await until(
+      'its answer',
+      async () => last(await (await again.threads.get('lead')).messages()) === '[writer-1] at last',
+    )
     expect((await again.threads.list({ parent: 'lead' })).threads).toHaveLength(2)
   })
 
   it('B5: a relationship with a child that stays cannot be supervised', async () => {
-    const app = family({ relation: { supervision: twice, resumable: { receives_messages: 'side_a' } }, lead: () => 'x', writer: () => 'x' })
+    const app = family({
+      relation: { supervision: twice, resumable: { receives_messages: 'side_a' } },
+      lead: () => 'x',
+      writer: () => 'x',
+    })
     await expect(world.open(app)).rejects.toThrow(/supervises the agent "writer", which stays and remembers/)
   })
 })

@@ -13,15 +13,36 @@ import { onEveryStore } from '../../../helpers/world.js'
 const ask = (tool: string, message: string) => ({ tool, args: { message } })
 
 /** lead → boss → writer, and a keeper that stays. */
-function family(scripts: { lead: Script; boss?: Script; writer?: Script; keeper?: Script }, tools: readonly ToolDefinition[] = []): readonly Definition[] {
-  const agent = (name: string, script: Script | undefined, more: readonly (string | object)[]): readonly Definition[] => [
+function family(
+  scripts: { lead: Script; boss?: Script; writer?: Script; keeper?: Script },
+  tools: readonly ToolDefinition[] = [],
+): readonly Definition[] {
+  const agent = (
+    name: string,
+    script: Script | undefined,
+    more: readonly (string | object)[],
+  ): readonly Definition[] => [
     defineModel({ name: `${name}_m`, model: scriptedModel(script ?? (() => `${name} done`)) }),
-    definePrompt({ name: `${name}_p`, prompt: 'x', model: `${name}_m`, tools: [...tools.map((tool) => tool.name), ...more] as never }),
-    defineAgent({ name, type: 'ai_human', sideA: { prompt: `${name}_p` }, ...(name !== 'lead' && { exposeAsTool: true }) }),
+    definePrompt({
+      name: `${name}_p`,
+      prompt: 'x',
+      model: `${name}_m`,
+      tools: [...tools.map((tool) => tool.name), ...more] as never,
+    }),
+    defineAgent({
+      name,
+      type: 'ai_human',
+      sideA: { prompt: `${name}_p` },
+      ...(name !== 'lead' && { exposeAsTool: true }),
+    }),
   ]
   return [
     ...tools,
-    ...agent('lead', scripts.lead, [{ name: 'boss' }, { name: 'writer', blocking: false }, { name: 'keeper', resumable: { receives_messages: 'side_a' } }]),
+    ...agent('lead', scripts.lead, [
+      { name: 'boss' },
+      { name: 'writer', blocking: false },
+      { name: 'keeper', resumable: { receives_messages: 'side_a' } },
+    ]),
     ...agent('boss', scripts.boss, [{ name: 'writer' }]),
     ...agent('writer', scripts.writer, []),
     ...agent('keeper', scripts.keeper, []),
@@ -38,8 +59,13 @@ onEveryStore('a tree that is paused', (world) => {
       await gates[asked++]?.promise
       return 'written'
     }
-    const boss: Script = ({ step }) => (step === 0 ? calls(ask('writer', 'one'), ask('writer', 'two'), ask('writer', 'three')) : 'all written')
-    const app = family({ lead: ({ step, messages }) => (step === 0 ? calls(ask('boss', 'go')) : `end: ${results(messages).join()}`), boss, writer })
+    const boss: Script = ({ step }) =>
+      step === 0 ? calls(ask('writer', 'one'), ask('writer', 'two'), ask('writer', 'three')) : 'all written'
+    const app = family({
+      lead: ({ step, messages }) => (step === 0 ? calls(ask('boss', 'go')) : `end: ${results(messages).join()}`),
+      boss,
+      writer,
+    })
     const skein = await world.open(app, { limits: { maxParallelChildren: 2 } })
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
@@ -51,19 +77,33 @@ onEveryStore('a tree that is paused', (world) => {
     await quiet(100)
     const standing = await heads(skein)
     expect(standing.map(({ agent }) => agent).sort()).toEqual(['boss', 'lead', 'writer', 'writer'])
-    expect(standing.map(({ agent, status, reason }) => [agent, status, reason])).toEqual([['lead', 'paused', 'lunch'], ['boss', 'paused', 'lunch'], ['writer', 'done', undefined], ['writer', 'done', undefined]])
+    expect(standing.map(({ agent, status, reason }) => [agent, status, reason])).toEqual([
+      ['lead', 'paused', 'lunch'],
+      ['boss', 'paused', 'lunch'],
+      ['writer', 'done', undefined],
+      ['writer', 'done', undefined],
+    ])
     expect(asked).toBe(2)
     expect(await lead.resume({ tree: true })).toBe(true)
     expect(await run.text()).toBe('end: all written')
     expect(asked).toBe(3)
     await lead.settled({ tree: true })
-    expect((await heads(skein)).map(({ agent, status, reason }) => [agent, status, reason])).toEqual([['lead', 'idle', undefined], ['boss', 'done', undefined], ...Array.from({ length: 3 }, () => ['writer', 'done', undefined])])
+    expect((await heads(skein)).map(({ agent, status, reason }) => [agent, status, reason])).toEqual([
+      ['lead', 'idle', undefined],
+      ['boss', 'done', undefined],
+      ...Array.from({ length: 3 }, () => ['writer', 'done', undefined]),
+    ])
   })
 
   it('F8, P1: it stays paused over a restart, and a resume of the root reaches all below', async () => {
     const boss: Script = ({ step }) => (step === 0 ? calls(ask('writer', 'one')) : 'boss done')
     const hold = deferred()
-    const make = () => family({ lead: ({ step }) => (step === 0 ? calls(ask('boss', 'go')) : 'end'), boss, writer: async () => (await hold.promise, 'written') })
+    const make = () =>
+      family({
+        lead: ({ step }) => (step === 0 ? calls(ask('boss', 'go')) : 'end'),
+        boss,
+        writer: async () => (await hold.promise, 'written'),
+      })
     let skein = await world.open(make())
     let lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
@@ -91,7 +131,10 @@ onEveryStore('a tree that is paused', (world) => {
       tries++
       throw new Error('no luck')
     }
-    const lead: Script = ({ step }) => (step === 0 ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } }, ask('boss', 'go')) : 'end')
+    const lead: Script = ({ step }) =>
+      step === 0
+        ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } }, ask('boss', 'go'))
+        : 'end'
     const skein = await world.open(family({ lead, keeper }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()
@@ -99,10 +142,18 @@ onEveryStore('a tree that is paused', (world) => {
     const before = tries
     await thread.pause({ tree: true })
     await thread.settled({ tree: true })
-    expect((await heads(skein)).map(({ agent, status }) => `${agent} ${status}`).sort()).toEqual(['boss done', 'keeper paused', 'lead paused'])
+    expect((await heads(skein)).map(({ agent, status }) => `${agent} ${status}`).sort()).toEqual([
+      'boss done',
+      'keeper paused',
+      'lead paused',
+    ])
     await thread.resume({ tree: true })
     await thread.settled({ tree: true })
-    expect((await heads(skein)).map(({ agent, status }) => `${agent} ${status}`).sort()).toEqual(['boss done', 'keeper failed', 'lead idle'])
+    expect((await heads(skein)).map(({ agent, status }) => `${agent} ${status}`).sort()).toEqual([
+      'boss done',
+      'keeper failed',
+      'lead idle',
+    ])
     expect([tries, world.warnings]).toEqual([before, []])
     // Of the thread itself, a failed turn is tried again.
     const failed = await skein.threads.get((await heads(skein)).find(({ agent }) => agent === 'keeper')?.thread ?? '')
@@ -140,7 +191,8 @@ onEveryStore('a tree that settles', (world) => {
   })
 
   it('F8, SZ1: a hundred trees of many short children are never taken for settled before they are', async () => {
-    const boss: Script = ({ step }) => (step < 3 ? calls(ask('writer', `${step}`), ask('writer', `${step}b`)) : 'boss done')
+    const boss: Script = ({ step }) =>
+      step < 3 ? calls(ask('writer', `${step}`), ask('writer', `${step}b`)) : 'boss done'
     const lead: Script = ({ step }) => (step < 2 ? calls(ask('boss', `${step}`), ask('writer', 'aside')) : 'end')
     const skein = await world.open(family({ lead, boss }))
     for (let round = 0; round < 20; round++) {
@@ -176,9 +228,13 @@ onEveryStore('reasons', (world) => {
     expect(results(await thread.messages())[0]).toContain('terminated (too slow)')
     await thread.terminate('closing down')
     await thread.settled({ tree: true })
-    expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([['terminated', 'closing down'], ['terminated', 'too slow']])
+    expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([
+      ['terminated', 'closing down'],
+      ['terminated', 'too slow'],
+    ])
     const events = []
-    for await (const event of skein.events({ root: 'lead', until: 'now' })) if (event.type === 'thread.terminated') events.push(event.reason)
+    for await (const event of skein.events({ root: 'lead', until: 'now' }))
+      if (event.type === 'thread.terminated') events.push(event.reason)
     expect(events).toEqual(['too slow', 'closing down'])
     await expect(thread.callTool('slow')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
     await expect(thread.files.writeFile('/x', 'y')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
@@ -186,7 +242,11 @@ onEveryStore('reasons', (world) => {
 
   it('F7: a child that waits for nothing and is terminated is known to its parent as over; one of a terminated parent says why', async () => {
     const script: Script = ({ step, messages }) =>
-      messages.at(-1)?.text === 'look' ? calls('subagent_list') : step === 0 ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } }) : 'end'
+      messages.at(-1)?.text === 'look'
+        ? calls('subagent_list')
+        : step === 0
+          ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } })
+          : 'end'
     const skein = await world.open(family({ lead: script }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()
@@ -203,13 +263,17 @@ onEveryStore('reasons', (world) => {
   })
 
   it('F7: the children of a terminated thread are told why', async () => {
-    const lead: Script = ({ step }) => (step === 0 ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } }) : 'end')
+    const lead: Script = ({ step }) =>
+      step === 0 ? calls({ tool: 'subagent_create', args: { agent: 'keeper', name: 'K', message: 'go' } }) : 'end'
     const skein = await world.open(family({ lead }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead' })
     await thread.send('go').text()
     await thread.terminate('house closed')
     await thread.settled({ tree: true })
-    expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([['terminated', 'house closed'], ['terminated', 'its parent is terminated: house closed']])
+    expect((await heads(skein)).map(({ status, reason }) => [status, reason])).toEqual([
+      ['terminated', 'house closed'],
+      ['terminated', 'its parent is terminated: house closed'],
+    ])
     expect(world.warnings).toEqual([])
   })
 })

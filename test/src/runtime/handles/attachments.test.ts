@@ -9,7 +9,16 @@ onEveryStore('a message of a caller', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', files: { '/brief.md': 'a brief' } })
     const png = Uint8Array.of(137, 80, 78, 71, 0, 255)
-    await thread.send('Look', { attachments: [{ name: 'z.png', content: png }, '/brief.md', { name: 'a.txt', content: 'text' }, { name: 'a.txt', content: 'other' }] }).result()
+    await thread
+      .send('Look', {
+        attachments: [
+          { name: 'z.png', content: png },
+          '/brief.md',
+          { name: 'a.txt', content: 'text' },
+          { name: 'a.txt', content: 'other' },
+        ],
+      })
+      .result()
     const wanted = ['/attachments/z.png', '/brief.md', '/attachments/a.txt', '/attachments/a-2.txt']
     const [message] = await thread.messages()
     expect(message).toMatchObject({ text: `Look\n\n[attached: ${wanted.join(', ')}]`, attachments: wanted })
@@ -26,21 +35,32 @@ onEveryStore('a message of a caller', (world) => {
     await thread.send('Look', { id: 'm', attachments: [{ name: 'a.txt', content: 'text' }] }).result()
     await thread.edit('m', 'See')
     await thread.send('And?').result()
-    expect(model.requests[1]?.messages[0]).toMatchObject({ text: 'See\n\n[attached: /attachments/a.txt]', attachments: ['/attachments/a.txt'] })
+    expect(model.requests[1]?.messages[0]).toMatchObject({
+      text: 'See\n\n[attached: /attachments/a.txt]',
+      attachments: ['/attachments/a.txt'],
+    })
   })
 
   it('R1: is a text, or an object with the text and the options in it', async () => {
     const { app } = tinyApp({ script: ['one', 'two'] })
     const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
-    expect(await thread.send({ text: 'hello', id: 'm', silent: true, attachments: [{ name: 'x', content: '' }] }).text()).toBe('one')
-    expect(await thread.messages({ silent: 'show' })).toMatchObject([{ id: 'm', silent: true, attachments: ['/attachments/x'] }, {}])
+    expect(
+      await thread.send({ text: 'hello', id: 'm', silent: true, attachments: [{ name: 'x', content: '' }] }).text(),
+    ).toBe('one')
+    expect(await thread.messages({ silent: 'show' })).toMatchObject([
+      { id: 'm', silent: true, attachments: ['/attachments/x'] },
+      {},
+    ])
     expect(await thread.send({ text: 'hello', id: 'm' }, { id: 'n' }).text()).toBe('two')
   })
 
   it('S8: with a path that is not there is refused, and nothing is sent', async () => {
     const { app, model } = tinyApp({ script: ['one'] })
     const thread = await (await world.open(app)).threads.create({ agent: 'helper' })
-    await expect(thread.send('Look', { attachments: ['/no/such'] }).result()).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/nothing was sent.*\/no\/such.*\{ name, content \}/) })
+    await expect(thread.send('Look', { attachments: ['/no/such'] }).result()).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/nothing was sent.*\/no\/such.*\{ name, content \}/),
+    })
     expect(await thread.messages()).toEqual([])
     expect(model.requests).toEqual([])
   })
@@ -48,7 +68,9 @@ onEveryStore('a message of a caller', (world) => {
   it('F5: whose files exceed the quota is refused, and nothing is sent', async () => {
     const { app } = tinyApp({ script: ['one'] })
     const thread = await (await world.open(app, { limits: { maxFileBytes: 10 } })).threads.create({ agent: 'helper' })
-    await expect(thread.send('Look', { attachments: [{ name: 'big', content: 'x'.repeat(11) }] }).result()).rejects.toMatchObject({ code: 'FILES_QUOTA' })
+    await expect(
+      thread.send('Look', { attachments: [{ name: 'big', content: 'x'.repeat(11) }] }).result(),
+    ).rejects.toMatchObject({ code: 'FILES_QUOTA' })
     expect(await thread.files.readdir('/')).toEqual([])
   })
 

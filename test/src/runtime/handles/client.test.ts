@@ -15,7 +15,12 @@ onEveryStore('a client', (world) => {
     const thread = await client.threads.create({ agent: 'helper', id: 'shared', tags: ['x'] })
     const run = thread.send('one')
     const events = await collect(run.fullStream)
-    expect(events.flatMap((event) => ('seq' in event ? [event.type] : []))).toEqual(['message.received', 'turn.started', 'model.replied', 'turn.ended'])
+    expect(events.flatMap((event) => ('seq' in event ? [event.type] : []))).toEqual([
+      'message.received',
+      'turn.started',
+      'model.replied',
+      'turn.ended',
+    ])
     expect(await run.text()).toBe('re one')
     expect(await (await skein.threads.get('shared')).send('two').text()).toBe('re two')
     expect((await thread.messages()).map(({ text }) => text)).toEqual(['one', 're one', 'two', 're two'])
@@ -30,7 +35,10 @@ onEveryStore('a client', (world) => {
     if (!agent) throw new Error('the app has no agent')
     expect(await (await skein.threads.create({ agent })).send('go').text()).toBe('done')
     const wrong = Reflect.apply(skein.threads.create, skein.threads, [{ agent: { kind: 'prompt', name: 'helper' } }])
-    await expect(wrong).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('must be an agent, or its name') })
+    await expect(wrong).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('must be an agent, or its name'),
+    })
   })
 
   it('PO2, P1: without a host the command is kept and that is said; the next host carries it out', async () => {
@@ -41,10 +49,20 @@ onEveryStore('a client', (world) => {
     const client = await connect()
     expect(await client.hosted()).toBe(false)
     const thread = await client.threads.get('left')
-    const answer = thread.send('go', { id: 'm' }).result().then(() => undefined, (thrown: unknown) => thrown)
+    const answer = thread
+      .send('go', { id: 'm' })
+      .result()
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
     await quiet()
     world.clock.advance(0)
-    expect(await answer).toMatchObject({ code: 'COMMAND_UNANSWERED', retry: true, data: { thread: 'left', hosted: false } })
+    expect(await answer).toMatchObject({
+      code: 'COMMAND_UNANSWERED',
+      retry: true,
+      data: { thread: 'left', hosted: false },
+    })
     await client.close()
     const next = await world.open(app)
     const again = await next.threads.get('left')
@@ -58,7 +76,13 @@ onEveryStore('a client', (world) => {
     const client = await connect()
     const thread = await client.threads.create({ agent: 'helper' })
     const backend = await world.store.source.open('client')
-    for (const [index, body] of [null, 5, {}, { command: { kind: 'dance' } }, { command: { kind: 'message', text: 5 } }].entries()) {
+    for (const [index, body] of [
+      null,
+      5,
+      {},
+      { command: { kind: 'dance' } },
+      { command: { kind: 'message', text: 5 } },
+    ].entries()) {
       await backend.mailbox.put({ to: thread.id, id: `junk${index}`, body })
     }
     await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
@@ -72,7 +96,11 @@ onEveryStore('a client', (world) => {
   it('F8: mail to a thread that does not exist is refused and leaves nothing behind', async () => {
     const skein = await world.open(tinyApp({ script: [] }).app)
     const backend = await world.store.source.open('client')
-    await backend.mailbox.put({ to: 'nobody', id: 'm', body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } } })
+    await backend.mailbox.put({
+      to: 'nobody',
+      id: 'm',
+      body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } },
+    })
     await until('the mail to be done', async () => (await backend.mailbox.waiting()).length === 0)
     await until('nobody to be resident', () => skein.resident === 0)
     expect(await backend.heads.get('nobody')).toBeUndefined()

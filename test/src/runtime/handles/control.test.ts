@@ -17,7 +17,9 @@ onEveryStore('create', (world) => {
   it('F8: the same id is the same thread, twenty times at once and after a restart', async () => {
     const { app } = tinyApp({ script: [] })
     let skein = await world.open(app)
-    const all = await Promise.all(Array.from({ length: 20 }, () => skein.threads.create({ agent: 'helper', id: 'mine', tags: ['x'] })))
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => skein.threads.create({ agent: 'helper', id: 'mine', tags: ['x'] })),
+    )
     expect(new Set(all.map(({ id }) => id))).toEqual(new Set(['mine']))
     expect(all.every(({ agent, tags }) => agent === 'helper' && tags[0] === 'x')).toBe(true)
     expect(await skein.threads.create({ agent: 'helper', id: 'mine' })).toMatchObject({ tags: ['x'] })
@@ -33,8 +35,13 @@ onEveryStore('create', (world) => {
     const app = [...appOn(model), ...appOn(model, { agent: 'other' }).filter(({ kind }) => kind !== 'model')]
     const skein = await world.open(app)
     await skein.threads.create({ agent: 'helper', id: 'mine' })
-    await expect(skein.threads.create({ agent: 'other', id: 'mine' })).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('with agent helper, not other') })
-    const both = await Promise.allSettled(['helper', 'other'].map((agent) => skein.threads.create({ agent, id: 'race' })))
+    await expect(skein.threads.create({ agent: 'other', id: 'mine' })).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('with agent helper, not other'),
+    })
+    const both = await Promise.allSettled(
+      ['helper', 'other'].map((agent) => skein.threads.create({ agent, id: 'race' })),
+    )
     expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
@@ -45,7 +52,11 @@ onEveryStore('create', (world) => {
     await skein.threads.create({ agent: 'helper', tags: ['b'] })
     await one.terminate()
     const found = async (filter: object) => (await skein.threads.list(filter)).threads.length
-    expect(await Promise.all([{ tag: 'a' }, { tag: 'b' }, { status: 'terminated' }, { status: 'idle' }, { agent: 'nobody' }].map(found))).toEqual([1, 2, 1, 1, 0])
+    expect(
+      await Promise.all(
+        [{ tag: 'a' }, { tag: 'b' }, { status: 'terminated' }, { status: 'idle' }, { agent: 'nobody' }].map(found),
+      ),
+    ).toEqual([1, 2, 1, 1, 0])
   })
 })
 
@@ -80,7 +91,12 @@ onEveryStore('cancel', (world) => {
       call: async (_: unknown, { signal }: { signal: AbortSignal }) => {
         signals.push(signal)
         if (signals.length === 1) await speaking.promise
-        return { text: `answer ${signals.length}`, calls: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop' as const }
+        return {
+          text: `answer ${signals.length}`,
+          calls: [],
+          usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+          finish: 'stop' as const,
+        }
       },
     }
     const skein = await world.open(appOn(model))
@@ -121,7 +137,11 @@ onEveryStore('pause and resume', (world) => {
   it('F8: calls of a reply that came while paused wait, and survive a restart', async () => {
     const speaking = deferred()
     let looked = 0
-    const make = () => tinyApp({ script: async ({ step }) => (step === 0 ? (await speaking.promise, calls('look')) : 'done'), tools: [looseTool('look', () => ++looked)] }).app
+    const make = () =>
+      tinyApp({
+        script: async ({ step }) => (step === 0 ? (await speaking.promise, calls('look')) : 'done'),
+        tools: [looseTool('look', () => ++looked)],
+      }).app
     let skein = await world.open(make())
     const { id } = await skein.threads.create({ agent: 'helper' })
     let thread = await skein.threads.get(id)
@@ -179,7 +199,9 @@ onEveryStore('terminate', (world) => {
     await thread.terminate()
     expect(await thread.status()).toBe('terminated')
     expect(model.requests).toHaveLength(1)
-    expect((await thread.messages()).filter(({ role }) => role === 'tool')).toMatchObject([{ failed: { code: 'CANCELLED' } }])
+    expect((await thread.messages()).filter(({ role }) => role === 'tool')).toMatchObject([
+      { failed: { code: 'CANCELLED' } },
+    ])
   })
 
   it('F7: it stays terminated after a restart', async () => {

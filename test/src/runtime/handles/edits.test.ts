@@ -33,7 +33,11 @@ onEveryStore('edits', (world) => {
   })
 
   it('F4, ED1: of a reply that calls and of a result only the words go, so that each call keeps its result', async () => {
-    const { app, model } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.role === 'user' ? { text: 'I look.', calls: [{ tool: 'look', args: {} }] } : 'seen'), tools: [looseTool('look', () => 'a secret')] })
+    const { app, model } = tinyApp({
+      script: ({ messages }) =>
+        messages.at(-1)?.role === 'user' ? { text: 'I look.', calls: [{ tool: 'look', args: {} }] } : 'seen',
+      tools: [looseTool('look', () => 'a secret')],
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     await thread.send('go', { id: 'm1' }).result()
@@ -41,11 +45,19 @@ onEveryStore('edits', (world) => {
     await thread.remove('result_1_0')
     await thread.send('and?').result()
     const [, reply, result] = model.requests.at(-2)?.messages ?? []
-    expect([reply?.text, reply?.calls?.map(({ id }) => id), result?.call, result?.text]).toEqual(['', ['call_1_0'], 'call_1_0', '[removed]'])
+    expect([reply?.text, reply?.calls?.map(({ id }) => id), result?.call, result?.text]).toEqual([
+      '',
+      ['call_1_0'],
+      'call_1_0',
+      '[removed]',
+    ])
   })
 
   it('F4: a thread whose request is refused for good gets out of it', async () => {
-    const { app } = tinyApp({ script: ({ messages }) => (messages.some(({ text }) => text.includes('poison')) ? { error: 'I refuse this' } : 'fine') })
+    const { app } = tinyApp({
+      script: ({ messages }) =>
+        messages.some(({ text }) => text.includes('poison')) ? { error: 'I refuse this' } : 'fine',
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     expect((await thread.send('poison', { id: 'bad' }).result()).stopReason).toBe('failed')
@@ -61,13 +73,28 @@ onEveryStore('edits', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     await thread.inject('hi', { id: 'm1' })
-    await expect(thread.edit('m2', 'x')).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('has no message "m2"') })
+    await expect(thread.edit('m2', 'x')).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('has no message "m2"'),
+    })
     await thread.terminate()
     await expect(thread.remove('m1')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
   })
 })
 
 it('ED2: with other words a reply keeps nothing for its model', () => {
-  const message: Message = { id: 'step_1', role: 'assistant', text: 'a', at: 0, reasoning: 'b', kept: { origin: 'o', parts: [] } }
-  expect(withEdits(new Map([['step_1', { id: 'step_1', text: 'c', seq: 1 }]]), message)).toEqual({ id: 'step_1', role: 'assistant', text: 'c', at: 0 })
+  const message: Message = {
+    id: 'step_1',
+    role: 'assistant',
+    text: 'a',
+    at: 0,
+    reasoning: 'b',
+    kept: { origin: 'o', parts: [] },
+  }
+  expect(withEdits(new Map([['step_1', { id: 'step_1', text: 'c', seq: 1 }]]), message)).toEqual({
+    id: 'step_1',
+    role: 'assistant',
+    text: 'c',
+    at: 0,
+  })
 })

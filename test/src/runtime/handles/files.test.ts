@@ -8,7 +8,11 @@ import { onEveryStore } from '../../../helpers/world.js'
 import type { ToolDefinition } from '../../../../src/agent/define.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 
-const once = (tools: readonly ToolDefinition[]) => tinyApp({ tools, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...tools.map(({ name }) => name)) : 'done') }).app
+const once = (tools: readonly ToolDefinition[]) =>
+  tinyApp({
+    tools,
+    script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls(...tools.map(({ name }) => name)) : 'done'),
+  }).app
 
 onEveryStore('files', (world) => {
   it('F5: links, modes and bytes of any kind are intact over a restart, and in a snapshot', async () => {
@@ -25,7 +29,11 @@ onEveryStore('files', (world) => {
       }),
     ])
     const skein = await world.open(app, { snapshotEvery: 1 })
-    const thread = await skein.threads.create({ agent: 'helper', id: 't', files: { '/brief.md': 'read me', '/data/raw': new Uint8Array([0, 255, 10]) } })
+    const thread = await skein.threads.create({
+      agent: 'helper',
+      id: 't',
+      files: { '/brief.md': 'read me', '/data/raw': new Uint8Array([0, 255, 10]) },
+    })
     await thread.send('go').text()
     await world.close(skein)
     const { files } = await (await world.open(app)).threads.get('t')
@@ -40,7 +48,11 @@ onEveryStore('files', (world) => {
   })
 
   it('F5, F1: nothing is shared with another thread, and a client in another process reads and writes the same', async () => {
-    const app = once([looseTool('look', async ({ files }) => (await files.exists('/note')) ? files.readFile('/note', 'utf8') : 'nothing')])
+    const app = once([
+      looseTool('look', async ({ files }) =>
+        (await files.exists('/note')) ? files.readFile('/note', 'utf8') : 'nothing',
+      ),
+    ])
     const skein = await world.open(app)
     const one = await skein.threads.create({ agent: 'helper', id: 'one' })
     const two = await skein.threads.create({ agent: 'helper', id: 'two' })
@@ -59,7 +71,9 @@ onEveryStore('files', (world) => {
   it('F5, T3: a write from outside while a step runs makes a call that may run again do so', async () => {
     let ran = 0
     const wait = looseTool('wait', () => 'approved', { needsApproval: true })
-    const look = looseTool('look', async ({ files }) => (ran++, (await files.exists('/note')) ? 'seen' : 'not seen'), { sideEffect: false })
+    const look = looseTool('look', async ({ files }) => (ran++, (await files.exists('/note')) ? 'seen' : 'not seen'), {
+      sideEffect: false,
+    })
     const skein = await world.open(once([wait, look]))
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
@@ -90,9 +104,14 @@ onEveryStore('files', (world) => {
   })
 
   it('F5: the quota is told at once, and decided in call order when calls run beside each other', async () => {
-    const write = (name: string, size: number) => looseTool(name, async ({ files }) => (await files.writeFile(`/${name}`, 'x'.repeat(size)), `wrote ${size}`), { sideEffect: false })
+    const write = (name: string, size: number) =>
+      looseTool(name, async ({ files }) => (await files.writeFile(`/${name}`, 'x'.repeat(size)), `wrote ${size}`), {
+        sideEffect: false,
+      })
     const app = once([write('a', 60), write('b', 60), write('c', 30), write('huge', 1000)])
-    const thread = await (await world.open(app, { limits: { maxFileBytes: 100 } })).threads.create({ agent: 'helper', id: 't' })
+    const thread = await (
+      await world.open(app, { limits: { maxFileBytes: 100 } })
+    ).threads.create({ agent: 'helper', id: 't' })
     await thread.send('go').text()
     const [a, b, c, huge] = results(await thread.messages())
     expect(a).toBe('wrote 60')
@@ -106,9 +125,12 @@ onEveryStore('files', (world) => {
     const chunk = new Uint8Array(1 << 20).fill(7)
     const app = once([
       looseTool('big', async ({ files }) => {
-        await files.writeStream('/big', (async function* () {
-          for (let part = 0; part < 24; part++) yield chunk
-        })())
+        await files.writeStream(
+          '/big',
+          (async function* () {
+            for (let part = 0; part < 24; part++) yield chunk
+          })(),
+        )
         let bytes = 0
         for await (const part of files.readStream('/big')) bytes += part.length
         return bytes

@@ -22,7 +22,9 @@ const tokens = (inputTokens: number) => ({ inputTokens, outputTokens: 0, costUsd
 /** Looks until it has looked five times; each reply costs ten tokens. */
 const looking: Script = ({ messages }) => {
   const seen = results(messages).length
-  return seen < 5 ? { calls: [look], text: `look ${seen}`, usage: tokens(10) } : { text: `saw ${seen}`, usage: tokens(10) }
+  return seen < 5
+    ? { calls: [look], text: `look ${seen}`, usage: tokens(10) }
+    : { text: `saw ${seen}`, usage: tokens(10) }
 }
 const app = () => tinyApp({ tools: [looseTool('look', () => 'seen')], script: looking }).app
 
@@ -31,7 +33,10 @@ onEveryStore('the budget of a root', (world) => {
     const skein = await world.open(app())
     const thread = await skein.threads.create({ agent: 'helper', id: 't', budget: { tokens: 20 } })
     expect(await thread.send('go').result()).toMatchObject({ stopReason: 'budget_spent', steps: 2 })
-    await expect(thread.resume()).rejects.toMatchObject({ code: 'BUDGET_SPENT', message: expect.stringContaining('grant it more first') })
+    await expect(thread.resume()).rejects.toMatchObject({
+      code: 'BUDGET_SPENT',
+      message: expect.stringContaining('grant it more first'),
+    })
     await thread.grant({ tokens: 100 }, { by: 'ann' })
     expect((await thread.usage()).budget).toEqual({ left: { tokens: 100 }, reserved: { tokens: 0 } })
     expect(await thread.resume()).toBe(true)
@@ -58,10 +63,17 @@ onEveryStore('the budget of a root', (world) => {
   it('L2, GT1: what a budget does not name is not limited and cannot be raised; mistakes change nothing', async () => {
     const skein = await world.open(app())
     const free = await skein.threads.create({ agent: 'helper', id: 'free' })
-    await expect(free.grant({ tokens: 5 })).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('nothing limits it') })
+    await expect(free.grant({ tokens: 5 })).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('nothing limits it'),
+    })
     const thread = await skein.threads.create({ agent: 'helper', id: 't', budget: { tokens: 20 } })
-    await expect(thread.grant({ costUsd: 1 })).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('does not limit costUsd; it limits: tokens') })
-    for (const wrong of [{}, { tokens: 0 }, { tokens: -1 }, { tokens: 1.5 }, { money: 1 } as never]) await expect(thread.grant(wrong)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    await expect(thread.grant({ costUsd: 1 })).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('does not limit costUsd; it limits: tokens'),
+    })
+    for (const wrong of [{}, { tokens: 0 }, { tokens: -1 }, { tokens: 1.5 }, { money: 1 } as never])
+      await expect(thread.grant(wrong)).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect((await thread.usage()).budget?.left).toEqual({ tokens: 20 })
     await thread.terminate()
     await expect(thread.grant({ tokens: 5 })).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
@@ -70,7 +82,10 @@ onEveryStore('the budget of a root', (world) => {
   it('L2, S12: a child that waits in line for a budget is called when more is granted, while the other is still at work', async () => {
     const gate = deferred()
     const asked: string[] = []
-    const lead: Script = ({ messages, step }) => ({ ...(step === 0 ? { calls: [write('a'), write('b')] } : { text: results(messages).join() }), usage: tokens(1) })
+    const lead: Script = ({ messages, step }) => ({
+      ...(step === 0 ? { calls: [write('a'), write('b')] } : { text: results(messages).join() }),
+      usage: tokens(1),
+    })
     const writer: Script = async ({ messages }) => {
       asked.push(last(messages))
       await gate.promise
@@ -101,14 +116,20 @@ onEveryStore('the budget of a child', (world) => {
       await gate.promise
       return { text: 'wrote', usage: tokens(10) }
     }
-    const lead: Script = ({ step }) => (step === 0 ? { calls: [write('x')], usage: tokens(1) } : { text: 'done', usage: tokens(1) })
-    const skein = await world.open(family({ lead, writer, tools: [looseTool('look', () => 'seen')], relation: { budget: { tokens: 20 } } }))
+    const lead: Script = ({ step }) =>
+      step === 0 ? { calls: [write('x')], usage: tokens(1) } : { text: 'done', usage: tokens(1) }
+    const skein = await world.open(
+      family({ lead, writer, tools: [looseTool('look', () => 'seen')], relation: { budget: { tokens: 20 } } }),
+    )
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 100 } })
     const run = thread.send('go')
     await until('the child', async () => (await skein.threads.list({ parent: 'lead' })).threads.length === 1)
     const child = await skein.threads.get((await thread.children())[0]?.thread ?? '')
-    await until('its first step', async () => ((await child.usage()).own.inputTokens === 8))
-    await expect(child.grant({ tokens: 80 })).rejects.toMatchObject({ code: 'BUDGET_SPENT', message: expect.stringContaining('reserved from the parent lead, which has not so much left of tokens') })
+    await until('its first step', async () => (await child.usage()).own.inputTokens === 8)
+    await expect(child.grant({ tokens: 80 })).rejects.toMatchObject({
+      code: 'BUDGET_SPENT',
+      message: expect.stringContaining('reserved from the parent lead, which has not so much left of tokens'),
+    })
     await child.grant({ tokens: 30 })
     expect((await thread.usage()).budget).toEqual({ left: { tokens: 49 }, reserved: { tokens: 50 } })
     await until('the child to have it', async () => (await child.usage()).budget?.left.tokens === 42)
@@ -120,17 +141,32 @@ onEveryStore('the budget of a child', (world) => {
   })
 
   it('L2, S7, GT3: one that stays and had nothing left goes on, and its parent is told of that turn', async () => {
-    const lead: Script = ({ messages }) => ({ ...(last(messages) === 'go' ? { calls: [make] } : { text: 'ok' }), usage: tokens(1) })
-    const skein = await world.open(family({ lead, writer: looking, tools: [looseTool('look', () => 'seen')], relation: { resumable: stays, budget: { tokens: 20 } } }))
+    const lead: Script = ({ messages }) => ({
+      ...(last(messages) === 'go' ? { calls: [make] } : { text: 'ok' }),
+      usage: tokens(1),
+    })
+    const skein = await world.open(
+      family({
+        lead,
+        writer: looking,
+        tools: [looseTool('look', () => 'seen')],
+        relation: { resumable: stays, budget: { tokens: 20 } },
+      }),
+    )
     const thread = await skein.threads.create({ agent: 'lead', id: 'lead', budget: { tokens: 200 } })
     await thread.send('go').result()
     expect(results(await thread.messages())[0]).toContain('budget_spent')
     const child = await skein.threads.get((await thread.children())[0]?.thread ?? '')
-    await expect(child.grant({ tokens: 60 })).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('would give this back') })
+    await expect(child.grant({ tokens: 60 })).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('would give this back'),
+    })
     await child.grant({ tokens: 60 }, { resume: true })
     await until('the report', async () => (await thread.messages({ silent: 'show' })).some(({ silent }) => silent))
     await thread.settled({ tree: true })
-    expect((await thread.messages({ silent: 'show' })).filter(({ silent }) => silent).map(({ text }) => text)).toEqual(['[writer-1] (begun by resume) saw 5'])
+    expect((await thread.messages({ silent: 'show' })).filter(({ silent }) => silent).map(({ text }) => text)).toEqual([
+      '[writer-1] (begun by resume) saw 5',
+    ])
     const { budget } = await thread.usage()
     expect(budget?.reserved).toEqual({ tokens: 0 })
     expect((budget?.left.tokens ?? 0) + 20 + 40 + 3).toBe(200)
@@ -143,29 +179,65 @@ describe('a grant that comes too late', () => {
     facts.forEach((fact, index) => fold(state, { ...fact, seq: index + 1, at: 1 }))
     return state
   }
-  const call = { thread: 'kid', create: true, agent: 'writer', reference: 'writer-1', text: 'x', blocking: false, lasting: true, reports: 'implicit', maxParallel: 2 } as const
+  const call = {
+    thread: 'kid',
+    create: true,
+    agent: 'writer',
+    reference: 'writer-1',
+    text: 'x',
+    blocking: false,
+    lasting: true,
+    reports: 'implicit',
+    maxParallel: 2,
+  } as const
   const usage = { inputTokens: 1, outputTokens: 0, costUsd: 0 }
   const parentOf = () =>
     born('lead', [
       { type: 'thread.created', agent: 'lead', tags: [], path: ['lead'], budget: { tokens: 100 } },
       { type: 'message.received', id: 'm', text: 'go', role: 'user', run: 'm', delivery: 'steer' },
       { type: 'turn.started', run: 'm' },
-      { type: 'model.replied', step: 1, model: 'm', text: '', calls: [{ tool: 'writer', args: {}, child: call }], usage, finish: 'stop' },
+      {
+        type: 'model.replied',
+        step: 1,
+        model: 'm',
+        text: '',
+        calls: [{ tool: 'writer', args: {}, child: call }],
+        usage,
+        finish: 'stop',
+      },
       { type: 'child.called', step: 1, index: 0, grant: { tokens: 20 } },
       { type: 'budget.granted', amounts: { tokens: 30 }, child: 'kid' },
     ])
 
   it.each([
-    ['is over', born('kid', [{ type: 'thread.created', agent: 'writer', tags: [], path: ['lead', 'kid'], parent: 'lead', child: { reference: 'writer-1', lasting: true } }, { type: 'thread.terminated' }])],
+    [
+      'is over',
+      born('kid', [
+        {
+          type: 'thread.created',
+          agent: 'writer',
+          tags: [],
+          path: ['lead', 'kid'],
+          parent: 'lead',
+          child: { reference: 'writer-1', lasting: true },
+        },
+        { type: 'thread.terminated' },
+      ]),
+    ],
     ['was never made', createState('kid')],
   ])('GT2, BG2: goes back to the parent where the child %s', (_, kid) => {
     const lead = parentOf()
     expect(lead.purse).toMatchObject({ left: { tokens: 49 }, reserved: { tokens: 50 } })
-    const mail = { number: 1, id: 'g', body: sealMail({ kind: 'grant', amounts: { tokens: 30 }, from: 'lead' }) } as StoredMail
+    const mail = {
+      number: 1,
+      id: 'g',
+      body: sealMail({ kind: 'grant', amounts: { tokens: 30 }, from: 'lead' }),
+    } as StoredMail
     const [back] = refusalsOf(kid, mail, failure('COMMAND_REFUSED', 'it is over'))
     const command = readMail(back?.body ?? '')
     expect(back?.to).toBe('lead')
-    const decision = command?.kind === 'report' ? obey(lead, { id: 'r', command }, { now: 2, mayBegin: true }) : undefined
+    const decision =
+      command?.kind === 'report' ? obey(lead, { id: 'r', command }, { now: 2, mayBegin: true }) : undefined
     const facts = decision && 'facts' in decision ? decision.facts : []
     facts.forEach((fact, index) => fold(lead, { ...fact, seq: lead.seq + index + 1, at: 2 }))
     expect(lead.purse).toMatchObject({ left: { tokens: 79 }, reserved: { tokens: 20 } })

@@ -9,7 +9,9 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
   it('UN1: wakes those, leaves the others as they are and says how many; one that gets mail is woken all the same', async () => {
     const stuck = deferred<string>()
     const wait = looseTool('wait', () => stuck.promise)
-    const first = await world.open(tinyApp({ script: ({ step }) => (step === 0 ? calls('wait') : 'never'), tools: [wait] }).app)
+    const first = await world.open(
+      tinyApp({ script: ({ step }) => (step === 0 ? calls('wait') : 'never'), tools: [wait] }).app,
+    )
     for (const id of ['one', 'two', 'three']) {
       const thread = await first.threads.create({ agent: 'helper', id })
       await thread.send('go').accepted()
@@ -20,8 +22,12 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
     await closed
     let left = 0
     const again = looseTool('wait', () => 'waited')
-    const second = await world.open(tinyApp({ script: ['done', 'done', 'done'], tools: [again] }).app, { resuming: ['two'], told: (news) => void (news.type === 'left' && (left += news.threads)) })
-    const statuses = async (): Promise<readonly string[]> => Promise.all(['one', 'two', 'three'].map(async (id) => (await second.threads.get(id)).status()))
+    const second = await world.open(tinyApp({ script: ['done', 'done', 'done'], tools: [again] }).app, {
+      resuming: ['two'],
+      told: (news) => void (news.type === 'left' && (left += news.threads)),
+    })
+    const statuses = async (): Promise<readonly string[]> =>
+      Promise.all(['one', 'two', 'three'].map(async (id) => (await second.threads.get(id)).status()))
     await (await second.threads.get('two')).settled()
     expect(await statuses()).toEqual(['acting', 'idle', 'acting'])
     expect(left).toBe(2)
@@ -32,15 +38,26 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
   })
   it('UN1, S13: a message to a thread of a tree that was left takes up the whole tree', async () => {
     const stuck = deferred()
-    const app = (wait: () => Promise<unknown>) => family({ lead: ({ step, messages }) => (step === 0 ? { calls: [{ tool: 'writer', args: { message: 'a' } }] } : `so: ${last(messages)}`), writer: async () => (await wait(), 'written') })
+    const app = (wait: () => Promise<unknown>) =>
+      family({
+        lead: ({ step, messages }) =>
+          step === 0 ? { calls: [{ tool: 'writer', args: { message: 'a' } }] } : `so: ${last(messages)}`,
+        writer: async () => (await wait(), 'written'),
+      })
     const first = await world.open(app(() => stuck.promise))
     const lead = await first.threads.create({ agent: 'lead', id: 'lead' })
     await lead.send('go', { id: 'm' }).accepted()
-    await until('the child', async () => (await first.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1)
+    await until(
+      'the child',
+      async () => (await first.threads.list({ parent: 'lead', status: 'thinking' })).threads.length === 1,
+    )
     const closed = world.close(first)
     world.clock.advance(60_000)
     await closed
-    const second = await world.open(app(async () => undefined), { resuming: [] })
+    const second = await world.open(
+      app(async () => undefined),
+      { resuming: [] },
+    )
     const again = await second.threads.get('lead')
     expect(await again.status()).toBe('waiting')
     await again.inject('are you there?')

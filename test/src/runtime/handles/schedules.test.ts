@@ -22,7 +22,11 @@ onEveryStore('kv from outside', (world) => {
     const { app } = tinyApp({ script: ({ step }) => (step % 2 === 0 ? calls('count') : 'done'), tools: [count] })
     let skein = await world.open(app)
     let thread = await skein.threads.create({ agent: 'helper', id: 't' })
-    expect([await thread.kv.get('n'), await thread.kv.get('constructor'), await thread.kv.list()]).toEqual([undefined, undefined, []])
+    expect([await thread.kv.get('n'), await thread.kv.get('constructor'), await thread.kv.list()]).toEqual([
+      undefined,
+      undefined,
+      [],
+    ])
     await thread.kv.set('n', 41)
     await thread.kv.set('list/b', [{ deep: null }])
     await thread.kv.set('list/a', 'x')
@@ -36,7 +40,10 @@ onEveryStore('kv from outside', (world) => {
     await world.close(skein)
     skein = await world.open(app)
     thread = await skein.threads.get('t')
-    expect(await thread.kv.list()).toEqual([{ key: 'list/b', value: [{ deep: null }] }, { key: 'n', value: 42 }])
+    expect(await thread.kv.list()).toEqual([
+      { key: 'list/b', value: [{ deep: null }] },
+      { key: 'n', value: 42 },
+    ])
     expect(await thread.kv.list('list/')).toEqual([{ key: 'list/b', value: [{ deep: null }] }])
   })
 
@@ -56,7 +63,10 @@ onEveryStore('kv from outside', (world) => {
 /** A model that answers what it is asked, and a tool that notes its runs. */
 function noting(ran: unknown[], more: readonly ToolDefinition[] = []) {
   const note = looseTool('note', (_, { n }) => (ran.push(n), `noted ${String(n)}`))
-  return tinyApp({ script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? `read ${messages.at(-1)?.text ?? ''}` : 'hello'), tools: [note, ...more] }).app
+  return tinyApp({
+    script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? `read ${messages.at(-1)?.text ?? ''}` : 'hello'),
+    tools: [note, ...more],
+  }).app
 }
 
 /** Lets time pass, and everything that it sets going. */
@@ -95,7 +105,13 @@ onEveryStore('schedule from outside', (world) => {
   it('F6: several come in order of their time, those of one instant in order of asking', async () => {
     const ran: unknown[] = []
     const thread = await created(await world.open(noting(ran)))
-    for (const [n, ms] of [[1, 300], [2, 100], [3, 300], [4, 200]] as const) await thread.schedule('note', { n }, ms)
+    for (const [n, ms] of [
+      [1, 300],
+      [2, 100],
+      [3, 300],
+      [4, 200],
+    ] as const)
+      await thread.schedule('note', { n }, ms)
     expect((await thread.schedules()).map(({ args }) => args)).toEqual([{ n: 2 }, { n: 4 }, { n: 1 }, { n: 3 }])
     for (let passed = 0; passed < 4; passed++) await pass(world, 100)
     await until('all', () => ran.length === 4)
@@ -175,9 +191,13 @@ onEveryStore('schedule from outside', (world) => {
   it('F6: a tool, args or a delay that do not fit are told at once', async () => {
     const tool = defineTool({ name: 'strict', description: 'x', args: z.object({ n: z.number() }), execute: () => 'x' })
     const thread = await created(await world.open(noting([], [tool])))
-    await expect(thread.schedule('nobody', {}, 1)).rejects.toMatchObject({ code: 'UNKNOWN_TOOL', message: expect.stringContaining('note, strict') })
+    await expect(thread.schedule('nobody', {}, 1)).rejects.toMatchObject({
+      code: 'UNKNOWN_TOOL',
+      message: expect.stringContaining('note, strict'),
+    })
     await expect(thread.schedule('strict', { n: 'x' }, 1)).rejects.toMatchObject({ code: 'TOOL_INPUT_INVALID' })
-    for (const delay of [-1, NaN, Infinity, 1e13]) await expect(thread.schedule('note', {}, delay)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    for (const delay of [-1, NaN, Infinity, 1e13])
+      await expect(thread.schedule('note', {}, delay)).rejects.toMatchObject({ code: 'BAD_OPTION' })
     expect((await thread.info()).seq).toBe(1)
     // Repaired like the args of a model.
     await thread.schedule('strict', { n: '5' }, 1)
@@ -192,11 +212,20 @@ onEveryStore('schedule from outside', (world) => {
     await before.schedule('old', {}, 1_000)
     await before.schedule('note', { n: 1 }, 2_000)
     await world.close(skein)
-    const asks = tinyApp({ script: ({ messages }) => `read ${messages.at(-1)?.text ?? ''}`, tools: [looseTool('note', () => (ran.push('ran'), 'x'), { needsApproval: true })] }).app
+    const asks = tinyApp({
+      script: ({ messages }) => `read ${messages.at(-1)?.text ?? ''}`,
+      tools: [looseTool('note', () => (ran.push('ran'), 'x'), { needsApproval: true })],
+    }).app
     skein = await world.open(asks)
     world.clock.advance(1_000)
     const thread = await skein.threads.get(id)
-    await until('the error', async () => (world.clock.advance(0), (await thread.messages()).at(-1)?.text.startsWith('read Error UNKNOWN_TOOL') === true))
+    await until(
+      'the error',
+      async () => (
+        world.clock.advance(0),
+        (await thread.messages()).at(-1)?.text.startsWith('read Error UNKNOWN_TOOL') === true
+      ),
+    )
     world.clock.advance(1_000)
     await until('the question', async () => (world.clock.advance(0), (await thread.status()) === 'awaiting_approval'))
     expect(ran).toEqual([])
@@ -207,7 +236,10 @@ onEveryStore('schedule from outside', (world) => {
     const began = deferred()
     const slow = looseTool('slow', () => (began.resolve(), deferred().promise))
     const note = looseTool('note', (_, { n }) => (ran.push(n), 'noted'))
-    const { app } = tinyApp({ script: ({ messages }) => (messages.length === 1 ? calls('slow') : 'done'), tools: [slow, note] })
+    const { app } = tinyApp({
+      script: ({ messages }) => (messages.length === 1 ? calls('slow') : 'done'),
+      tools: [slow, note],
+    })
     const thread = await created(await world.open(app))
     await thread.schedule('note', { n: 1 }, 1_000)
     const run = thread.send('go')
@@ -230,7 +262,10 @@ onEveryStore('schedule in a body', (world) => {
       seen.push((await schedules()).map((each) => each.id === id))
       return 'tick'
     })
-    const { app } = tinyApp({ script: ({ messages }) => (messages.length === 1 ? calls('tick') : 'done'), tools: [tick] })
+    const { app } = tinyApp({
+      script: ({ messages }) => (messages.length === 1 ? calls('tick') : 'done'),
+      tools: [tick],
+    })
     const thread = await created(await world.open(app))
     await thread.send('go').result()
     for (let passed = 1; passed < 6; passed++) {
@@ -244,14 +279,24 @@ onEveryStore('schedule in a body', (world) => {
 
   it('F6, T3: what a call schedules counts when the call does, and reads of it are compared', async () => {
     const tools = [
-      looseTool('fail', ({ schedule }) => (schedule('note', { n: 'never' }, 1), Promise.reject(new Error('no'))), { uses: ['note'] }),
+      looseTool('fail', ({ schedule }) => (schedule('note', { n: 'never' }, 1), Promise.reject(new Error('no'))), {
+        uses: ['note'],
+      }),
       looseTool('plan', ({ schedule }) => schedule('note', { n: 'planned' }, 1_000), { uses: ['note'] }),
       looseTool('peek', async ({ schedules }) => (await schedules()).length, { sideEffect: false }),
-      looseTool('drop', async ({ schedules, unschedule }) => Promise.all((await schedules()).map(({ id }) => unschedule(id))), { sideEffect: false }),
+      looseTool(
+        'drop',
+        async ({ schedules, unschedule }) => Promise.all((await schedules()).map(({ id }) => unschedule(id))),
+        { sideEffect: false },
+      ),
       looseTool('sly', ({ schedule }) => schedule('note', {}, 1)),
       looseTool('note', () => 'noted'),
     ]
-    const { app } = tinyApp({ script: ({ step }) => (step === 0 ? calls('fail', 'plan', 'peek', 'sly') : step === 1 ? calls('drop', 'peek') : 'done'), tools })
+    const { app } = tinyApp({
+      script: ({ step }) =>
+        step === 0 ? calls('fail', 'plan', 'peek', 'sly') : step === 1 ? calls('drop', 'peek') : 'done',
+      tools,
+    })
     const thread = await created(await world.open(app))
     await thread.send('go').result()
     const [failed, id, peeked, refused, dropped, none] = results(await thread.messages())

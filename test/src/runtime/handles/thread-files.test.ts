@@ -10,7 +10,13 @@ import { connectSkein } from '../../../../src/runtime/handles/client.js'
 const { app } = tinyApp({ script: () => 'done' })
 
 /** A message that brings these rows of a tree. */
-const said = (attachments: Json): Json => ({ kind: 'message', text: 'look', role: 'user', delivery: 'steer', attachments })
+const said = (attachments: Json): Json => ({
+  kind: 'message',
+  text: 'look',
+  role: 'user',
+  delivery: 'steer',
+  attachments,
+})
 /** A row of a directory. */
 const node = (depth: number, name: string): Json => [depth, name, 'dir', 0o755, 1]
 
@@ -35,11 +41,17 @@ function counted(source: BackendSource): { readonly source: BackendSource; reado
   }
 }
 
-function tapped<Part extends Journal | Heads, Name extends keyof Part>(part: Part, name: Name, heard: (args: Parameters<Journal['read']>) => void): Part {
+function tapped<Part extends Journal | Heads, Name extends keyof Part>(
+  part: Part,
+  name: Name,
+  heard: (args: Parameters<Journal['read']>) => void,
+): Part {
   return new Proxy(part, {
     get(target, key) {
       const own = bound(target, Reflect.get(target, key))
-      return key === name && typeof own === 'function' ? (...args: Parameters<Journal['read']>) => (heard(args), own(...args)) : own
+      return key === name && typeof own === 'function'
+        ? (...args: Parameters<Journal['read']>) => (heard(args), own(...args))
+        : own
     },
   })
 }
@@ -55,7 +67,13 @@ onEveryStore('files from outside', (world) => {
     const { source, reads } = counted(world.store.source)
     const client = await connectSkein({ backend: source, clock: world.clock })
     const { files } = await client.threads.get('t')
-    const looks = await Promise.all([files.readFile('/d/a', 'utf8'), files.stat('/d/b'), files.readdir('/'), files.find('**'), files.usage()])
+    const looks = await Promise.all([
+      files.readFile('/d/a', 'utf8'),
+      files.stat('/d/b'),
+      files.readdir('/'),
+      files.find('**'),
+      files.usage(),
+    ])
     expect(looks).toMatchObject(['a', { size: 1 }, ['d'], ['/d', '/d/a', '/d/b'], { files: 2 }])
     for (let again = 0; again < 20; again++) await files.exists('/d/a')
     expect(reads).toEqual([0])
@@ -74,7 +92,13 @@ onEveryStore('files from outside', (world) => {
     const one = await skein.threads.create({ agent: 'helper', id: 't' })
     const two = await skein.threads.get('t')
     const marks = Array.from({ length: 12 }, (_, index) => `${index},`)
-    await Promise.all(marks.flatMap((mark, index) => [(index % 2 ? one : two).files.appendFile('/log', mark), one.files.exists('/log'), two.files.usage()]))
+    await Promise.all(
+      marks.flatMap((mark, index) => [
+        (index % 2 ? one : two).files.appendFile('/log', mark),
+        one.files.exists('/log'),
+        two.files.usage(),
+      ]),
+    )
     const log = await one.files.readFile('/log', 'utf8')
     expect(log.split(',').sort()).toEqual(marks.join('').split(',').sort())
     expect(await two.files.readFile('/log', 'utf8')).toBe(log)
@@ -83,7 +107,10 @@ onEveryStore('files from outside', (world) => {
   it('TF2: a stream that must be written again is written whole', async () => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({ agent: 'helper', id: 't' })
-    for (const [name, part] of [['small', 'x'.repeat(10)], ['large', 'x'.repeat(2 ** 20)]] as const) {
+    for (const [name, part] of [
+      ['small', 'x'.repeat(10)],
+      ['large', 'x'.repeat(2 ** 20)],
+    ] as const) {
       const meanwhile = async function* () {
         yield part
         await files.symlink(`/${name}-target`, `/${name}`)
@@ -97,7 +124,11 @@ onEveryStore('files from outside', (world) => {
 
   it('TF4: a volume is of one instant', async () => {
     const skein = await world.open(app)
-    const { files } = await skein.threads.create({ agent: 'helper', id: 't', files: Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`/d/${index}`, 'old'])) })
+    const { files } = await skein.threads.create({
+      agent: 'helper',
+      id: 't',
+      files: Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`/d/${index}`, 'old'])),
+    })
     const { source, looks } = counted(world.store.source)
     const client = await connectSkein({ backend: source, clock: world.clock })
     const outside = (await client.threads.get('t')).files
@@ -117,16 +148,41 @@ onEveryStore('files from outside', (world) => {
     const then = await files.snapshot()
     await files.writeFile('/d/a', 'new')
     await files.rm('/d/b')
-    expect(await Promise.all([then.readFile('/d/a', 'utf8'), then.readdir('/d'), then.readlink('/d/l'), then.realpath('/d/l'), then.exists('/d/b')])).toEqual(['old', ['a', 'b', 'l'], 'a', '/d/a', true])
-    expect([await then.find('**/b'), (await then.grep('old')).map(({ path }) => path), (await then.usage()).bytes]).toEqual([['/d/b'], ['/d/a'], 4])
+    expect(
+      await Promise.all([
+        then.readFile('/d/a', 'utf8'),
+        then.readdir('/d'),
+        then.readlink('/d/l'),
+        then.realpath('/d/l'),
+        then.exists('/d/b'),
+      ]),
+    ).toEqual(['old', ['a', 'b', 'l'], 'a', '/d/a', true])
+    expect([
+      await then.find('**/b'),
+      (await then.grep('old')).map(({ path }) => path),
+      (await then.usage()).bytes,
+    ]).toEqual([['/d/b'], ['/d/a'], 4])
     const parts: Uint8Array[] = []
     for await (const part of then.readStream('/d/l')) parts.push(part)
     expect(Buffer.concat(parts).toString()).toBe('old')
     const { fs, save } = await then.volume('/d')
     fs.writeFileSync('/d/a', 'from a library')
-    const refused = { code: 'EROFS', message: expect.stringMatching(/^EROFS: read-only file system, .*: this is a snapshot/) }
+    const refused = {
+      code: 'EROFS',
+      message: expect.stringMatching(/^EROFS: read-only file system, .*: this is a snapshot/),
+    }
     await expect(save()).rejects.toMatchObject(refused)
-    for (const change of [then.writeFile('/x', ''), then.appendFile('/x', ''), then.writeStream('/x', (async function* () {})()), then.mkdir('/x'), then.rm('/d'), then.move('/d', '/e'), then.copy('/d', '/e'), then.symlink('a', '/x'), then.chmod('/d/a', 0o600)]) {
+    for (const change of [
+      then.writeFile('/x', ''),
+      then.appendFile('/x', ''),
+      then.writeStream('/x', (async function* () {})()),
+      then.mkdir('/x'),
+      then.rm('/d'),
+      then.move('/d', '/e'),
+      then.copy('/d', '/e'),
+      then.symlink('a', '/x'),
+      then.chmod('/d/a', 0o600),
+    ]) {
       await expect(change).rejects.toMatchObject(refused)
     }
     expect(await files.readdir('/')).toEqual(['d'])
@@ -139,16 +195,23 @@ onEveryStore('files from outside', (world) => {
     await expect(files.writeFile('/b', 'x'.repeat(60))).rejects.toMatchObject(full)
     await expect(files.appendFile('/a', 'x'.repeat(60))).rejects.toMatchObject(full)
     await expect(files.copy('/a', '/b')).rejects.toMatchObject(full)
-    await expect(files.writeStream('/b', (async function* () {
-      yield 'x'.repeat(60)
-    })())).rejects.toMatchObject(full)
+    await expect(
+      files.writeStream(
+        '/b',
+        (async function* () {
+          yield 'x'.repeat(60)
+        })(),
+      ),
+    ).rejects.toMatchObject(full)
     expect(await files.find('**')).toEqual(['/a'])
     await files.writeFile('/b', 'x'.repeat(40))
     await files.move('/b', '/c')
     await files.writeFile('/a', 'x'.repeat(50))
     await files.writeFile('/empty', '')
     expect(await files.usage()).toMatchObject({ bytes: 90, files: 3 })
-    await expect(skein.threads.create({ agent: 'helper', id: 'much', files: { '/a': 'x'.repeat(60), '/b': 'x'.repeat(60) } })).rejects.toMatchObject(full)
+    await expect(
+      skein.threads.create({ agent: 'helper', id: 'much', files: { '/a': 'x'.repeat(60), '/b': 'x'.repeat(60) } }),
+    ).rejects.toMatchObject(full)
     await expect(skein.threads.get('much')).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
   })
 
@@ -172,15 +235,26 @@ onEveryStore('files from outside', (world) => {
     const { app: own } = tinyApp({ tools: [many], script: ({ step }) => (step === 0 ? calls('many') : 'done') })
     const skein = await world.open(own, { limits: { maxFiles: 8 } })
     const thread = await skein.threads.create({ agent: 'helper', id: 't', files: { '/d/e/a': '1', '/b': '2' } })
-    const full = (count: number) => ({ code: 'FILES_QUOTA', message: expect.stringContaining(`would hold ${count} files, links and directories, and 8 are allowed`) })
+    const full = (count: number) => ({
+      code: 'FILES_QUOTA',
+      message: expect.stringContaining(`would hold ${count} files, links and directories, and 8 are allowed`),
+    })
     await thread.files.symlink('b', '/l')
     await expect(thread.files.writeFile('/f/g/h/i', '')).rejects.toMatchObject(full(9))
     await expect(thread.files.copy('/d', '/f/g')).rejects.toMatchObject({ code: 'ENOENT' })
-    await expect(skein.threads.create({ agent: 'helper', id: 'much', files: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`/${n}`, ''])) })).rejects.toMatchObject(full(9))
+    await expect(
+      skein.threads.create({
+        agent: 'helper',
+        id: 'much',
+        files: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`/${n}`, ''])),
+      }),
+    ).rejects.toMatchObject(full(9))
     await thread.files.writeFile('/b', 'longer')
     await thread.files.move('/b', '/c')
     await thread.send('go').result()
-    expect((await thread.messages()).find(({ role }) => role === 'tool')?.text).toMatch(/FILES_QUOTA: many was undone: .* would hold 14 files, links and directories/)
+    expect((await thread.messages()).find(({ role }) => role === 'tool')?.text).toMatch(
+      /FILES_QUOTA: many was undone: .* would hold 14 files, links and directories/,
+    )
     expect(await thread.files.usage()).toMatchObject({ files: 2, names: 5 })
     await world.close(skein)
     const wide = await world.open(own)
@@ -192,7 +266,10 @@ onEveryStore('files from outside', (world) => {
     ['a path with ..', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a/../../b' }] } }],
     ['a path with .', { kind: 'change', changes: { files: [{ op: 'link', path: '/./.', target: 'x' }] } }],
     ['a path with an empty name', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a//b' }] } }],
-    ['a path of a million steps', { kind: 'change', changes: { files: [{ op: 'dir', path: '/a'.repeat(1_000_000) }] } }],
+    [
+      'a path of a million steps',
+      { kind: 'change', changes: { files: [{ op: 'dir', path: '/a'.repeat(1_000_000) }] } },
+    ],
     ['a tree with ..', said([node(0, ''), node(1, '..')])],
     ['a tree with a path as a name', said([node(0, ''), node(1, '../../etc')])],
     ['a tree that is deeper than its rows', said([node(0, ''), node(2, 'x')])],
@@ -214,10 +291,16 @@ onEveryStore('files from outside', (world) => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({ agent: 'helper', id: 't' })
     // @ts-expect-error what a caller without types may give
-    await expect(files.writeFile('/a', { a: 1 })).rejects.toMatchObject({ code: 'EINVAL', why: 'content must be a text or bytes (Uint8Array); it is an object (JSON.stringify it?)' })
+    await expect(files.writeFile('/a', { a: 1 })).rejects.toMatchObject({
+      code: 'EINVAL',
+      why: 'content must be a text or bytes (Uint8Array); it is an object (JSON.stringify it?)',
+    })
     expect(await files.readdir('/')).toEqual([])
     // @ts-expect-error what a caller without types may give
     const made = skein.threads.create({ agent: 'helper', id: 'u', files: { '/a': 'fine', '/b': new Date(0) } })
-    await expect(made).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/content must be a text or bytes \(Uint8Array\); it is a Date\s.*files\["\/b"\]/s) })
+    await expect(made).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/content must be a text or bytes \(Uint8Array\); it is a Date\s.*files\["\/b"\]/s),
+    })
   })
 })

@@ -17,18 +17,43 @@ const place = [{ name: 'PLACE', type: 'text' as const }]
 const both = [...place, { name: 'TIME', type: 'text' as const }]
 
 /** A tool that tells what it finds. */
-const tells = (name: string, variables: NonNullable<ToolDefinition['variables']>, more: Partial<ToolDefinition> = {}): ToolDefinition =>
-  looseTool(name, async (state) => (await Promise.all(variables.map((variable) => state.env(variable.name)))).join('+'), { variables, ...more })
+const tells = (
+  name: string,
+  variables: NonNullable<ToolDefinition['variables']>,
+  more: Partial<ToolDefinition> = {},
+): ToolDefinition =>
+  looseTool(
+    name,
+    async (state) => (await Promise.all(variables.map((variable) => state.env(variable.name)))).join('+'),
+    { variables, ...more },
+  )
 
-const inboxOf = async (skein: Skein, root: string) => (await skein.inbox.list({ root })).map(({ id, why, tool, missing }) => ({ id, why, tool, missing }))
+const inboxOf = async (skein: Skein, root: string) =>
+  (await skein.inbox.list({ root })).map(({ id, why, tool, missing }) => ({ id, why, tool, missing }))
 
-function family(child: { script: Script; tools: readonly ToolDefinition[]; own?: Partial<Pick<Agent, 'variables' | 'env' | 'exposeAsTool'>>; prompt?: Partial<Prompt> }): readonly Definition[] {
+function family(child: {
+  script: Script
+  tools: readonly ToolDefinition[]
+  own?: Partial<Pick<Agent, 'variables' | 'env' | 'exposeAsTool'>>
+  prompt?: Partial<Prompt>
+}): readonly Definition[] {
   return [
     ...child.tools,
-    defineModel({ name: 'lead_m', model: scriptedModel(({ messages, step }) => (step === 0 ? calls({ tool: 'worker', args: { message: 'go' } }) : `got ${last(messages)}`)) }),
+    defineModel({
+      name: 'lead_m',
+      model: scriptedModel(({ messages, step }) =>
+        step === 0 ? calls({ tool: 'worker', args: { message: 'go' } }) : `got ${last(messages)}`,
+      ),
+    }),
     defineModel({ name: 'worker_m', model: scriptedModel(child.script) }),
     definePrompt({ name: 'lead_p', prompt: 'x', model: 'lead_m', tools: [{ name: 'worker' }] }),
-    definePrompt({ name: 'worker_p', prompt: 'x', model: 'worker_m', tools: child.tools.map(({ name }) => name), ...child.prompt }),
+    definePrompt({
+      name: 'worker_p',
+      prompt: 'x',
+      model: 'worker_m',
+      tools: child.tools.map(({ name }) => name),
+      ...child.prompt,
+    }),
     defineAgent({ name: 'lead', type: 'ai_human', sideA: { prompt: 'lead_p' } }),
     defineAgent({ name: 'worker', type: 'ai_human', sideA: { prompt: 'worker_p' }, exposeAsTool: true, ...child.own }),
   ]
@@ -36,17 +61,27 @@ function family(child: { script: Script; tools: readonly ToolDefinition[]; own?:
 
 onEveryStore('a tool that needs a variable', (world) => {
   it('F2, A4: its call waits and says for what, the others of the step run; with the last value it goes on', async () => {
-    const app = tinyApp({ tools: [tells('where', both), looseTool('other', () => 'done')], script: ({ step, messages }) => (step === 0 ? calls('where', 'other') : results(messages).join()) }).app
+    const app = tinyApp({
+      tools: [tells('where', both), looseTool('other', () => 'done')],
+      script: ({ step, messages }) => (step === 0 ? calls('where', 'other') : results(messages).join()),
+    }).app
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
     await until('the call to wait', async () => (await thread.status()) === 'awaiting_variables')
     expect((await thread.info()).rest).toBe(true)
-    expect(await inboxOf(skein, 't')).toEqual([{ id: 't/call_1_0', why: 'variables', tool: 'where', missing: ['PLACE', 'TIME'] }])
+    expect(await inboxOf(skein, 't')).toEqual([
+      { id: 't/call_1_0', why: 'variables', tool: 'where', missing: ['PLACE', 'TIME'] },
+    ])
     expect(await run.pendingToolCalls()).toMatchObject([{ id: 'call_1_0', waitsFor: 'variables' }])
-    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('set PLACE, TIME') })
+    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('set PLACE, TIME'),
+    })
     await thread.env.set({ PLACE: 'Bonn' })
-    expect(await inboxOf(skein, 't')).toEqual([{ id: 't/call_1_0', why: 'variables', tool: 'where', missing: ['TIME'] }])
+    expect(await inboxOf(skein, 't')).toEqual([
+      { id: 't/call_1_0', why: 'variables', tool: 'where', missing: ['TIME'] },
+    ])
     expect(await thread.status()).toBe('awaiting_variables')
     await thread.env.set({ TIME: 'noon' })
     expect(await run.text()).toBe('Bonn+noon,done')
@@ -55,10 +90,17 @@ onEveryStore('a tool that needs a variable', (world) => {
 
   it('VE2, T10: an effect has no intent while it waits, and runs once; an approval comes first', async () => {
     let ran = 0
-    const pay = looseTool('pay', async (state) => (ran++, state.env('PLACE')), { variables: place, sideEffect: true, needsApproval: true, idempotent: true })
+    const pay = looseTool('pay', async (state) => (ran++, state.env('PLACE')), {
+      variables: place,
+      sideEffect: true,
+      needsApproval: true,
+      idempotent: true,
+    })
     const records: string[] = []
     world.tap.commit = (commit, go) => (records.push(...typesIn(commit)), go())
-    const skein = await world.open(tinyApp({ tools: [pay], script: ({ step, messages }) => (step === 0 ? calls('pay') : last(messages)) }).app)
+    const skein = await world.open(
+      tinyApp({ tools: [pay], script: ({ step, messages }) => (step === 0 ? calls('pay') : last(messages)) }).app,
+    )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
     await until('approval', async () => (await thread.status()) === 'awaiting_approval')
@@ -67,11 +109,20 @@ onEveryStore('a tool that needs a variable', (world) => {
     await thread.env.set({ PLACE: 'Bonn' })
     expect(await run.text()).toBe('Bonn')
     expect(ran).toBe(1)
-    expect(records.filter((type) => type.startsWith('call.'))).toEqual(['call.decided', 'call.held', 'call.freed', 'call.began', 'call.returned'])
+    expect(records.filter((type) => type.startsWith('call.'))).toEqual([
+      'call.decided',
+      'call.held',
+      'call.freed',
+      'call.began',
+      'call.returned',
+    ])
   })
 
   it('F2, A4, B6: in a child the root’s inbox has it, and a value that is set at the root lets it go on', async () => {
-    const app = family({ tools: [tells('where', place)], script: ({ step, messages }) => (step === 0 ? calls('where') : last(messages)) })
+    const app = family({
+      tools: [tells('where', place)],
+      script: ({ step, messages }) => (step === 0 ? calls('where') : last(messages)),
+    })
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
@@ -84,7 +135,10 @@ onEveryStore('a tool that needs a variable', (world) => {
   })
 
   it('P1, F2: it waits through a restart; a skein that is opened with the value lets it go on', async () => {
-    const { app } = tinyApp({ tools: [tells('where', place)], script: ({ step, messages }) => (step === 0 ? calls('where') : last(messages)) })
+    const { app } = tinyApp({
+      tools: [tells('where', place)],
+      script: ({ step, messages }) => (step === 0 ? calls('where') : last(messages)),
+    })
     const skein = await world.open(app)
     await skein.threads.create({ agent: 'helper', id: 't' })
     const first = await skein.threads.get('t')
@@ -101,7 +155,10 @@ onEveryStore('a tool that needs a variable', (world) => {
   })
 
   it('F2: cancel ends the wait; what is set afterwards starts nothing', async () => {
-    const { app, model } = tinyApp({ tools: [tells('where', place)], script: ({ step }) => (step === 0 ? calls('where') : 'done') })
+    const { app, model } = tinyApp({
+      tools: [tells('where', place)],
+      script: ({ step }) => (step === 0 ? calls('where') : 'done'),
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
@@ -117,34 +174,54 @@ onEveryStore('a tool that needs a variable', (world) => {
 })
 
 onEveryStore('an agent or a prompt that needs a variable', (world) => {
-  it.each(['agent', 'prompt'] as const)('F2, D7: the turn waits before its %s’s model is asked, and reads what was said meanwhile', async (whose) => {
-    const worker = scriptedModel(({ messages }) => messages.map(({ text }) => text).join())
-    const app = [
-      defineModel({ name: 'm', model: worker }),
-      definePrompt({ name: 'p', prompt: 'x', model: 'm', ...(whose === 'prompt' && { variables: place }) }),
-      defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' }, ...(whose === 'agent' && { variables: place }) }),
-    ]
-    const skein = await world.open(app)
-    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
-    const run = thread.send('go')
-    await run.accepted()
-    expect(await thread.status()).toBe('awaiting_variables')
-    expect(await inboxOf(skein, 't')).toEqual([{ id: 't/turn', why: 'variables', tool: 'helper', missing: ['PLACE'] }])
-    await thread.send('and more').accepted()
-    await quiet()
-    expect(worker.requests).toEqual([])
-    await thread.env.set({ PLACE: 'Bonn' })
-    expect(await run.text()).toBe('go,and more')
-    expect(await inboxOf(skein, 't')).toEqual([])
-  })
+  it.each(['agent', 'prompt'] as const)(
+    'F2, D7: the turn waits before its %s’s model is asked, and reads what was said meanwhile',
+    async (whose) => {
+      const worker = scriptedModel(({ messages }) => messages.map(({ text }) => text).join())
+      const app = [
+        defineModel({ name: 'm', model: worker }),
+        definePrompt({ name: 'p', prompt: 'x', model: 'm', ...(whose === 'prompt' && { variables: place }) }),
+        defineAgent({
+          name: 'helper',
+          type: 'ai_human',
+          sideA: { prompt: 'p' },
+          ...(whose === 'agent' && { variables: place }),
+        }),
+      ]
+      const skein = await world.open(app)
+      const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+      const run = thread.send('go')
+      await run.accepted()
+      expect(await thread.status()).toBe('awaiting_variables')
+      expect(await inboxOf(skein, 't')).toEqual([
+        { id: 't/turn', why: 'variables', tool: 'helper', missing: ['PLACE'] },
+      ])
+      await thread.send('and more').accepted()
+      await quiet()
+      expect(worker.requests).toEqual([])
+      await thread.env.set({ PLACE: 'Bonn' })
+      expect(await run.text()).toBe('go,and more')
+      expect(await inboxOf(skein, 't')).toEqual([])
+    },
+  )
 
   it('F2, D7: what the skein, the agent or the prompt gives is no reason to wait; an optional variable neither', async () => {
     const app = (own: Partial<Pick<Agent, 'variables' | 'env' | 'exposeAsTool'>>, prompt: Partial<Prompt>) => [
       defineModel({ name: 'm', model: scriptedModel(() => 'done') }),
-      definePrompt({ name: 'p', prompt: 'x', model: 'm', variables: [...place, { name: 'MAYBE', required: false }], ...prompt }),
+      definePrompt({
+        name: 'p',
+        prompt: 'x',
+        model: 'm',
+        variables: [...place, { name: 'MAYBE', required: false }],
+        ...prompt,
+      }),
       defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' }, ...own }),
     ]
-    for (const [own, prompt, env] of [[{}, {}, { PLACE: 'x' }], [{ env: { PLACE: 'x' } }, {}, {}], [{}, { env: { PLACE: 'x' } }, {}]] as const) {
+    for (const [own, prompt, env] of [
+      [{}, {}, { PLACE: 'x' }],
+      [{ env: { PLACE: 'x' } }, {}, {}],
+      [{}, { env: { PLACE: 'x' } }, {}],
+    ] as const) {
       const skein = await world.open(app(own, prompt), { env })
       const thread = await skein.threads.create({ agent: 'helper' })
       expect(await thread.send('go').text()).toBe('done')
@@ -157,10 +234,16 @@ onEveryStore('an agent or a prompt that needs a variable', (world) => {
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
-    await until('the child to wait', async () => (await skein.threads.list({ root: 'lead', status: 'awaiting_variables' })).threads.length === 1)
+    await until(
+      'the child to wait',
+      async () => (await skein.threads.list({ root: 'lead', status: 'awaiting_variables' })).threads.length === 1,
+    )
     await lead.cancel()
     await run.result()
-    await until('the child to end', async () => (await skein.threads.list({ root: 'lead', status: 'terminated' })).threads.length === 1)
+    await until(
+      'the child to end',
+      async () => (await skein.threads.list({ root: 'lead', status: 'terminated' })).threads.length === 1,
+    )
     expect(await inboxOf(skein, 'lead')).toEqual([])
   })
 })

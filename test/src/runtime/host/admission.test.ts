@@ -1,4 +1,7 @@
-/** Rate limits of a provider, as threads meet them: they wait in line, are seen there, and end their wait like any other. */
+/**
+ * Rate limits of a provider, as threads meet them: they wait in line, are seen there, and end their wait like any
+ * other.
+ */
 import { expect, it } from 'vitest'
 import type { SkeinEvent } from '../../../../src/core/records/event.js'
 import { failure } from '../../../../src/core/failure.js'
@@ -8,7 +11,9 @@ import { tinyApp } from '../../../helpers/app.js'
 import { quiet, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
-const limited = (retryAfterMs: number): ScriptedReply => ({ error: { ...failure('MODEL_RATE_LIMITED', 'slow down', { retry: true }), data: { status: 429, retryAfterMs } } })
+const limited = (retryAfterMs: number): ScriptedReply => ({
+  error: { ...failure('MODEL_RATE_LIMITED', 'slow down', { retry: true }), data: { status: 429, retryAfterMs } },
+})
 
 /** Refuses while it has a limit. */
 class Provider {
@@ -44,7 +49,13 @@ onEveryStore('admission', (world) => {
     await until('it is told', () => told.some(({ type }) => type === 'model.waiting'))
     model.limit = undefined
     const at = world.clock.now() + 10_000
-    expect(told.find(({ type }) => type === 'model.waiting')).toMatchObject({ thread: 'a', run: 'a-go', model: 'scripted', place: 1, until: at })
+    expect(told.find(({ type }) => type === 'model.waiting')).toMatchObject({
+      thread: 'a',
+      run: 'a-go',
+      model: 'scripted',
+      place: 1,
+      until: at,
+    })
     const asking = skein.modelWaits()
     world.clock.advance(250)
     expect(await asking).toEqual([
@@ -58,7 +69,9 @@ onEveryStore('admission', (world) => {
     world.clock.advance(1)
     expect(await Promise.all([first, ...rest].map(({ run }) => run.text()))).toEqual(['done', 'done', 'done'])
     expect(model.asked).toEqual(['a', 'a', 'b', 'c'])
-    await until('the end of the wait is told', () => told.some((event) => event.type === 'model.waiting' && event.place === 0))
+    await until('the end of the wait is told', () =>
+      told.some((event) => event.type === 'model.waiting' && event.place === 0),
+    )
   })
 
   it('L5: cancel, terminate and a deadline end a wait at once, and the thread goes on with the next message', async () => {
@@ -107,4 +120,3 @@ onEveryStore('admission', (world) => {
     expect(await (await again.threads.get('a')).run('a-go').text()).toBe('done')
   })
 })
-

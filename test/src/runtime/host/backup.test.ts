@@ -25,11 +25,16 @@ function createApp() {
     return 'written'
   })
   let n = 0
-  return tinyApp({ script: ({ step }) => (step === 0 ? calls({ tool: 'write_both', args: { n: n++ } }) : 'done'), tools: [write] }).app
+  return tinyApp({
+    script: ({ step }) => (step === 0 ? calls({ tool: 'write_both', args: { n: n++ } }) : 'done'),
+    tools: [write],
+  }).app
 }
 
 /** Every thread folds, its chain is whole, and every file of it is there. */
-async function audit(dir: string): Promise<{ readonly threads: number; readonly files: number; readonly messages: number }> {
+async function audit(
+  dir: string,
+): Promise<{ readonly threads: number; readonly files: number; readonly messages: number }> {
   const backend: Backend = await local(dir).open('client')
   const client = await connectSkein({ backend: local(dir) })
   let files = 0
@@ -56,7 +61,9 @@ async function audit(dir: string): Promise<{ readonly threads: number; readonly 
 it('F8, BK1, BK2: a copy that is made under load opens, every thread in it folds, and its files are there; it goes on by itself', async () => {
   const store = join(folder, 'store')
   const skein = await createSkein({ app: createApp(), backend: local(store) })
-  const threads = await Promise.all(Array.from({ length: 6 }, (_, n) => skein.threads.create({ agent: 'helper', id: `t${n}` })))
+  const threads = await Promise.all(
+    Array.from({ length: 6 }, (_, n) => skein.threads.create({ agent: 'helper', id: `t${n}` })),
+  )
   let loading = true
   let turns = 0
   const load = threads.map(async (thread) => {
@@ -97,7 +104,8 @@ it('F8: a client makes one too, with or without a host, and the original stays a
   await skein.close()
   await client.backup(join(folder, 'deep', 'er', 'alone'))
   await client.close()
-  for (const copy of ['hosted', 'deep/er/alone', 'store']) expect(await audit(join(folder, copy))).toEqual({ threads: 1, files: 2, messages: 4 })
+  for (const copy of ['hosted', 'deep/er/alone', 'store'])
+    expect(await audit(join(folder, copy))).toEqual({ threads: 1, files: 2, messages: 4 })
   expect((await stat(join(folder, 'hosted'))).mode & 0o777).toBe(0o700)
 })
 
@@ -106,12 +114,20 @@ it('F8, BK3: a folder that has something in it is refused and left alone; a copy
   const skein = await createSkein({ app: createApp(), backend: local(store) })
   await skein.threads.create({ agent: 'helper', id: 't' })
   await writeFile(join(folder, 'file'), 'x')
-  await expect(skein.backup(store)).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('something in it') })
+  await expect(skein.backup(store)).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringContaining('something in it'),
+  })
   await expect(skein.backup(join(folder, 'file'))).rejects.toMatchObject({ code: 'BAD_OPTION' })
-  await expect(skein.backup(join(folder, 'file', 'below'))).rejects.toMatchObject({ code: expect.stringMatching(/BAD_OPTION|STORE_FAILED/) })
+  await expect(skein.backup(join(folder, 'file', 'below'))).rejects.toMatchObject({
+    code: expect.stringMatching(/BAD_OPTION|STORE_FAILED/),
+  })
   expect((await readdir(folder)).sort()).toEqual(['file', 'store'])
   await skein.close()
   const volatile = await createSkein({ app: createApp(), backend: memory() })
-  await expect(volatile.backup(join(folder, 'copy'))).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('memory') })
+  await expect(volatile.backup(join(folder, 'copy'))).rejects.toMatchObject({
+    code: 'BAD_OPTION',
+    message: expect.stringContaining('memory'),
+  })
   await volatile.close()
 })

@@ -7,13 +7,17 @@ import { createSkein } from '../../../../src/runtime/skein.js'
 import { deferred } from '../../../helpers/deferred.js'
 
 const app = fileURLToPath(new URL('../fixtures/throwing-app.ts', import.meta.url))
-const line = readFileSync(app, 'utf8').split('\n').findIndex((text) => text.includes('// thrown here')) + 1
+const line =
+  readFileSync(app, 'utf8')
+    .split('\n')
+    .findIndex((text) => text.includes('// thrown here')) + 1
 const secret = 'carrier-token-12345'
 
 /** What was said in a turn that calls `tool`, and to whom. */
 async function told(tool: string) {
   const warnings: { what: string; stack: string }[] = []
-  const warn = (what: string, thrown: unknown): void => void warnings.push({ what, stack: thrown instanceof Error ? (thrown.stack ?? '') : '' })
+  const warn = (what: string, thrown: unknown): void =>
+    void warnings.push({ what, stack: thrown instanceof Error ? (thrown.stack ?? '') : '' })
   const skein = await createSkein({ app, backend: memory(), env: { TOKEN: secret }, workers: { threads: 1 }, warn })
   onTestFinished(() => skein.close())
   const thread = await skein.threads.create({ agent: 'shipper' })
@@ -39,18 +43,27 @@ function debug(): void {
 
 it.each([
   ['ships', `throwing-app.ts:${line}:`],
-  // Here stacks are made by the test's runner; that they have the places of the sources is tested with the command line.
+  // Here stacks are made by the test's runner; that they have the places of the sources is tested with the command
+  // line.
   ['ships_here', 'at ship ('],
-])('T8, DG1: with SKEIN_DEBUG=1 the stack of %s is told to the operator and in the log, masked', async (tool, place) => {
-  debug()
-  const { id, warnings, logs } = await told(tool)
-  expect(warnings).toEqual([{ what: `${tool} threw in thread ${id}`, stack: expect.stringContaining('RangeError: parcel refused for [redacted]') }])
-  expect(logs).toHaveLength(1)
-  for (const stack of [warnings[0]?.stack ?? '', ...logs]) {
-    expect(stack).toContain(place)
-    expect(stack).not.toContain(secret)
-  }
-})
+])(
+  'T8, DG1: with SKEIN_DEBUG=1 the stack of %s is told to the operator and in the log, masked',
+  async (tool, place) => {
+    debug()
+    const { id, warnings, logs } = await told(tool)
+    expect(warnings).toEqual([
+      {
+        what: `${tool} threw in thread ${id}`,
+        stack: expect.stringContaining('RangeError: parcel refused for [redacted]'),
+      },
+    ])
+    expect(logs).toHaveLength(1)
+    for (const stack of [warnings[0]?.stack ?? '', ...logs]) {
+      expect(stack).toContain(place)
+      expect(stack).not.toContain(secret)
+    }
+  },
+)
 
 it('DG1: every try is told', async () => {
   debug()

@@ -45,15 +45,27 @@ onEveryStore('delete', (world) => {
 
   it('F8: what is at work is refused, unless it is terminated first; a child is refused with the name of its root', async () => {
     const began = deferred()
-    const slow = looseTool('slow', ({ signal }) => (began.resolve(), new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))))
+    const slow = looseTool(
+      'slow',
+      ({ signal }) => (
+        began.resolve(),
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+      ),
+    )
     const skein = await world.open(createFamilyApp({ writer: () => calls('slow'), tools: [slow] }))
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
     await began.promise
     await until('a writer', async () => (await skein.threads.list({ agent: 'writer' })).threads.length > 0)
-    await expect(skein.threads.delete('lead')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('terminate: true') })
+    await expect(skein.threads.delete('lead')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('terminate: true'),
+    })
     const [writer] = (await skein.threads.list({ agent: 'writer' })).threads
-    await expect(skein.threads.delete(writer?.thread ?? '')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('by its root lead') })
+    await expect(skein.threads.delete(writer?.thread ?? '')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('by its root lead'),
+    })
     expect((await lead.info()).status).toBe('waiting')
     const early = run.result()
     const watching = collect(skein.events({ root: 'lead' }))
@@ -63,7 +75,10 @@ onEveryStore('delete', (world) => {
     // Who looks too late sees that there is nothing any more.
     expect(await early).toMatchObject({ stopReason: 'terminated' })
     await expect(run.result()).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
-    await expect(watching).rejects.toMatchObject({ code: 'UNKNOWN_THREAD', message: expect.stringContaining('deleted') })
+    await expect(watching).rejects.toMatchObject({
+      code: 'UNKNOWN_THREAD',
+      message: expect.stringContaining('deleted'),
+    })
     expect(skein.resident).toBe(0)
   })
 
@@ -111,21 +126,30 @@ onEveryStore('what is left of it on a disk', (world) => {
   it('F8: no message and no key of a deleted tree is in any byte of the folder', async () => {
     const { dir, source } = world.store
     if (dir === undefined) return // memory has no file
-    const { app } = tinyApp({ script: ({ messages }) => `so: ${messages.at(-1)?.text}`, tools: [looseTool('pay', () => 'x', { variables: [{ name: 'PIN' }] })] })
+    const { app } = tinyApp({
+      script: ({ messages }) => `so: ${messages.at(-1)?.text}`,
+      tools: [looseTool('pay', () => 'x', { variables: [{ name: 'PIN' }] })],
+    })
     const skein = await world.open(app)
     for (const id of ['gone', 'kept']) {
       const thread = await skein.threads.create({ agent: 'helper', id, env: { PIN: `sesame-of-${id}` } })
       await thread.send(`a word of ${id}`).result()
     }
     const reader = await source.open('client')
-    const wrapped = (await reader.journal.read('gone')).flatMap(({ body }) => /"keys":\["([^"]+)"/.exec(body)?.[1] ?? [])
+    const wrapped = (await reader.journal.read('gone')).flatMap(
+      ({ body }) => /"keys":\["([^"]+)"/.exec(body)?.[1] ?? [],
+    )
     await reader.close()
     expect(wrapped.length).toBeGreaterThan(0)
     const holders = async (text: string): Promise<string> =>
-      promisify(execFile)('grep', ['-rlaF', '--', text, dir]).then(({ stdout }) => stdout, () => '')
+      promisify(execFile)('grep', ['-rlaF', '--', text, dir]).then(
+        ({ stdout }) => stdout,
+        () => '',
+      )
     for (const text of [...wrapped, 'a word of gone']) expect(await holders(text)).not.toBe('')
     await skein.threads.delete('gone')
-    for (const text of [...wrapped, 'a word of gone']) await until('the end of it', async () => (await holders(text)) === '')
+    for (const text of [...wrapped, 'a word of gone'])
+      await until('the end of it', async () => (await holders(text)) === '')
     expect(await holders('a word of kept')).not.toBe('')
   })
 })
@@ -133,7 +157,10 @@ onEveryStore('what is left of it on a disk', (world) => {
 onEveryStore('retention', (world) => {
   it('F8, JT2: finished trees go after their time, idle ones by their own rule, and what is awaited or scheduled stays', async () => {
     const asks = looseTool('sign', () => 'signed', { needsApproval: true })
-    const { app } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.text === 'ask' ? calls('sign') : 'hello'), tools: [asks, looseTool('note', () => 'x')] })
+    const { app } = tinyApp({
+      script: ({ messages }) => (messages.at(-1)?.text === 'ask' ? calls('sign') : 'hello'),
+      tools: [asks, looseTool('note', () => 'x')],
+    })
     const skein = await world.open(app, { retention: { finishedTreesMs: 60_000, idleTreesMs: 600_000 } })
     for (const id of ['ended', 'idle', 'asking', 'planned']) {
       const thread = await skein.threads.create({ agent: 'helper', id })

@@ -46,7 +46,10 @@ async function close(skein: Skein): Promise<void> {
 
 /** An app whose tool says on which host it ran. */
 function spoken(host: string, ran: string[]): readonly Definition[] {
-  return tinyApp({ script: ({ step }) => (step === 0 ? calls('say') : 'done'), tools: [looseTool('say', () => (ran.push(host), host))] }).app
+  return tinyApp({
+    script: ({ step }) => (step === 0 ? calls('say') : 'done'),
+    tools: [looseTool('say', () => (ran.push(host), host))],
+  }).app
 }
 
 async function runAll(skein: Skein, ids: readonly string[], message: string): Promise<void> {
@@ -103,7 +106,8 @@ describe('sharing', () => {
 
   it('N1: a call that runs on a host that closes is run again where the thread goes on, and counts once', async () => {
     const [began, release] = [deferred(), deferred<string>()]
-    const slow = (body: () => unknown): readonly Definition[] => tinyApp({ script: ({ step }) => (step === 0 ? calls('slow') : 'done'), tools: [looseTool('slow', body)] }).app
+    const slow = (body: () => unknown): readonly Definition[] =>
+      tinyApp({ script: ({ step }) => (step === 0 ? calls('slow') : 'done'), tools: [looseTool('slow', body)] }).app
     const one = await open(slow(() => (began.resolve(), release.promise)))
     const thread = await one.threads.create({ agent: 'helper', id: 'x' })
     const run = thread.send('go', { id: 'm' })
@@ -113,7 +117,12 @@ describe('sharing', () => {
     await close(one)
     const same = await two.threads.get('x')
     expect(await same.run('m').text()).toBe('done')
-    expect((await same.messages()).map(({ role, text }) => [role, text])).toEqual([['user', 'go'], ['assistant', ''], ['tool', 'second'], ['assistant', 'done']])
+    expect((await same.messages()).map(({ role, text }) => [role, text])).toEqual([
+      ['user', 'go'],
+      ['assistant', ''],
+      ['tool', 'second'],
+      ['assistant', 'done'],
+    ])
   })
 
   it('HO3: while a host joins, threads beside one that makes a long call go on at once, and the long call is made once', async () => {
@@ -122,14 +131,23 @@ describe('sharing', () => {
     const began: string[] = []
     const app = (): readonly Definition[] =>
       tinyApp({
-        script: ({ messages, step }) => (messages[0]?.text === 'long' ? (step === 0 ? calls('slow') : 'done') : step < 10 ? calls('quick') : 'done'),
-        tools: [looseTool('slow', async ({ threadId }) => (began.push(threadId), release.promise)), looseTool('quick', () => 1)],
+        script: ({ messages, step }) =>
+          messages[0]?.text === 'long' ? (step === 0 ? calls('slow') : 'done') : step < 10 ? calls('quick') : 'done',
+        tools: [
+          looseTool('slow', async ({ threadId }) => (began.push(threadId), release.promise)),
+          looseTool('quick', () => 1),
+        ],
       }).app
     const crowded = deferred()
     let looks = 0
-    const one = await open(app(), { closeGraceMs: 60_000, backend: watched(source, ({ share }) => void (share === 1 && ++looks === 2 && crowded.resolve())) })
+    const one = await open(app(), {
+      closeGraceMs: 60_000,
+      backend: watched(source, ({ share }) => void (share === 1 && ++looks === 2 && crowded.resolve())),
+    })
     const begin = async (message: string, partition: number) => {
-      const id = Array.from({ length: 100 }, (_, n) => `${message}${n}`).find((each) => partitionOf(each, 2) === partition)
+      const id = Array.from({ length: 100 }, (_, n) => `${message}${n}`).find(
+        (each) => partitionOf(each, 2) === partition,
+      )
       return (await one.threads.create({ agent: 'helper', ...(id !== undefined && { id }) })).send(message)
     }
     const long = await Promise.all([0, 1].map((partition) => begin('long', partition)))
@@ -142,7 +160,9 @@ describe('sharing', () => {
     }
     release.resolve()
     expect(await Promise.all(long.map((run) => run.text()))).toEqual(['done', 'done'])
-    await until('a share for each', async () => (await two.hosts()).hosts.every(({ partitions }) => partitions.length === 1))
+    await until('a share for each', async () =>
+      (await two.hosts()).hosts.every(({ partitions }) => partitions.length === 1),
+    )
     expect(began).toHaveLength(2)
   })
 
@@ -155,11 +175,13 @@ describe('sharing', () => {
     // Both have a line when two threads are first.
     for (let n = 0; lines < 2; n++) {
       const thread = await one.threads.create({ agent: 'helper', id: `t${n}` })
-      for await (const { type } of thread.send('go').fullStream) if (type === 'model.waiting' || type === 'turn.ended') break
+      for await (const { type } of thread.send('go').fullStream)
+        if (type === 'model.waiting' || type === 'turn.ended') break
       if (asked.one > 0) lines = (await one.modelWaits()).filter(({ place }) => place === 1).length
     }
     const { one: sent, two } = asked
-    for (let n = 0; n < 20; n++) await (await one.threads.create({ agent: 'helper', id: `later${n}` })).send('go').accepted()
+    for (let n = 0; n < 20; n++)
+      await (await one.threads.create({ agent: 'helper', id: `later${n}` })).send('go').accepted()
     expect((await one.modelWaits()).length).toBeGreaterThan(20)
     expect([sent, asked]).toEqual([1, { one: 1, two }])
   })
@@ -177,13 +199,23 @@ describe('sharing', () => {
 
 describe('versions', () => {
   it('P3, HO3: a thread whose agent only a newer app has is parked by an older host, and goes on when a newer one is there', async () => {
-    const next = (): readonly Definition[] => [...tinyApp({ script: () => 'new' }).app, ...tinyApp({ script: () => 'later', agent: 'later' }).app.filter(({ kind }) => kind !== 'model')]
+    const next = (): readonly Definition[] => [
+      ...tinyApp({ script: () => 'new' }).app,
+      ...tinyApp({ script: () => 'later', agent: 'later' }).app.filter(({ kind }) => kind !== 'model'),
+    ]
     const newer = await open(next(), { version: '2.0.0' })
     const { id } = await newer.threads.create({ agent: 'later' })
     await close(newer)
     const news: HostNews[] = []
-    const older = await open(tinyApp({ script: () => 'old' }).app, { version: '1.0.0', told: (each) => void (each.type === 'partitions' && news.push(each)), warn: () => undefined })
-    await expect((await older.threads.get(id)).send('hello?', { id: 'kept' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'UNKNOWN_AGENT' } })
+    const older = await open(tinyApp({ script: () => 'old' }).app, {
+      version: '1.0.0',
+      told: (each) => void (each.type === 'partitions' && news.push(each)),
+      warn: () => undefined,
+    })
+    await expect((await older.threads.get(id)).send('hello?', { id: 'kept' }).result()).rejects.toMatchObject({
+      code: 'THREAD_PARKED',
+      cause: { code: 'UNKNOWN_AGENT' },
+    })
     const other = await older.threads.create({ agent: 'helper' })
     expect(await other.send('and you?').text()).toBe('old')
     const again = await open(next(), { version: '2.0.0' })
@@ -191,8 +223,14 @@ describe('versions', () => {
     await until('the kept message', async () => (await thread.messages()).length > 0)
     expect(await thread.run('kept').text()).toBe('new')
     await until('the older one has none', () => news.length === 2)
-    await until('the newer one has all', async () => (await again.hosts()).hosts.find(({ appVersion }) => appVersion === '2.0.0')?.partitions.length === 8)
-    expect(news).toEqual([{ type: 'partitions', held: 8, of: 8 }, { type: 'partitions', held: 0, of: 8 }])
+    await until(
+      'the newer one has all',
+      async () => (await again.hosts()).hosts.find(({ appVersion }) => appVersion === '2.0.0')?.partitions.length === 8,
+    )
+    expect(news).toEqual([
+      { type: 'partitions', held: 8, of: 8 },
+      { type: 'partitions', held: 0, of: 8 },
+    ])
     expect(await other.send('still there?').text()).toBe('new')
     // The newer one is gone: the older serves again.
     await close(again)
@@ -202,13 +240,18 @@ describe('versions', () => {
 
 describe('records of a newer Skein', () => {
   it('NZ5, HO3: keep a host from the partitions that hold them, and an operator is told once', async () => {
-    const newer = await source.open('host', { ...stranger, profile: { ...stranger.profile, records: recordVersion + 1 } })
+    const newer = await source.open('host', {
+      ...stranger,
+      profile: { ...stranger.profile, records: recordVersion + 1 },
+    })
     for (const partition of [0, 1, 2]) await (await newer.leases.acquire(partition))?.release()
     await newer.close()
     const warnings: string[] = []
     const skein = await open(tinyApp({ script: () => 'fine' }).app, { warn: (what) => warnings.push(what) })
     expect((await skein.hosts()).hosts).toMatchObject([{ records: recordVersion, partitions: [3, 4, 5, 6, 7] }])
-    expect(warnings).toEqual([expect.stringMatching(/^3 of 8 partitions were written by a newer Skein.*Update Skein here/)])
+    expect(warnings).toEqual([
+      expect.stringMatching(/^3 of 8 partitions were written by a newer Skein.*Update Skein here/),
+    ])
   })
 })
 
@@ -218,7 +261,10 @@ describe('the server', () => {
     const own = await startNats()
     source = nats({ servers: own.url, namespace: 'load', partitions: 4, leaseMs: 1_500, sync: 'relaxed' })
     const news: string[] = []
-    const [one] = [await open(spoken('one', ran), { told: ({ type }) => news.push(type) }), await open(spoken('two', ran))]
+    const [one] = [
+      await open(spoken('one', ran), { told: ({ type }) => news.push(type) }),
+      await open(spoken('two', ran)),
+    ]
     await runAll(one, ids, 'before')
     const during = runAll(one, ids, 'during')
     await own.kill()

@@ -20,10 +20,20 @@ function folder(files: Readonly<Record<string, string>>): string {
 
 it('IY1: a module and a folder have the name and version of their package; a list has none', () => {
   const at = folder({ 'package.json': '{"name":"shop","version":"1.4.0"}', 'src/app.ts': '' })
-  const base = { name: `${hostname()}/${process.pid}`, since: 7, skein: expect.stringMatching(/^\d/), records: recordVersion }
-  for (const source of [join(at, 'src/app.ts'), pathToFileURL(join(at, 'src/app.ts')), join(at, 'src')]) expect(profileOf(source, { clock })).toEqual({ ...base, app: 'shop', appVersion: '1.4.0' })
+  const base = {
+    name: `${hostname()}/${process.pid}`,
+    since: 7,
+    skein: expect.stringMatching(/^\d/),
+    records: recordVersion,
+  }
+  for (const source of [join(at, 'src/app.ts'), pathToFileURL(join(at, 'src/app.ts')), join(at, 'src')])
+    expect(profileOf(source, { clock })).toEqual({ ...base, app: 'shop', appVersion: '1.4.0' })
   expect(profileOf([], { clock })).toEqual(base)
-  expect(profileOf([], { clock, name: 'blog', version: '2.0.0' })).toEqual({ ...base, app: 'blog', appVersion: '2.0.0' })
+  expect(profileOf([], { clock, name: 'blog', version: '2.0.0' })).toEqual({
+    ...base,
+    app: 'blog',
+    appVersion: '2.0.0',
+  })
 })
 
 it('IY1: what is given counts; the version of a package is not that of an app with another name', () => {
@@ -35,5 +45,7 @@ it('IY1: what is given counts; the version of a package is not that of an app wi
 
 it('a package.json that cannot be read is named', () => {
   const app = join(folder({ 'package.json': '{', 'app.ts': '' }), 'app.ts')
-  expect(() => profileOf(app, { clock })).toThrow(expect.objectContaining({ code: 'APP_NOT_LOADED', message: expect.stringContaining('package.json') }))
+  expect(() => profileOf(app, { clock })).toThrow(
+    expect.objectContaining({ code: 'APP_NOT_LOADED', message: expect.stringContaining('package.json') }),
+  )
 })

@@ -1,6 +1,6 @@
 /**
- * Effects on the world whose host loses its lease, on NATS: bodies go on, and what comes of them reaches whoever has the thread.
- * What a crash leaves behind is in test/crash/effects.test.ts.
+ * Effects on the world whose host loses its lease, on NATS: bodies go on, and what comes of them reaches whoever has
+ * the thread. What a crash leaves behind is in test/crash/effects.test.ts.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -49,7 +49,8 @@ afterEach(async () => {
   proxies.clear()
 })
 
-const through = (port: number, partitions = 1): BackendSource => nats({ servers: `nats://127.0.0.1:${port}`, namespace, partitions, leaseMs, patienceMs: 500, sync: 'relaxed' })
+const through = (port: number, partitions = 1): BackendSource =>
+  nats({ servers: `nats://127.0.0.1:${port}`, namespace, partitions, leaseMs, patienceMs: 500, sync: 'relaxed' })
 
 /** An agent that charges once and then tells what came of it. */
 function charging(charge: Charge): readonly Definition[] {
@@ -68,7 +69,13 @@ function charging(charge: Charge): readonly Definition[] {
 }
 
 async function open(port: number, charge: Charge, options: Partial<SkeinOptions> = {}): Promise<Skein> {
-  const skein = await createSkein({ app: charging(charge), backend: through(port), closeGraceMs: 100, warn: () => undefined, ...options })
+  const skein = await createSkein({
+    app: charging(charge),
+    backend: through(port),
+    closeGraceMs: 100,
+    warn: () => undefined,
+    ...options,
+  })
   opened.add(skein)
   return skein
 }
@@ -102,7 +109,8 @@ describe('a host that is cut off', () => {
 
   const cameTo = async (skein: Skein): Promise<string> => (await skein.threads.get('payer')).run('go').text()
   /** By the beat of the leases: each survey is a request to the server. */
-  const gone = (skein: Skein): Promise<void> => until('the lease is lost', async () => (await ticks(server), skein.resident === 0))
+  const gone = (skein: Skein): Promise<void> =>
+    until('the lease is lost', async () => (await ticks(server), skein.resident === 0))
 
   it('OR1, OR2: and comes back waits for the body that it began, however long that takes', async () => {
     const one = await begin({})
@@ -115,7 +123,14 @@ describe('a host that is cut off', () => {
   })
 
   it('OR2, EX5: what the body says after the thread came back is heard', async () => {
-    const one = await begin({ execute: async (state, { cents }) => (ran.push('one'), began.resolve(), state.log(`${await release.promise} ${cents}`), 'charged') })
+    const one = await begin({
+      execute: async (state, { cents }) => (
+        ran.push('one'),
+        began.resolve(),
+        state.log(`${await release.promise} ${cents}`),
+        'charged'
+      ),
+    })
     proxy.cut()
     await gone(one)
     proxy.mend()
@@ -178,15 +193,21 @@ describe('a partition that moves', () => {
   it('OR1: leaves a body that takes longer than the grace at work, and its outcome follows the thread', async () => {
     const [release, ran, said] = [deferred<string>(), [] as string[], [] as string[]]
     const charge = (host: string): Charge => ({ timeoutMs: 30_000, execute: () => (ran.push(host), release.promise) })
-    const ids = [0, 1].map((partition) => ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find((id) => partitionOf(id, 2) === partition) ?? '')
+    const ids = [0, 1].map(
+      (partition) => ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find((id) => partitionOf(id, 2) === partition) ?? '',
+    )
     const one = await open(server.port, charge('one'), { backend: through(server.port, 2) })
-    for (const id of ids) await (await one.threads.create({ agent: 'payer', id })).send('pay', { id: `${id}-go` }).accepted()
+    for (const id of ids)
+      await (await one.threads.create({ agent: 'payer', id })).send('pay', { id: `${id}-go` }).accepted()
     await until('both run', async () => (await ticks(server), ran.length === 2))
     const two = await open(server.port, charge('two'), { backend: through(server.port, 2) })
     await until('one has moved', async () => (await ticks(server), two.resident === 1))
     release.resolve('charged')
     for (const id of ids) said.push(await (await two.threads.get(id)).run(`${id}-go`).text())
-    expect([said, ran]).toEqual([['it says: charged', 'it says: charged'], ['one', 'one']])
+    expect([said, ran]).toEqual([
+      ['it says: charged', 'it says: charged'],
+      ['one', 'one'],
+    ])
   })
 })
 
@@ -202,14 +223,36 @@ describe('an intent that another host left behind', () => {
   /** A journal that ends with the intent. */
   async function left(charge: Charge): Promise<void> {
     const source = memory()
-    const skein = await createSkein({ app: charging({ ...charge, execute: ({ idempotencyKey }) => (key = idempotencyKey) }), backend: source, clock: manualClock(begunAt), warn: () => undefined })
+    const skein = await createSkein({
+      app: charging({ ...charge, execute: ({ idempotencyKey }) => (key = idempotencyKey) }),
+      backend: source,
+      clock: manualClock(begunAt),
+      warn: () => undefined,
+    })
     await (await skein.threads.create({ agent: 'payer', id: 'payer' })).send('pay', { id: 'go' }).result()
     const whole = await source.open('client')
     const records: ThreadRecord[] = (await whole.journal.read('payer')).flatMap((entry) => decode('payer', entry))
     await skein.close()
     const backend = await through(server.port).open('host')
-    const head = { agent: 'payer', status: 'acting', root: 'payer', path: ['payer'], tags: [], rest: false, createdAt: 0, updatedAt: 0 }
-    await backend.commit({ thread: 'payer', expected: 0, epoch: 1, entry: pack(records.slice(0, records.findIndex(({ type }) => type === 'call.began') + 1), chainStart), head, sends: [], done: [] })
+    const head = {
+      agent: 'payer',
+      status: 'acting',
+      root: 'payer',
+      path: ['payer'],
+      tags: [],
+      rest: false,
+      createdAt: 0,
+      updatedAt: 0,
+    }
+    await backend.commit({
+      thread: 'payer',
+      expected: 0,
+      epoch: 1,
+      entry: pack(records.slice(0, records.findIndex(({ type }) => type === 'call.began') + 1), chainStart),
+      head,
+      sends: [],
+      done: [],
+    })
     await backend.close()
   }
 
@@ -218,7 +261,15 @@ describe('an intent that another host left behind', () => {
     await left(charge)
     const clock = manualClock(begunAt + afterMs)
     const asked: string[] = []
-    const skein = await open(server.port, { ...charge, execute: () => (asked.push('run'), 'again'), ...(charge.probe && { probe: () => (asked.push('probe'), null) }) }, { clock })
+    const skein = await open(
+      server.port,
+      {
+        ...charge,
+        execute: () => (asked.push('run'), 'again'),
+        ...(charge.probe && { probe: () => (asked.push('probe'), null) }),
+      },
+      { clock },
+    )
     await until('it is waited for', async () => (await ticks(server), clock.pending > 0 || asked.length > 0))
     return { clock, asked, text: async () => (await skein.threads.get('payer')).run('go').text() }
   }
@@ -236,15 +287,21 @@ describe('an intent that another host left behind', () => {
     [60_000, 5_000, 1_000],
     [-60_000, 5_000, 6_000],
     [2_000, undefined, 1_000],
-  ])('EX6: found %i ms after it began, with a limit of %s ms, it is resolved %i ms later', async (afterMs, timeoutMs, waitMs) => {
-    const { clock, asked, text } = await find({ probe: () => null, ...(timeoutMs !== undefined && { timeoutMs }) }, afterMs)
-    clock.advance(waitMs - 1)
-    await quiet()
-    expect(asked).toEqual([])
-    clock.advance(1)
-    expect(await text()).toBe('it says: again')
-    expect(asked).toEqual(['probe', 'run'])
-  })
+  ])(
+    'EX6: found %i ms after it began, with a limit of %s ms, it is resolved %i ms later',
+    async (afterMs, timeoutMs, waitMs) => {
+      const { clock, asked, text } = await find(
+        { probe: () => null, ...(timeoutMs !== undefined && { timeoutMs }) },
+        afterMs,
+      )
+      clock.advance(waitMs - 1)
+      await quiet()
+      expect(asked).toEqual([])
+      clock.advance(1)
+      expect(await text()).toBe('it says: again')
+      expect(asked).toEqual(['probe', 'run'])
+    },
+  )
 
   it('EX6, T10: with nothing to ask, the model is told then that it may have happened', async () => {
     const { clock, asked, text } = await find({}, 0)

@@ -1,4 +1,7 @@
-/** Effects on the world whose thread starts over from its journal while they run, or before what came of them is durable. */
+/**
+ * Effects on the world whose thread starts over from its journal while they run, or before what came of them is
+ * durable.
+ */
 import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { deferred, until } from '../../../helpers/deferred.js'
@@ -58,7 +61,11 @@ onEveryStore('effects of a thread that starts over', (world) => {
 
   it('OR1: an abort of the call still ends a body that went on', async () => {
     const [began, ended] = [deferred(), deferred<string>()]
-    const pay = looseTool('pay', ({ signal }) => (signal.addEventListener('abort', () => ended.resolve('ended')), began.resolve(), ended.promise), { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      ({ signal }) => (signal.addEventListener('abort', () => ended.resolve('ended')), began.resolve(), ended.promise),
+      { sideEffect: true },
+    )
     const { app } = tinyApp({ script: ({ step }) => (step === 0 ? calls('pay') : 'done'), tools: [pay] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })

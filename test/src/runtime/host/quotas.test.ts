@@ -9,82 +9,109 @@ import { onEveryStore } from '../../../helpers/world.js'
 
 const quotas = { 'tenant:*': { maxLiveTrees: 3, maxRunningTurns: 1 }, 'tenant:big': { maxLiveTrees: 5 } }
 
-onEveryStore('quotas', (world) => {
-  it('F8, QT1: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart', async () => {
-    const { app } = tinyApp({ script: () => 'hello' })
-    let skein = await world.open(app, { quotas })
-    const create = (tag: string, id: string) => skein.threads.create({ agent: 'helper', id, tags: [tag, 'all'] })
-    const outcomes = await Promise.allSettled(['a1', 'a2', 'a3', 'a4', 'a5'].map((id) => create('tenant:a', id)))
-    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
-    const refused = { code: 'QUOTA_REACHED', retry: true, message: expect.stringContaining('tenant:a has 3 trees, and 3 may live at once'), data: { tag: 'tenant:a' } }
-    await expect(create('tenant:a', 'more')).rejects.toMatchObject(refused)
-    await expect(skein.threads.get('more')).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
-    // One that is there is no new one; others have their own count.
-    expect((await create('tenant:a', 'a1')).id).toBe('a1')
-    for (const id of ['b1', 'b2', 'b3']) await create('tenant:b', id)
-    for (const id of ['g1', 'g2', 'g3', 'g4', 'g5']) await create('tenant:big', id)
-    await expect(create('tenant:big', 'g6')).rejects.toMatchObject({ code: 'QUOTA_REACHED' })
-    for (const id of ['f1', 'f2', 'f3', 'f4']) await create('free', id)
-    await (await skein.threads.get('a1')).terminate()
-    await create('tenant:a', 'a6')
-    await skein.threads.delete('a6')
-    await create('tenant:a', 'a7')
-    await world.close(skein)
-    skein = await world.open(app, { quotas })
-    await expect(create('tenant:a', 'a8')).rejects.toMatchObject(refused)
-    await skein.threads.delete('a7')
-    await create('tenant:a', 'a8')
-    const client = await connectSkein({ backend: world.store.source, clock: world.clock })
-    await expect(client.threads.create({ agent: 'helper', tags: ['tenant:a'] })).rejects.toMatchObject(refused)
-    await client.close()
-  })
+onEveryStore(
+  'quotas',
+  (world) => {
+    it('F8, QT1: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart', async () => {
+      const { app } = tinyApp({ script: () => 'hello' })
+      let skein = await world.open(app, { quotas })
+      const create = (tag: string, id: string) => skein.threads.create({ agent: 'helper', id, tags: [tag, 'all'] })
+      const outcomes = await Promise.allSettled(['a1', 'a2', 'a3', 'a4', 'a5'].map((id) => create('tenant:a', id)))
+      expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3)
+      const refused = {
+        code: 'QUOTA_REACHED',
+        retry: true,
+        message: expect.stringContaining('tenant:a has 3 trees, and 3 may live at once'),
+        data: { tag: 'tenant:a' },
+      }
+      await expect(create('tenant:a', 'more')).rejects.toMatchObject(refused)
+      await expect(skein.threads.get('more')).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
+      // One that is there is no new one; others have their own count.
+      expect((await create('tenant:a', 'a1')).id).toBe('a1')
+      for (const id of ['b1', 'b2', 'b3']) await create('tenant:b', id)
+      for (const id of ['g1', 'g2', 'g3', 'g4', 'g5']) await create('tenant:big', id)
+      await expect(create('tenant:big', 'g6')).rejects.toMatchObject({ code: 'QUOTA_REACHED' })
+      for (const id of ['f1', 'f2', 'f3', 'f4']) await create('free', id)
+      await (await skein.threads.get('a1')).terminate()
+      await create('tenant:a', 'a6')
+      await skein.threads.delete('a6')
+      await create('tenant:a', 'a7')
+      await world.close(skein)
+      skein = await world.open(app, { quotas })
+      await expect(create('tenant:a', 'a8')).rejects.toMatchObject(refused)
+      await skein.threads.delete('a7')
+      await create('tenant:a', 'a8')
+      const client = await connectSkein({ backend: world.store.source, clock: world.clock })
+      await expect(client.threads.create({ agent: 'helper', tags: ['tenant:a'] })).rejects.toMatchObject(refused)
+      await client.close()
+    })
 
-  it('F8, QT2: so many may work at once; what was refused changes nothing, and what is under way goes on', async () => {
-    const gate = deferred()
-    const began = deferred()
-    const slow = looseTool('slow', () => (began.resolve(), gate.promise))
-    const { app } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.text === 'slow' ? calls('slow') : 'done'), tools: [slow] })
-    const skein = await world.open(app, { quotas })
-    const one = await skein.threads.create({ agent: 'helper', tags: ['tenant:a'] })
-    const two = await skein.threads.create({ agent: 'helper', tags: ['tenant:a'] })
-    const other = await skein.threads.create({ agent: 'helper', tags: ['tenant:b'] })
-    const run = one.send('slow')
-    await began.promise
-    const refused = { code: 'QUOTA_REACHED', message: expect.stringContaining('1 trees at work') }
-    await expect(two.send('go').text()).rejects.toMatchObject(refused)
-    await expect(two.callTool('slow')).rejects.toMatchObject(refused)
-    await two.inject('kept')
-    expect((await two.messages()).map(({ text }) => text)).toEqual(['kept'])
-    expect(await other.send('go').text()).toBe('done')
-    // The one that is at work may be spoken to.
-    const steer = one.send('and more')
-    await steer.accepted()
-    gate.resolve()
-    expect(await run.text()).toBe('done')
-    expect(await two.send('go').text()).toBe('done')
-    // A scheduled call is never refused.
-    await two.schedule('slow', {}, 1_000)
-    world.clock.advance(1_000)
-    await until('its turn', async () => (await two.messages()).some(({ tool }) => tool === 'slow'))
-  })
+    it('F8, QT2: so many may work at once; what was refused changes nothing, and what is under way goes on', async () => {
+      const gate = deferred()
+      const began = deferred()
+      const slow = looseTool('slow', () => (began.resolve(), gate.promise))
+      const { app } = tinyApp({
+        script: ({ messages }) => (messages.at(-1)?.text === 'slow' ? calls('slow') : 'done'),
+        tools: [slow],
+      })
+      const skein = await world.open(app, { quotas })
+      const one = await skein.threads.create({ agent: 'helper', tags: ['tenant:a'] })
+      const two = await skein.threads.create({ agent: 'helper', tags: ['tenant:a'] })
+      const other = await skein.threads.create({ agent: 'helper', tags: ['tenant:b'] })
+      const run = one.send('slow')
+      await began.promise
+      const refused = { code: 'QUOTA_REACHED', message: expect.stringContaining('1 trees at work') }
+      await expect(two.send('go').text()).rejects.toMatchObject(refused)
+      await expect(two.callTool('slow')).rejects.toMatchObject(refused)
+      await two.inject('kept')
+      expect((await two.messages()).map(({ text }) => text)).toEqual(['kept'])
+      expect(await other.send('go').text()).toBe('done')
+      // The one that is at work may be spoken to.
+      const steer = one.send('and more')
+      await steer.accepted()
+      gate.resolve()
+      expect(await run.text()).toBe('done')
+      expect(await two.send('go').text()).toBe('done')
+      // A scheduled call is never refused.
+      await two.schedule('slow', {}, 1_000)
+      world.clock.advance(1_000)
+      await until('its turn', async () => (await two.messages()).some(({ tool }) => tool === 'slow'))
+    })
 
-  it('F8: children are no trees of their own', async () => {
-    const skein = await world.open(createFamilyApp(), { quotas: { 'tenant:a': { maxLiveTrees: 1, maxRunningTurns: 1 } } })
-    const lead = await skein.threads.create({ agent: 'lead', id: 'lead', tags: ['tenant:a'] })
-    expect(await lead.send('go').text()).toBe('all done')
-    await expect(skein.threads.create({ agent: 'lead', tags: ['tenant:a'] })).rejects.toMatchObject({ code: 'QUOTA_REACHED' })
-  })
-
-}, 'one')
+    it('F8: children are no trees of their own', async () => {
+      const skein = await world.open(createFamilyApp(), {
+        quotas: { 'tenant:a': { maxLiveTrees: 1, maxRunningTurns: 1 } },
+      })
+      const lead = await skein.threads.create({ agent: 'lead', id: 'lead', tags: ['tenant:a'] })
+      expect(await lead.send('go').text()).toBe('all done')
+      await expect(skein.threads.create({ agent: 'lead', tags: ['tenant:a'] })).rejects.toMatchObject({
+        code: 'QUOTA_REACHED',
+      })
+    })
+  },
+  'one',
+)
 
 onEveryStore('quotas that are none', (world) => {
-  it.each<[QuotaRules]>([[{ 'a*b': {} }], [{ '': {} }], [{ a: { maxLiveTrees: -1 } }], [{ a: { maxRunningTurns: 1.5 } }]])('F8: %j is no quota', async (bad) => {
+  it.each<[QuotaRules]>([
+    [{ 'a*b': {} }],
+    [{ '': {} }],
+    [{ a: { maxLiveTrees: -1 } }],
+    [{ a: { maxRunningTurns: 1.5 } }],
+  ])('F8: %j is no quota', async (bad) => {
     await expect(world.open(tinyApp({ script: [] }).app, { quotas: bad })).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 })
 
-onEveryStore('quotas and several hosts', (world) => {
-  it('F8: a store that several hosts may serve takes none, and says what to do', async () => {
-    await expect(world.open(tinyApp({ script: [] }).app, { quotas })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/counted by one host.*leave them out/) })
-  })
-}, 'several')
+onEveryStore(
+  'quotas and several hosts',
+  (world) => {
+    it('F8: a store that several hosts may serve takes none, and says what to do', async () => {
+      await expect(world.open(tinyApp({ script: [] }).app, { quotas })).rejects.toMatchObject({
+        code: 'BAD_OPTION',
+        message: expect.stringMatching(/counted by one host.*leave them out/),
+      })
+    })
+  },
+  'several',
+)

@@ -37,7 +37,10 @@ onEveryStore('passivation', (world) => {
   it('HO2, L1: a paused thread whose deadline has just come is not let go with it', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app, { maxResident: 1, limits: { maxWallClockMs: 1_000 } })
-    const [paused, other] = [await skein.threads.create({ agent: 'helper' }), await skein.threads.create({ agent: 'helper' })]
+    const [paused, other] = [
+      await skein.threads.create({ agent: 'helper' }),
+      await skein.threads.create({ agent: 'helper' }),
+    ]
     const reached = deferred()
     const release = deferred()
     world.tap.commit = async (commit, go) => {
@@ -58,14 +61,20 @@ onEveryStore('passivation', (world) => {
     world.clock.advance(1_000)
     release.resolve()
     await otherRun.accepted()
-    await until('the end of the paused turn', async () => (world.clock.advance(0), (await paused.info()).wakeAt === undefined))
+    await until(
+      'the end of the paused turn',
+      async () => (world.clock.advance(0), (await paused.info()).wakeAt === undefined),
+    )
     expect((await run.result()).stopReason).toBe('deadline')
   })
 })
 
 onEveryStore('snapshots', (world) => {
   it('SN2, P1: a long thread is woken from its snapshot and knows all it knew', async () => {
-    const { app, model } = tinyApp({ script: ({ step }) => (step < 5 ? calls('look') : 'done'), tools: [looseTool('look', (_, args) => args)] })
+    const { app, model } = tinyApp({
+      script: ({ step }) => (step < 5 ? calls('look') : 'done'),
+      tools: [looseTool('look', (_, args) => args)],
+    })
     const skein = await world.open(app, { maxResident: 0, snapshotEvery: 200 })
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 20; turn++) {
@@ -82,7 +91,10 @@ onEveryStore('snapshots', (world) => {
     expect(part.folded).toBeLessThan(250)
     expect({ ...part.state, transcript: undefined }).toEqual({ ...whole.state, transcript: undefined })
     expect(part.chain).toBe(whole.chain)
-    expect([...whole.state.transcript.items.slice(0, part.state.transcript.skipped), ...part.state.transcript.items]).toEqual(whole.state.transcript.items)
+    expect([
+      ...whole.state.transcript.items.slice(0, part.state.transcript.skipped),
+      ...part.state.transcript.items,
+    ]).toEqual(whole.state.transcript.items)
     await backend.close()
 
     const again = await world.open(app)
@@ -98,7 +110,11 @@ onEveryStore('snapshots', (world) => {
 
   it('SN3: the snapshots of a parent are together no longer than its journal, however many children it has', async () => {
     const children = 200
-    const app = family({ lead: ({ step }) => (step === 0 ? { calls: Array.from({ length: children }, (_, index) => write(`section ${index}`)) } : 'done'), writer: () => 'written' })
+    const app = family({
+      lead: ({ step }) =>
+        step === 0 ? { calls: Array.from({ length: children }, (_, index) => write(`section ${index}`)) } : 'done',
+      writer: () => 'written',
+    })
     const skein = await world.open(app, { snapshotEvery: 20 })
     const thread = await skein.threads.create({ agent: 'lead' })
     const sizes: number[] = []
@@ -119,7 +135,10 @@ onEveryStore('snapshots', (world) => {
   })
 
   it('P2, HO3: damage before the snapshot parks the thread when its history is needed; mended, the turn goes on', async () => {
-    const { app } = tinyApp({ script: ({ step }) => (step < 20 ? calls('look') : 'done'), tools: [looseTool('look', () => 1)] })
+    const { app } = tinyApp({
+      script: ({ step }) => (step < 20 ? calls('look') : 'done'),
+      tools: [looseTool('look', () => 1)],
+    })
     const skein = await world.open(app, { snapshotEvery: 200 })
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 7; turn++) await thread.send('go').result()
@@ -128,7 +147,13 @@ onEveryStore('snapshots', (world) => {
     const again = await world.open(app)
     const same = await again.threads.get(thread.id)
     // Where reading takes longer than writing, the message is durable before the damage is met.
-    const answer = await same.send('more', { id: 'more' }).accepted().then(() => 'accepted', (thrown: { readonly code: string }) => thrown.code)
+    const answer = await same
+      .send('more', { id: 'more' })
+      .accepted()
+      .then(
+        () => 'accepted',
+        (thrown: { readonly code: string }) => thrown.code,
+      )
     expect(world.store.shared ? ['accepted', 'THREAD_PARKED'] : ['THREAD_PARKED']).toContain(answer)
     await until('it is parked', () => world.warnings.includes(`thread ${thread.id} is parked`))
     await expect(same.inject('anyone?')).rejects.toMatchObject({ code: 'THREAD_PARKED' })
@@ -140,7 +165,10 @@ onEveryStore('snapshots', (world) => {
   })
 
   it('J6, SN1: without its snapshot, or with one that cannot be read, it is the same thread', async () => {
-    const { app } = tinyApp({ script: ({ step }) => (step < 20 ? calls('look') : 'done'), tools: [looseTool('look', () => 1)] })
+    const { app } = tinyApp({
+      script: ({ step }) => (step < 20 ? calls('look') : 'done'),
+      tools: [looseTool('look', () => 1)],
+    })
     const skein = await world.open(app, { snapshotEvery: 200 })
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let turn = 0; turn < 7; turn++) await thread.send('go').result()

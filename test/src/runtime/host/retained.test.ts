@@ -1,4 +1,7 @@
-/** States of threads that were let go: what a turn costs does not grow with their age, and nothing wrong is gone on with. */
+/**
+ * States of threads that were let go: what a turn costs does not grow with their age, and nothing wrong is gone on
+ * with.
+ */
 import { expect, it } from 'vitest'
 import { createState } from '../../../../actors/thread/state.js'
 import { Retained } from '../../../../src/runtime/host/retained.js'
@@ -26,7 +29,10 @@ onEveryStore('a host with more threads than it keeps awake', (world) => {
       costs.push(read)
     }
     const [early, late] = [costs.slice(5, 15), costs.slice(50)]
-    const most = (of: readonly { entries: number; bytes: number }[]): { entries: number; bytes: number } => ({ entries: Math.max(...of.map(({ entries }) => entries)), bytes: Math.max(...of.map(({ bytes }) => bytes)) })
+    const most = (of: readonly { entries: number; bytes: number }[]): { entries: number; bytes: number } => ({
+      entries: Math.max(...of.map(({ entries }) => entries)),
+      bytes: Math.max(...of.map(({ bytes }) => bytes)),
+    })
     expect(most(late).entries).toBeLessThanOrEqual(most(early).entries)
     expect(most(late).bytes).toBeLessThanOrEqual(most(early).bytes * 1.2)
   })
@@ -68,7 +74,11 @@ it('RS2: what was let go first goes first, what is large is not kept, and a tree
   expect(retained.take('b')?.state.id).toBe('b')
   expect(retained.take('b')).toBeUndefined()
   for (let n = 0; n < 16; n++) retained.keep(wokenOf(`more-${n}`, 8_000))
-  expect([retained.take('a'), retained.take('c'), retained.take('more-15')?.state.id]).toEqual([undefined, undefined, 'more-15'])
+  expect([retained.take('a'), retained.take('c'), retained.take('more-15')?.state.id]).toEqual([
+    undefined,
+    undefined,
+    'more-15',
+  ])
   retained.forget('more-14')
   expect([retained.take('more-14'), retained.take('more-13')?.state.id]).toEqual([undefined, 'more-13'])
 })

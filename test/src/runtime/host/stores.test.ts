@@ -1,4 +1,7 @@
-/** The same app on every store. What else is promised there is in the other files of this folder, each of which runs on all of them. */
+/**
+ * The same app on every store. What else is promised there is in the other files of this folder, each of which runs
+ * on all of them.
+ */
 import { expect, it } from 'vitest'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
@@ -9,11 +12,20 @@ import { family, last, write } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const createApp = () => {
-  const note = looseTool('note', async ({ files }, { text }) => (await files.writeFile('/note.txt', String(text)), { status: 'success', result: `noted ${String(text)}`, attachments: ['/note.txt'] }))
+  const note = looseTool(
+    'note',
+    async ({ files }, { text }) => (
+      await files.writeFile('/note.txt', String(text)),
+      { status: 'success', result: `noted ${String(text)}`, attachments: ['/note.txt'] }
+    ),
+  )
   return family({
     tools: [note],
-    lead: ({ step, messages }) => [calls(write('a'), { tool: 'note', args: { text: 'own' } }), calls(write('b'))][step] ?? results(messages).join(' | '),
-    writer: ({ step, messages }) => (step === 0 ? calls({ tool: 'note', args: { text: last(messages) } }) : `wrote ${last(messages)}`),
+    lead: ({ step, messages }) =>
+      [calls(write('a'), { tool: 'note', args: { text: 'own' } }), calls(write('b'))][step] ??
+      results(messages).join(' | '),
+    writer: ({ step, messages }) =>
+      step === 0 ? calls({ tool: 'note', args: { text: last(messages) } }) : `wrote ${last(messages)}`,
   })
 }
 

@@ -36,11 +36,19 @@ it('D2: an app that does not load in a worker is refused at the start, with what
   const folder = mkdtempSync(join(tmpdir(), 'skein-workers-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const needs = join(folder, 'needs.mjs')
-  const model = `export const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw new Error('never') } } }`
-  writeFileSync(needs, `if (!process.env.SKEIN_TEST_NEEDED) throw new Error('SKEIN_TEST_NEEDED is not set')\n${model}\n`)
+  const model =
+    `export const model = { kind: 'model', name: 'm', model: { name: 'm', call: async () => { throw ` +
+    `new Error('never') } } }`
+  writeFileSync(
+    needs,
+    `if (!process.env.SKEIN_TEST_NEEDED) throw new Error('SKEIN_TEST_NEEDED is not set')\n${model}\n`,
+  )
   process.env['SKEIN_TEST_NEEDED'] = 'here'
   onTestFinished(() => void delete process.env['SKEIN_TEST_NEEDED'])
-  await expect(createSkein({ app: needs, backend: memory() })).rejects.toMatchObject({ code: 'APP_NOT_LOADED', message: expect.stringMatching(/SKEIN_TEST_NEEDED is not set.*workers\.env/) })
+  await expect(createSkein({ app: needs, backend: memory() })).rejects.toMatchObject({
+    code: 'APP_NOT_LOADED',
+    message: expect.stringMatching(/SKEIN_TEST_NEEDED is not set.*workers\.env/),
+  })
   const skein = await createSkein({ app: needs, backend: memory(), workers: { env: ['SKEIN_TEST_NEEDED'] } })
   await skein.close()
 })

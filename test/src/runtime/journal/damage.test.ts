@@ -30,9 +30,20 @@ async function dreamed({ store }: World, thread: string): Promise<number> {
   if (!lease || !last || !head) throw new Error('the thread is not there')
   const seq = last.first + last.count
   const body = JSON.stringify({ v: recordVersion + 1, r: [{ type: 'thread.dreamed', seq, at: 0 }] })
-  const hash = createHash('sha256').update(last.hash + body).digest('base64url').slice(0, 22)
+  const hash = createHash('sha256')
+    .update(last.hash + body)
+    .digest('base64url')
+    .slice(0, 22)
   const { thread: _, seq: expected, ...rest } = head
-  const result = await backend.commit({ thread, expected, epoch: lease.epoch, entry: { first: seq, count: 1, body, hash }, head: rest, sends: [], done: [] })
+  const result = await backend.commit({
+    thread,
+    expected,
+    epoch: lease.epoch,
+    entry: { first: seq, count: 1, body, hash },
+    head: rest,
+    sends: [],
+    done: [],
+  })
   expect(result.ok).toBe(true)
   await lease.release()
   await backend.close()
@@ -40,8 +51,16 @@ async function dreamed({ store }: World, thread: string): Promise<number> {
 }
 
 const damages: readonly { readonly what: string; readonly says: RegExp; damage(entry: StoredEntry): StoredEntry }[] = [
-  { what: 'changed text', says: /damaged at record/, damage: (entry) => ({ ...entry, body: entry.body.replace('fine', 'fake') }) },
-  { what: 'text that is no JSON', says: /damaged at record/, damage: (entry) => ({ ...entry, body: entry.body.slice(0, -5) }) },
+  {
+    what: 'changed text',
+    says: /damaged at record/,
+    damage: (entry) => ({ ...entry, body: entry.body.replace('fine', 'fake') }),
+  },
+  {
+    what: 'text that is no JSON',
+    says: /damaged at record/,
+    damage: (entry) => ({ ...entry, body: entry.body.slice(0, -5) }),
+  },
   { what: 'another hash', says: /hash chain/, damage: (entry) => ({ ...entry, hash: 'x'.repeat(22) }) },
   { what: 'a record that is missing', says: /is missing/, damage: (entry) => ({ ...entry, first: entry.first + 1 }) },
 ]
@@ -53,8 +72,18 @@ onEveryStore('a damaged journal', (world) => {
     world.tap.entry = (entry) => (entry.thread === bad && entry.first > 2 ? damage(entry) : entry)
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
     const thread = await skein.threads.get(bad)
-    const failed = await thread.send('hello?', { id: 'kept' }).result().then(() => undefined, (thrown: unknown) => thrown)
-    expect(failed).toMatchObject({ code: 'THREAD_PARKED', message: expect.stringMatching(says), cause: { code, data: { thread: bad, seq: expect.any(Number) } } })
+    const failed = await thread
+      .send('hello?', { id: 'kept' })
+      .result()
+      .then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      )
+    expect(failed).toMatchObject({
+      code: 'THREAD_PARKED',
+      message: expect.stringMatching(says),
+      cause: { code, data: { thread: bad, seq: expect.any(Number) } },
+    })
     expect(world.warnings.some((warning) => warning.includes(`${bad} is parked`))).toBe(true)
     await expect(thread.messages()).rejects.toMatchObject({ code })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
@@ -72,8 +101,14 @@ onEveryStore('a damaged journal', (world) => {
     const seq = await dreamed(world, bad)
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
     const thread = await skein.threads.get(bad)
-    await expect(thread.messages()).rejects.toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringContaining('upgrade Skein') })
-    await expect(thread.send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: recordVersion + 1 } } })
+    await expect(thread.messages()).rejects.toMatchObject({
+      code: 'RECORD_FROM_FUTURE',
+      message: expect.stringContaining('upgrade Skein'),
+    })
+    await expect(thread.send('hello?').result()).rejects.toMatchObject({
+      code: 'THREAD_PARKED',
+      cause: { code: 'RECORD_FROM_FUTURE', data: { thread: bad, seq, version: recordVersion + 1 } },
+    })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 })
@@ -114,51 +149,98 @@ onEveryStore('a file that someone wrote to', (world) => {
   it('P2: a row changed with SQL is found on load', async () => {
     if (world.store.dir === undefined) return
     const [bad, good] = await twoThreads(world)
-    await written(`UPDATE journal SET body = replace(body, 'fine', 'fake') WHERE tid = (SELECT tid FROM threads WHERE id = '${bad}')`)
+    await written(
+      `UPDATE journal SET body = replace(body, 'fine', 'fake') WHERE tid = (SELECT tid FROM threads WHERE id = ` +
+        `'${bad}')`,
+    )
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
-    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: { code: 'JOURNAL_CORRUPT' } })
+    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({
+      code: 'THREAD_PARKED',
+      cause: { code: 'JOURNAL_CORRUPT' },
+    })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 
   it.each([
-    ['path', `'["a'`], ['path', '17'], ['tags', `CAST(x'5b22fffe225d' AS TEXT)`], ['tags', `'{}'`], ['agent', `x'00'`], ['status', `CAST(x'80' AS TEXT)`],
-    ['updated', `'soon'`], ['rest', `CAST(x'ff' AS TEXT)`], ['pending', `'[{}]'`], ['pending', `x'ff'`], ['more', `'[]'`], ['created', '1e300'], ['parent', `CAST(x'c0' AS TEXT)`],
-  ])('J11, HB1: a head with a damaged %s (%s) is told and left out of no list, and is made again from the journal', async (column, value) => {
-    if (world.store.dir === undefined) return
-    const [bad, good] = await twoThreads(world)
-    await written(`UPDATE threads SET ${column} = ${value} WHERE id = '${bad}'`)
-    const client = await connectSkein({ backend: world.store.source, clock: world.clock })
-    const { threads } = await client.threads.list()
-    expect(threads.find(({ thread }) => thread === good)).toMatchObject({ status: 'idle' })
-    expect(threads.find(({ thread }) => thread === bad)).toMatchObject({ status: 'damaged', damaged: expect.any(String) })
-    expect((await client.threads.list({ tag: 'x' })).threads).toEqual([])
-    expect(await client.inbox.list()).toEqual([])
-    expect(await (await client.threads.get(bad)).messages()).toHaveLength(4)
-    await client.close()
-    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
-    expect(await (await skein.threads.get(bad)).send('hello?').text()).toBe('still fine')
-    const mended = (await skein.threads.list()).threads
-    expect(mended.map(({ thread, status, damaged }) => [thread, status, damaged])).toEqual([[bad, 'idle', undefined], [good, 'idle', undefined]])
-  })
+    ['path', `'["a'`],
+    ['path', '17'],
+    ['tags', `CAST(x'5b22fffe225d' AS TEXT)`],
+    ['tags', `'{}'`],
+    ['agent', `x'00'`],
+    ['status', `CAST(x'80' AS TEXT)`],
+    ['updated', `'soon'`],
+    ['rest', `CAST(x'ff' AS TEXT)`],
+    ['pending', `'[{}]'`],
+    ['pending', `x'ff'`],
+    ['more', `'[]'`],
+    ['created', '1e300'],
+    ['parent', `CAST(x'c0' AS TEXT)`],
+  ])(
+    'J11, HB1: a head with a damaged %s (%s) is told and left out of no list, and is made again from the journal',
+    async (column, value) => {
+      if (world.store.dir === undefined) return
+      const [bad, good] = await twoThreads(world)
+      await written(`UPDATE threads SET ${column} = ${value} WHERE id = '${bad}'`)
+      const client = await connectSkein({ backend: world.store.source, clock: world.clock })
+      const { threads } = await client.threads.list()
+      expect(threads.find(({ thread }) => thread === good)).toMatchObject({ status: 'idle' })
+      expect(threads.find(({ thread }) => thread === bad)).toMatchObject({
+        status: 'damaged',
+        damaged: expect.any(String),
+      })
+      expect((await client.threads.list({ tag: 'x' })).threads).toEqual([])
+      expect(await client.inbox.list()).toEqual([])
+      expect(await (await client.threads.get(bad)).messages()).toHaveLength(4)
+      await client.close()
+      const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+      expect(await (await skein.threads.get(bad)).send('hello?').text()).toBe('still fine')
+      const mended = (await skein.threads.list()).threads
+      expect(mended.map(({ thread, status, damaged }) => [thread, status, damaged])).toEqual([
+        [bad, 'idle', undefined],
+        [good, 'idle', undefined],
+      ])
+    },
+  )
 
   it.each([
-    ['is no UTF-8', `CAST(x'7bfffe7d' AS TEXT)`], ['is no JSON', `substr(body, 1, length(body) - 3)`], ['is a number', '7'], ['is empty', `''`], ['is another text', `replace(body, '"', char(39))`],
-  ])('P2, RD2: a record whose text %s is told by everything that reads, with the thread and what to do', async (_what, value) => {
-    if (world.store.dir === undefined) return
-    const [bad, good] = await twoThreads(world)
-    await written(`UPDATE journal SET body = ${value} WHERE position = (SELECT max(position) FROM journal JOIN threads USING (tid) WHERE id = '${bad}')`)
-    const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
-    const client = await connectSkein({ backend: world.store.source, clock: world.clock })
-    const told = { code: 'JOURNAL_CORRUPT', message: expect.stringMatching(new RegExp(`thread ${bad} .*Restore`)), data: { thread: bad } }
-    for (const { threads } of [skein, client]) {
-      const thread = await threads.get(bad)
-      for (const read of [() => thread.files.readdir('/'), () => thread.kv.list(), () => thread.kv.get('x'), () => thread.schedules(), () => thread.usage(), () => thread.messages()]) {
-        await expect(read()).rejects.toMatchObject(told)
+    ['is no UTF-8', `CAST(x'7bfffe7d' AS TEXT)`],
+    ['is no JSON', `substr(body, 1, length(body) - 3)`],
+    ['is a number', '7'],
+    ['is empty', `''`],
+    ['is another text', `replace(body, '"', char(39))`],
+  ])(
+    'P2, RD2: a record whose text %s is told by everything that reads, with the thread and what to do',
+    async (_what, value) => {
+      if (world.store.dir === undefined) return
+      const [bad, good] = await twoThreads(world)
+      await written(
+        `UPDATE journal SET body = ${value} WHERE position = (SELECT max(position) FROM journal JOIN threads ` +
+          `USING (tid) WHERE id = '${bad}')`,
+      )
+      const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
+      const client = await connectSkein({ backend: world.store.source, clock: world.clock })
+      const told = {
+        code: 'JOURNAL_CORRUPT',
+        message: expect.stringMatching(new RegExp(`thread ${bad} .*Restore`)),
+        data: { thread: bad },
       }
-      expect(await (await threads.get(good)).kv.list()).toEqual([])
-    }
-    await client.close()
-  })
+      for (const { threads } of [skein, client]) {
+        const thread = await threads.get(bad)
+        for (const read of [
+          () => thread.files.readdir('/'),
+          () => thread.kv.list(),
+          () => thread.kv.get('x'),
+          () => thread.schedules(),
+          () => thread.usage(),
+          () => thread.messages(),
+        ]) {
+          await expect(read()).rejects.toMatchObject(told)
+        }
+        expect(await (await threads.get(good)).kv.list()).toEqual([])
+      }
+      await client.close()
+    },
+  )
 
   it('SN1: a damaged snapshot is no damage: everything is read from the journal', async () => {
     if (world.store.dir === undefined) return
@@ -171,7 +253,12 @@ onEveryStore('a file that someone wrote to', (world) => {
     await written(`UPDATE snapshots SET body = zeroblob(20) || body`)
     const skein = await world.open(app)
     const thread = await skein.threads.get(id)
-    expect([await thread.files.readFile('/a', 'utf8'), await thread.kv.get('x'), await thread.schedules(), (await thread.messages()).length]).toEqual(['text', 7, [], 4])
+    expect([
+      await thread.files.readFile('/a', 'utf8'),
+      await thread.kv.get('x'),
+      await thread.schedules(),
+      (await thread.messages()).length,
+    ]).toEqual(['text', 7, [], 4])
     expect(await thread.send('three').text()).toBe('still fine')
   })
 
@@ -187,7 +274,8 @@ onEveryStore('a file that someone wrote to', (world) => {
     if (world.store.dir === undefined) return
     const [id] = await twoThreads(world)
     const backend = await world.store.source.open('host')
-    for (const mail of ['first', 'second']) await backend.mailbox.put({ to: id, id: mail, body: { command: { kind: 'send', text: mail } } })
+    for (const mail of ['first', 'second'])
+      await backend.mailbox.put({ to: id, id: mail, body: { command: { kind: 'send', text: mail } } })
     await backend.close()
     await written(`UPDATE mail SET body = CAST(x'7bff' AS TEXT) WHERE id = 'first'`)
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
@@ -198,11 +286,21 @@ onEveryStore('a file that someone wrote to', (world) => {
   it('PG2: records that were acknowledged and are gone park their thread, and the sender is told at once', async () => {
     if (world.store.dir === undefined) return
     const [bad, good] = await twoThreads(world)
-    await written(`DELETE FROM journal WHERE position = (SELECT max(position) FROM journal JOIN threads USING (tid) WHERE id = '${bad}')`)
+    await written(
+      `DELETE FROM journal WHERE position = (SELECT max(position) FROM journal JOIN threads USING (tid) WHERE id ` +
+        `= '${bad}')`,
+    )
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
-    const told = { code: 'JOURNAL_CORRUPT', message: expect.stringMatching(/ends at record \d+, and \d+ were acknowledged.*back-up/), data: { thread: bad } }
+    const told = {
+      code: 'JOURNAL_CORRUPT',
+      message: expect.stringMatching(/ends at record \d+, and \d+ were acknowledged.*back-up/),
+      data: { thread: bad },
+    }
     await expect((await skein.threads.get(bad)).messages()).rejects.toMatchObject(told)
-    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({ code: 'THREAD_PARKED', cause: told })
+    await expect((await skein.threads.get(bad)).send('hello?').result()).rejects.toMatchObject({
+      code: 'THREAD_PARKED',
+      cause: told,
+    })
     expect(await (await skein.threads.get(good)).send('and you?').text()).toBe('still fine')
   })
 })

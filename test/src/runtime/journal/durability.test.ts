@@ -39,7 +39,11 @@ onEveryStore('the journal comes first', (world) => {
   it('T4: also when the next call belongs to the next turn', async () => {
     // The second message is durable before the first commit that is held: commits of a thread wait for each other.
     const both = deferred()
-    const { app, model } = tinyApp({ script: [calls('look'), 'done'], tools: [looseTool('look', () => both.promise)], maxSteps: 1 })
+    const { app, model } = tinyApp({
+      script: [calls('look'), 'done'],
+      tools: [looseTool('look', () => both.promise)],
+      maxSteps: 1,
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const hold = holdBack(world.tap, 'call.returned')
@@ -56,11 +60,16 @@ onEveryStore('the journal comes first', (world) => {
 
   it('T4: an outcome is written at once, while its siblings run', async () => {
     const slow = deferred()
-    const { app } = tinyApp({ script: [calls('quick', 'slow'), 'done'], tools: [looseTool('quick', () => 'q'), looseTool('slow', () => slow.promise)] })
+    const { app } = tinyApp({
+      script: [calls('quick', 'slow'), 'done'],
+      tools: [looseTool('quick', () => 'q'), looseTool('slow', () => slow.promise)],
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
-    await until('the quick result in the journal', async () => (await thread.messages()).some(({ text }) => text === 'q'))
+    await until('the quick result in the journal', async () =>
+      (await thread.messages()).some(({ text }) => text === 'q'),
+    )
     expect((await run.pendingToolCalls()).map(({ tool }) => tool)).toEqual(['slow'])
     slow.resolve()
     await run.result()
@@ -114,7 +123,8 @@ onEveryStore('the journal refuses', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     let refusals = 0
-    world.tap.commit = async (commit, go) => (typesIn(commit).includes('message.received') && refusals++ === 0 ? { ok: false, seq: 1, epoch: 9 } : go())
+    world.tap.commit = async (commit, go) =>
+      typesIn(commit).includes('message.received') && refusals++ === 0 ? { ok: false, seq: 1, epoch: 9 } : go()
     const run = thread.send('go', { id: 'm' })
     await until('a warning', () => world.warnings.length > 0)
     expect(world.warnings[0]).toContain('starts over from its journal')
@@ -125,7 +135,11 @@ onEveryStore('the journal refuses', (world) => {
 
   it('TH5, P1: a store that fails for a while costs time, not work', async () => {
     let ran = 0
-    const { app } = tinyApp({ script: () => calls('look'), tools: [looseTool('look', () => (ran++, turns(3)))], maxSteps: 1 })
+    const { app } = tinyApp({
+      script: () => calls('look'),
+      tools: [looseTool('look', () => (ran++, turns(3)))],
+      maxSteps: 1,
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     let failures = 0

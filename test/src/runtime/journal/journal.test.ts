@@ -14,7 +14,7 @@ import { times } from '../../../helpers/soak.js'
 function store(records: readonly ThreadRecord[], sizes: readonly number[] = []): StoredEntry[] {
   const entries: StoredEntry[] = []
   let chain = chainStart
-  for (let at = 0; at < records.length; ) {
+  for (let at = 0; at < records.length;) {
     const size = sizes[entries.length % Math.max(1, sizes.length)] ?? 2
     const entry = pack(records.slice(at, at + size), chain)
     chain = entry.hash
@@ -58,18 +58,25 @@ describe('the journal', () => {
           entries.with(at, two).with(at + 1, one),
           entries.with(at, { ...one, count: one.count + 1 }),
         ]
-        expect(() => readAll(changes[how] ?? [])).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT', data: { thread: 't', seq: expect.any(Number) } }))
+        expect(() => readAll(changes[how] ?? [])).toThrow(
+          expect.objectContaining({ code: 'JOURNAL_CORRUPT', data: { thread: 't', seq: expect.any(Number) } }),
+        )
       }),
       { numRuns: times(100, 300) },
     )
   })
 
   it('JO1: reading on from the middle checks the chain from there', () => {
-    const { records } = live([{ kind: 'command', command: { kind: 'message', text: 'a', role: 'user', delivery: 'steer' } }, { kind: 'reply', text: 'b', calls: [], stop: false }])
+    const { records } = live([
+      { kind: 'command', command: { kind: 'message', text: 'a', role: 'user', delivery: 'steer' } },
+      { kind: 'reply', text: 'b', calls: [], stop: false },
+    ])
     const [first, second] = store(records)
     if (!first || !second) throw new Error('two entries were expected')
     expect(createReader('t', { seq: 2, chain: first.hash }).unpack(second)).toHaveLength(2)
-    expect(() => createReader('t', { seq: 2, chain: 'other' }).unpack(second)).toThrow(expect.objectContaining({ code: 'JOURNAL_CORRUPT' }))
+    expect(() => createReader('t', { seq: 2, chain: 'other' }).unpack(second)).toThrow(
+      expect.objectContaining({ code: 'JOURNAL_CORRUPT' }),
+    )
   })
 
   it.each([
@@ -80,7 +87,9 @@ describe('the journal', () => {
     [`{"v":${recordVersion + 1},"r":[]}`, 'RECORD_FROM_FUTURE'],
     ['{"v":1', 'JOURNAL_CORRUPT'],
   ])('JO2, P2: the text %s is refused with %s', (body, code) => {
-    expect(() => decode('t', { thread: 't', position: 1, first: 1, count: 1, body, hash: '' })).toThrow(expect.objectContaining({ code }))
+    expect(() => decode('t', { thread: 't', position: 1, first: 1, count: 1, body, hash: '' })).toThrow(
+      expect.objectContaining({ code }),
+    )
   })
 
   it('an entry has at least one record', () => {
@@ -102,7 +111,9 @@ describe('snapshots', () => {
         const { skipped } = thawed.state.transcript
         for (const record of records.slice(half.seq)) fold(thawed.state, record)
         expect({ ...thawed.state, transcript: undefined }).toEqual({ ...state, transcript: undefined })
-        expect([...half.transcript.items.slice(0, skipped), ...thawed.state.transcript.items]).toEqual(state.transcript.items)
+        expect([...half.transcript.items.slice(0, skipped), ...thawed.state.transcript.items]).toEqual(
+          state.transcript.items,
+        )
       }),
       { numRuns: times(100, 300) },
     )

@@ -12,7 +12,10 @@ import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { Skein } from '../../../../src/runtime/skein.js'
 
 /** A thread that a host left in the middle of its call `slow`. */
-async function leftInCall(world: World, args: { [key: string]: string } = {}): Promise<{ readonly thread: string; readonly run: string }> {
+async function leftInCall(
+  world: World,
+  args: { [key: string]: string } = {},
+): Promise<{ readonly thread: string; readonly run: string }> {
   const began = deferred()
   const slow = looseTool('slow', () => (began.resolve(), deferred().promise))
   const { app } = tinyApp({ script: () => calls({ tool: 'slow', args }), tools: [slow] })
@@ -88,7 +91,11 @@ onEveryStore('opening again', (world) => {
     const { id } = await before.threads.create({ agent: 'helper' })
     await world.close(before)
     const client = await world.store.source.open('client')
-    await client.mailbox.put({ to: id, id: 'm', body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } } })
+    await client.mailbox.put({
+      to: id,
+      id: 'm',
+      body: { command: { kind: 'message', role: 'user', text: 'go', delivery: 'steer' } },
+    })
     await client.close()
     const after = await world.open(app)
     const thread = await after.threads.get(id)
@@ -122,7 +129,11 @@ onEveryStore('close', (world) => {
     const end = deferred<string>()
     const began = deferred()
     let ran = 0
-    const make = () => tinyApp({ script: ({ step }) => (step === 0 ? calls('slow') : 'done'), tools: [looseTool('slow', () => (ran++, began.resolve(), end.promise))] }).app
+    const make = () =>
+      tinyApp({
+        script: ({ step }) => (step === 0 ? calls('slow') : 'done'),
+        tools: [looseTool('slow', () => (ran++, began.resolve(), end.promise))],
+      }).app
     const before = await world.open(make())
     const { id } = await before.threads.create({ agent: 'helper' })
     const run = (await before.threads.get(id)).send('go')
@@ -143,7 +154,10 @@ onEveryStore('close', (world) => {
 
   it('P1: a call that does not listen holds close no longer than the grace', async () => {
     const began = deferred<AbortSignal>()
-    const { app } = tinyApp({ script: [calls('deaf')], tools: [looseTool('deaf', ({ signal }) => (began.resolve(signal), deferred().promise))] })
+    const { app } = tinyApp({
+      script: [calls('deaf')],
+      tools: [looseTool('deaf', ({ signal }) => (began.resolve(signal), deferred().promise))],
+    })
     const skein = await world.open(app, { closeGraceMs: 3_000 })
     await (await skein.threads.create({ agent: 'helper' })).send('go').accepted()
     const signal = await began.promise
@@ -167,7 +181,8 @@ onEveryStore('close', (world) => {
     await began.promise
     const told: string[] = []
     const tell = (waiter: string, waiting: Promise<unknown>): void => {
-      const ended = (thrown?: unknown): void => void told.push(`${waiter} ${isSkeinError(thrown) ? thrown.code : 'ended'}`)
+      const ended = (thrown?: unknown): void =>
+        void told.push(`${waiter} ${isSkeinError(thrown) ? thrown.code : 'ended'}`)
       waiting.then(() => ended(), ended)
     }
     tell('result', run.result())
@@ -178,7 +193,13 @@ onEveryStore('close', (world) => {
     await quiet()
     await world.close(skein)
     await until('the end of every waiter', () => told.length === 5)
-    expect(told.sort()).toEqual(['events ended', 'result STORE_CLOSED', 'settled STORE_CLOSED', 'text STORE_CLOSED', 'tree ended'])
+    expect(told.sort()).toEqual([
+      'events ended',
+      'result STORE_CLOSED',
+      'settled STORE_CLOSED',
+      'text STORE_CLOSED',
+      'tree ended',
+    ])
   })
 
   it('PO2: a command after close is an error', async () => {
@@ -202,13 +223,19 @@ onEveryStore('another app on the same store', (world) => {
     const { app, model } = tinyApp({ script: ['I see'], tools: [looseTool('other', () => 1)] })
     const run = await goOn(app, left)
     expect(await run.text()).toBe('I see')
-    expect(model.requests[0]?.messages.at(-1)).toMatchObject({ role: 'tool', failed: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('no longer defined') } })
+    expect(model.requests[0]?.messages.at(-1)).toMatchObject({
+      role: 'tool',
+      failed: { code: 'UNKNOWN_TOOL', message: expect.stringContaining('no longer defined') },
+    })
   })
 
   it('P3: args that no longer fit are an error result, and the body does not run', async () => {
     const left = await leftInCall(world, { n: 'one' })
     let ran = false
-    const { app } = tinyApp({ script: ['I see'], tools: [looseTool('slow', () => (ran = true), { args: z.object({ n: z.number() }) })] })
+    const { app } = tinyApp({
+      script: ['I see'],
+      tools: [looseTool('slow', () => (ran = true), { args: z.object({ n: z.number() }) })],
+    })
     const run = await goOn(app, left)
     expect(await run.toolCalls()).toMatchObject([{ outcome: { ok: false, failure: { code: 'TOOL_INPUT_INVALID' } } }])
     expect(ran).toBe(false)
@@ -227,7 +254,12 @@ onEveryStore('another app on the same store', (world) => {
     expect(await alive.send('and you?').text()).toBe('fine')
     await world.close(other)
     // Both were kept, in their order: the question steers the running turn, the cancel ends it.
-    const back = await world.open(appOn({ name: 'm', call: async () => deferred<never>().promise }, { tools: [looseTool('slow', () => deferred().promise)] }))
+    const back = await world.open(
+      appOn(
+        { name: 'm', call: async () => deferred<never>().promise },
+        { tools: [looseTool('slow', () => deferred().promise)] },
+      ),
+    )
     const thread = await back.threads.get(left.thread)
     expect((await thread.run(left.run).result()).stopReason).toBe('cancelled')
     expect((await thread.messages()).map(({ text }) => text)).toContain('are you there?')
@@ -239,7 +271,9 @@ onEveryStore('a parked thread', (world) => {
     const left = await leftInCall(world)
     const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
     const parked = await other.threads.get(left.thread)
-    await expect(parked.send('are you there?', { id: 'kept' }).result()).rejects.toMatchObject({ code: 'THREAD_PARKED' })
+    await expect(parked.send('are you there?', { id: 'kept' }).result()).rejects.toMatchObject({
+      code: 'THREAD_PARKED',
+    })
     await parked.terminate('nobody has its agent')
     expect(await parked.info()).toMatchObject({ status: 'terminated', rest: true, reason: 'nobody has its agent' })
     await parked.settled({ tree: true })
@@ -250,24 +284,43 @@ onEveryStore('a parked thread', (world) => {
   it('HD2, TH6: is deleted like any other: at work only with terminate', async () => {
     const left = await leftInCall(world)
     const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
-    await expect(other.threads.delete(left.thread)).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('terminate: true') })
+    await expect(other.threads.delete(left.thread)).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('terminate: true'),
+    })
     await other.threads.delete(left.thread, { terminate: true })
     await expect(other.threads.get(left.thread)).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
   })
 
   it('HD2, TH6: lets its parent be deleted, and takes no room in memory', async () => {
     const family = (agents: readonly string[]): readonly Definition[] => {
-      const model = scriptedModel(({ thread, step }) => (thread === 'boss' && step === 0 ? calls({ tool: 'writer', args: { message: 'write' } }) : deferred<never>().promise))
+      const model = scriptedModel(({ thread, step }) =>
+        thread === 'boss' && step === 0
+          ? calls({ tool: 'writer', args: { message: 'write' } })
+          : deferred<never>().promise,
+      )
       return agents.flatMap((agent) => [
         ...(agent === 'boss' ? [defineModel({ name: 'm', model })] : []),
-        definePrompt({ name: `${agent}_prompt`, prompt: 'x', model: 'm', tools: agent === 'boss' && agents.includes('writer') ? [{ name: 'writer' }] : [] }),
-        defineAgent({ name: agent, type: 'ai_human', sideA: { prompt: `${agent}_prompt` }, ...(agent === 'writer' && { exposeAsTool: true, toolDescription: 'Writes' }) }),
+        definePrompt({
+          name: `${agent}_prompt`,
+          prompt: 'x',
+          model: 'm',
+          tools: agent === 'boss' && agents.includes('writer') ? [{ name: 'writer' }] : [],
+        }),
+        defineAgent({
+          name: agent,
+          type: 'ai_human',
+          sideA: { prompt: `${agent}_prompt` },
+          ...(agent === 'writer' && { exposeAsTool: true, toolDescription: 'Writes' }),
+        }),
       ])
     }
     const first = await world.open(family(['boss', 'writer']))
     const boss = await first.threads.create({ agent: 'boss', id: 'boss' })
     await boss.send('go').accepted()
-    await until('the child at work', async () => (await first.threads.list({ parent: 'boss' })).threads.some(({ status }) => status === 'thinking'))
+    await until('the child at work', async () =>
+      (await first.threads.list({ parent: 'boss' })).threads.some(({ status }) => status === 'thinking'),
+    )
     await world.close(first)
     const other = await world.open(family(['boss']), { maxResident: 0 })
     await until('it is parked', () => world.warnings.some((warning) => warning.endsWith('is parked')))
@@ -299,7 +352,10 @@ onEveryStore('two skeins in one process', (world) => {
 onEveryStore('a call that is cut off', (world) => {
   it('RH1: however often a host is closed while a call runs, the call is not blamed', async () => {
     const once = async (slow: () => Promise<unknown>): Promise<Skein> => {
-      const { app } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls({ tool: 'slow', args: {} })), tools: [looseTool('slow', slow)] })
+      const { app } = tinyApp({
+        script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls({ tool: 'slow', args: {} })),
+        tools: [looseTool('slow', slow)],
+      })
       return world.open(app, { closeGraceMs: 1_000 })
     }
     let thread = ''

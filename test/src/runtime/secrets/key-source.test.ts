@@ -37,7 +37,9 @@ describe('the key', () => {
     expect(await keySource({}, { SKEIN_KEY_FILE: path })?.read()).toEqual(bytes)
     expect(await keySource({}, { SKEIN_KEY: hex })?.read()).toEqual(bytes)
     expect(keySource({}, { SKEIN_KEY_FILE: '' })).toBeUndefined()
-    expect(await keySource({}, { SKEIN_KEY_FILE: fileOf('words', 'correct horse battery staple\n') })?.read()).toHaveLength(32)
+    expect(
+      await keySource({}, { SKEIN_KEY_FILE: fileOf('words', 'correct horse battery staple\n') })?.read(),
+    ).toHaveLength(32)
   })
 
   it('GK1: two of a kind are a mistake; an option counts before the environment', async () => {
@@ -58,25 +60,39 @@ describe('the key', () => {
 
   it('GK3: a function that fails or gives no text is told, without what it gave', async () => {
     const read = (key: () => string | Promise<string>) => keySource({ key }, {})?.read()
-    await expect(read(() => Promise.reject(new Error('vault is sealed')))).rejects.toMatchObject(refusal(/failed: vault is sealed/))
+    await expect(read(() => Promise.reject(new Error('vault is sealed')))).rejects.toMatchObject(
+      refusal(/failed: vault is sealed/),
+    )
     // @ts-expect-error: of plain JavaScript
     await expect(read(() => 7)).rejects.toMatchObject(refusal(/gave number/))
     await expect(connectSkein({ backend: memory(), key: 'a', keyFile: 'b' })).rejects.toMatchObject(refusal(/both/))
   })
 
   it('VF4: a host says at once what is wrong with the file', async () => {
-    await expect(createSkein({ app: tinyApp({ script: [] }).app, backend: memory(), keyFile: join(dir, 'none') })).rejects.toMatchObject(refusal(/none is not there/))
+    await expect(
+      createSkein({ app: tinyApp({ script: [] }).app, backend: memory(), keyFile: join(dir, 'none') }),
+    ).rejects.toMatchObject(refusal(/none is not there/))
   })
 
   it('VF4: a descriptor is a file too', () => {
     const script = `import { connectSkein, memory } from 'skein'
       const { keySource } = await import(${JSON.stringify(new URL('../../../../dist/src/runtime/secrets/key-source.js', import.meta.url).href)})
       console.log((await keySource({}).read()).toString('hex'))`
-    const said = execFileSync('sh', ['-c', '(printf %s "$KEY") | (exec 3<&0 </dev/null; unset KEY; SKEIN_KEY_FILE=/dev/fd/3 exec "$0" --input-type=module -e "$1")', process.execPath, script], {
-      env: { PATH: process.env['PATH'], KEY: hex },
-      cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
-      encoding: 'utf8',
-    })
+    const said = execFileSync(
+      'sh',
+      [
+        '-c',
+        '(printf %s "$KEY") | (exec 3<&0 </dev/null; unset KEY; SKEIN_KEY_FILE=/dev/fd/3 exec "$0" ' +
+          '--input-type=module -e "$1")',
+        process.execPath,
+        script,
+      ],
+      {
+        env: { PATH: process.env['PATH'], KEY: hex },
+        cwd: fileURLToPath(new URL('../../../..', import.meta.url)),
+        encoding: 'utf8',
+      },
+    )
     expect(said.trim()).toBe(hex)
   })
 })

@@ -35,7 +35,8 @@ const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 function tampered(text: string): readonly string[] {
   return text.split('').flatMap((char, at) => {
     const index = alphabet.indexOf(char)
-    const others = index === -1 ? ['A', ''] : [1, 2, 4, 8, 16, 32].map((bit) => alphabet.charAt(index ^ bit)).concat('', '.', '=')
+    const others =
+      index === -1 ? ['A', ''] : [1, 2, 4, 8, 16, 32].map((bit) => alphabet.charAt(index ^ bit)).concat('', '.', '=')
     return others.map((other) => text.slice(0, at) + other + text.slice(at + 1))
   })
 }
@@ -66,7 +67,10 @@ describe('sealed values', () => {
   it('VL1: half of a surrogate pair is refused, for another text would come back', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
-    expect(thrownBy(() => vault.seal(wrapped, 'abc\uD800def', place))).toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/^the value of API_KEY is not well-formed/) })
+    expect(thrownBy(() => vault.seal(wrapped, 'abc\uD800def', place))).toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/^the value of API_KEY is not well-formed/),
+    })
   })
 
   it('VL1: do not open under another name or in another tree', async () => {
@@ -82,7 +86,9 @@ describe('sealed values', () => {
     )
     const sealed = vault.seal(wrapped, value, { root: 'ab', name: 'c' })
     expect(() => vault.open([wrapped], sealed, { root: 'a', name: 'bc' })).toThrow(/was sealed for another/)
-    expect(() => vault.open([vault.createDataKey().wrapped], sealed, { root: 'ab', name: 'c' })).toThrow(/was sealed for another/)
+    expect(() => vault.open([vault.createDataKey().wrapped], sealed, { root: 'ab', name: 'c' })).toThrow(
+      /was sealed for another/,
+    )
   })
 
   it('VL1, VX2, VL4: do not open when any bit of them or of the wrapped key is another; no error holds the value', async () => {
@@ -92,7 +98,17 @@ describe('sealed values', () => {
     for (const text of ['12345678', '123456789', '1234567890']) {
       const sealed = vault.seal(wrapped, text, place)
       expect(vault.open([wrapped], sealed, place)).toBe(text)
-      for (const bad of [...tampered(sealed), `${sealed}A`, `${sealed}=`, `${sealed} `, sealed.slice(0, 20), 'v1.', 'v1', '', wrapped]) {
+      for (const bad of [
+        ...tampered(sealed),
+        `${sealed}A`,
+        `${sealed}=`,
+        `${sealed} `,
+        sealed.slice(0, 20),
+        'v1.',
+        'v1',
+        '',
+        wrapped,
+      ]) {
         const error = thrownBy(() => vault.open([wrapped], bad, place))
         expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(error.code)
         expect(inspect(error)).not.toContain(text)
@@ -109,13 +125,18 @@ describe('sealed values', () => {
     const vault = await openVault({ key })
     const keys = [vault.createDataKey().wrapped, vault.createDataKey().wrapped]
     for (const wrapped of keys) expect(vault.open(keys, vault.seal(wrapped, value, place), place)).toBe(value)
-    expect(thrownBy(() => vault.open([], vault.seal(keys[0] ?? '', value, place), place)).code).toBe('SECRET_UNREADABLE')
+    expect(thrownBy(() => vault.open([], vault.seal(keys[0] ?? '', value, place), place)).code).toBe(
+      'SECRET_UNREADABLE',
+    )
   })
 
   it('a form of a later Skein says that it is one', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
-    expect(thrownBy(() => vault.open([wrapped], 'v2.abc', place))).toMatchObject({ code: 'RECORD_FROM_FUTURE', message: expect.stringMatching(/API_KEY of the tree thread-1 has the form v2.*upgrade Skein/) })
+    expect(thrownBy(() => vault.open([wrapped], 'v2.abc', place))).toMatchObject({
+      code: 'RECORD_FROM_FUTURE',
+      message: expect.stringMatching(/API_KEY of the tree thread-1 has the form v2.*upgrade Skein/),
+    })
     expect(thrownBy(() => vault.seal('v12.abc', value, place))).toMatchObject({ code: 'RECORD_FROM_FUTURE' })
   })
 })
@@ -128,12 +149,23 @@ describe('the form at rest', () => {
     const read = async (raw: Uint8Array, box: string, additionalData: string): Promise<Buffer> => {
       const bytes = Buffer.from(box, 'base64url')
       const imported = await webcrypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['decrypt'])
-      const algorithm = { name: 'AES-GCM', iv: bytes.subarray(0, 12), additionalData: Buffer.from(additionalData), tagLength: 128 }
+      const algorithm = {
+        name: 'AES-GCM',
+        iv: bytes.subarray(0, 12),
+        additionalData: Buffer.from(additionalData),
+        tagLength: 128,
+      }
       return Buffer.from(await webcrypto.subtle.decrypt(algorithm, imported, bytes.subarray(12)))
     }
-    const dataKey = await read(Buffer.from(key, 'hex'), wrapped.split('.')[2] ?? '', `["skein data key",1,"${vault.keyId}"]`)
+    const dataKey = await read(
+      Buffer.from(key, 'hex'),
+      wrapped.split('.')[2] ?? '',
+      `["skein data key",1,"${vault.keyId}"]`,
+    )
     expect(dataKey.length).toBe(32)
-    expect((await read(dataKey, sealed.split('.')[1] ?? '', '["skein secret",1,"thread-1","API_KEY"]')).toString()).toBe(value)
+    expect(
+      (await read(dataKey, sealed.split('.')[1] ?? '', '["skein secret",1,"thread-1","API_KEY"]')).toString(),
+    ).toBe(value)
   })
 
   it('VK2: what the first version wrote is read for ever', async () => {
@@ -161,18 +193,33 @@ describe('master keys', () => {
     expect(error).toMatchObject({ code: 'SECRET_UNREADABLE', data: { needed: vault.keyId, given: other.keyId } })
     expect(error.message).toMatch(/Give the key that they were written with .*SKEIN_KEY/)
     const damaged = wrapped.slice(0, -1) + (wrapped.endsWith('A') ? 'B' : 'A')
-    expect(thrownBy(() => vault.open([damaged], sealed, place))).toMatchObject({ code: 'SECRET_UNREADABLE', message: expect.stringMatching(/data key of a tree cannot be read. It is damaged/) })
+    expect(thrownBy(() => vault.open([damaged], sealed, place))).toMatchObject({
+      code: 'SECRET_UNREADABLE',
+      message: expect.stringMatching(/data key of a tree cannot be read. It is damaged/),
+    })
   })
 
   it('VK2: each spelling of 32 bytes is the same key, with or without space around it', async () => {
     const bytes = Buffer.concat([Buffer.from([0xfb, 0xff, 0xfe]), randomBytes(29)])
-    const spellings = [bytes.toString('hex'), bytes.toString('hex').toUpperCase(), bytes.toString('base64'), bytes.toString('base64').replace('=', ''), bytes.toString('base64url'), `${bytes.toString('base64url')}=`, ` ${bytes.toString('hex')}\n`]
+    const spellings = [
+      bytes.toString('hex'),
+      bytes.toString('hex').toUpperCase(),
+      bytes.toString('base64'),
+      bytes.toString('base64').replace('=', ''),
+      bytes.toString('base64url'),
+      `${bytes.toString('base64url')}=`,
+      ` ${bytes.toString('hex')}\n`,
+    ]
     const ids = await Promise.all(spellings.map(async (spelling) => (await openVault({ key: spelling })).keyId))
     expect(new Set(ids).size).toBe(1)
   })
 
   it('VK2: a passphrase is one key, however its letters are composed; another is another', async () => {
-    const ids = await Promise.all(['sixteen lettérs!', 'sixteen lette\u0301rs!\n', 'Sixteen lettérs!'].map(async (phrase) => (await openVault({ key: phrase })).keyId))
+    const ids = await Promise.all(
+      ['sixteen lettérs!', 'sixteen lette\u0301rs!\n', 'Sixteen lettérs!'].map(
+        async (phrase) => (await openVault({ key: phrase })).keyId,
+      ),
+    )
     expect(ids[0]).toBe(ids[1])
     expect(ids[0]).not.toBe(ids[2])
   })
@@ -193,7 +240,10 @@ describe('master keys', () => {
   })
 
   it('without a key there is no vault', async () => {
-    await expect(openVault({})).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('SKEIN_KEY') })
+    await expect(openVault({})).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('SKEIN_KEY'),
+    })
   })
 })
 
@@ -211,13 +261,18 @@ describe('rotation', () => {
   })
 
   it('VL3: again changes nothing; a third key and damage are refused', async () => {
-    const [old, fresh, third] = await Promise.all([openVault({ key }), openVault({ key: otherKey }), openVault({ key: randomBytes(32).toString('hex') })])
+    const [old, fresh, third] = await Promise.all([
+      openVault({ key }),
+      openVault({ key: otherKey }),
+      openVault({ key: randomBytes(32).toString('hex') }),
+    ])
     const { wrapped } = old.createDataKey()
     const rotated = old.rewrap(wrapped, fresh)
     expect(old.rewrap(rotated, fresh)).toBe(rotated)
     expect(thrownBy(() => third.rewrap(wrapped, fresh)).data).toEqual({ needed: old.keyId, given: third.keyId })
     for (const from of [wrapped, rotated]) {
-      for (const bad of tampered(from)) expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(thrownBy(() => old.rewrap(bad, fresh)).code)
+      for (const bad of tampered(from))
+        expect(['SECRET_UNREADABLE', 'RECORD_FROM_FUTURE']).toContain(thrownBy(() => old.rewrap(bad, fresh)).code)
     }
   })
 })
@@ -256,7 +311,11 @@ describe('keys in memory', () => {
     expect(vault.open([wrapped], sealed, place)).toBe(value)
     vault.close()
     vault.close()
-    for (const use of [() => vault.open([wrapped], sealed, place), () => vault.seal(wrapped, value, place), () => vault.createDataKey()]) {
+    for (const use of [
+      () => vault.open([wrapped], sealed, place),
+      () => vault.seal(wrapped, value, place),
+      () => vault.createDataKey(),
+    ]) {
       expect(thrownBy(use).code).toBe('STORE_CLOSED')
     }
   })
@@ -301,7 +360,10 @@ describe('the key file', () => {
   })
 
   it('VF3: one that is gone is not made again for a store that has secrets', async () => {
-    await expect(openVault({ keyFile, made: false })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/is gone.*Put it back/) })
+    await expect(openVault({ keyFile, made: false })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/is gone.*Put it back/),
+    })
     await expect(stat(keyFile)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
@@ -351,7 +413,10 @@ describe('the key file', () => {
   ])('VF3, VL4: %s is no key; the file is left as it is', async (_, text) => {
     await put(text)
     const error: unknown = await openVault({ keyFile }).catch((thrown: unknown) => thrown)
-    expect(error).toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/holds no key .*Restore it from a backup/) })
+    expect(error).toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/holds no key .*Restore it from a backup/),
+    })
     expect(inspect(error)).not.toContain(text.trim().slice(0, 40) || 'nothing to repeat')
     expect(await readFile(keyFile, 'utf8')).toBe(text)
   })
@@ -369,9 +434,16 @@ describe('the key file', () => {
 
   it('a folder in its place and a file as its folder are told, with the cause', async () => {
     await mkdir(keyFile, { recursive: true })
-    await expect(openVault({ keyFile })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/holds no key/) })
+    await expect(openVault({ keyFile })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/holds no key/),
+    })
     await writeFile(join(dir, 'file'), '')
-    await expect(openVault({ keyFile: join(dir, 'file', 'skein.key') })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(/cannot be used: ENOTDIR.*SKEIN_KEY/), cause: { code: 'ENOTDIR' } })
+    await expect(openVault({ keyFile: join(dir, 'file', 'skein.key') })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/cannot be used: ENOTDIR.*SKEIN_KEY/),
+      cause: { code: 'ENOTDIR' },
+    })
   })
 })
 

@@ -8,20 +8,44 @@ import { onEveryStore } from '../../../helpers/world.js'
 import { defineTool } from '../../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../../src/agent/define.js'
 
-
-
 onEveryStore('approvals', (world) => {
-  const pay = (ran: unknown[], more: Partial<ToolDefinition> = {}): ToolDefinition =>
-    ({ ...defineTool({ name: 'pay', description: 'Pays', args: z.object({ cents: z.number().int().positive() }), needsApproval: true, sideEffect: true, execute: (state, args) => (ran.push(args), `paid ${args.cents} ${state.idempotencyKey.length}`) }), ...more })
+  const pay = (ran: unknown[], more: Partial<ToolDefinition> = {}): ToolDefinition => ({
+    ...defineTool({
+      name: 'pay',
+      description: 'Pays',
+      args: z.object({ cents: z.number().int().positive() }),
+      needsApproval: true,
+      sideEffect: true,
+      execute: (state, args) => (ran.push(args), `paid ${args.cents} ${state.idempotencyKey.length}`),
+    }),
+    ...more,
+  })
 
   it('A1: the call waits, durably, with all that someone needs to decide; approved, it runs', async () => {
     const ran: unknown[] = []
-    const skein = await world.open(asking([pay(ran, { approvalPrompt: 'Pay this?', approvalDefaults: { limit: 5 } })], [{ tool: 'pay', args: { cents: 3 } }]))
+    const skein = await world.open(
+      asking(
+        [pay(ran, { approvalPrompt: 'Pay this?', approvalDefaults: { limit: 5 } })],
+        [{ tool: 'pay', args: { cents: 3 } }],
+      ),
+    )
     const thread = await begin(skein)
     await pending(skein, 1)
     const at = world.clock.now()
     expect(await skein.inbox.list({ root: 't' })).toEqual([
-      { id: 't/call_1_0', thread: 't', path: ['t'], agent: 'helper', call: 'call_1_0', why: 'approval', tool: 'pay', args: { cents: 3 }, prompt: 'Pay this?', defaults: { limit: 5 }, requestedAt: at },
+      {
+        id: 't/call_1_0',
+        thread: 't',
+        path: ['t'],
+        agent: 'helper',
+        call: 'call_1_0',
+        why: 'approval',
+        tool: 'pay',
+        args: { cents: 3 },
+        prompt: 'Pay this?',
+        defaults: { limit: 5 },
+        requestedAt: at,
+      },
     ])
     expect(await thread.status()).toBe('awaiting_approval')
     expect(await thread.run('m').pendingToolCalls()).toMatchObject([{ id: 'call_1_0', waitsFor: 'approval' }])
@@ -47,8 +71,12 @@ onEveryStore('approvals', (world) => {
     const again = await (await world.open(app)).threads.get('t')
     await again.send('once more', { id: 'n' }).accepted()
     await quiet()
-    expect(results(await again.messages())[0]).toBe('Error TOOL_DENIED: pay was not allowed by ann: too much; it was not run')
-    expect((await again.run('m').toolCalls())[0]).toMatchObject({ outcome: { ok: false, failure: { code: 'TOOL_DENIED' } } })
+    expect(results(await again.messages())[0]).toBe(
+      'Error TOOL_DENIED: pay was not allowed by ann: too much; it was not run',
+    )
+    expect((await again.run('m').toolCalls())[0]).toMatchObject({
+      outcome: { ok: false, failure: { code: 'TOOL_DENIED' } },
+    })
     expect(ran).toEqual([])
   })
 
@@ -57,7 +85,10 @@ onEveryStore('approvals', (world) => {
     const skein = await world.open(asking([pay(ran)], [{ tool: 'pay', args: { cents: 3 } }]))
     const thread = await begin(skein)
     await pending(skein, 1)
-    await expect(skein.inbox.approve('t/call_1_0', { args: { cents: -1 } })).rejects.toMatchObject({ code: 'TOOL_INPUT_INVALID', message: expect.stringContaining('cents') })
+    await expect(skein.inbox.approve('t/call_1_0', { args: { cents: -1 } })).rejects.toMatchObject({
+      code: 'TOOL_INPUT_INVALID',
+      message: expect.stringContaining('cents'),
+    })
     await pending(skein, 1)
     await skein.inbox.approve('t/call_1_0', { args: { cents: 2 } })
     await thread.run('m').text()
@@ -70,15 +101,24 @@ onEveryStore('approvals', (world) => {
     const ran: unknown[] = []
     const gate = deferred()
     const slow = looseTool('slow', () => gate.promise)
-    const skein = await world.open(asking([pay(ran), slow], [{ tool: 'pay', args: { cents: 3 } }, 'slow', { tool: 'pay', args: { cents: 4 } }]))
+    const skein = await world.open(
+      asking([pay(ran), slow], [{ tool: 'pay', args: { cents: 3 } }, 'slow', { tool: 'pay', args: { cents: 4 } }]),
+    )
     const thread = await begin(skein)
     await pending(skein, 2)
     await skein.inbox.reject('t/call_1_0')
-    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({ code: 'COMMAND_REFUSED', message: expect.stringContaining('decided') })
-    await expect(skein.inbox.answer('t/call_1_2', 'x')).rejects.toMatchObject({ message: expect.stringContaining('approve or reject') })
+    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({
+      code: 'COMMAND_REFUSED',
+      message: expect.stringContaining('decided'),
+    })
+    await expect(skein.inbox.answer('t/call_1_2', 'x')).rejects.toMatchObject({
+      message: expect.stringContaining('approve or reject'),
+    })
     await thread.cancel()
     await expect(skein.inbox.approve('t/call_1_2')).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
-    await expect(skein.inbox.approve('t/call_9_9')).rejects.toMatchObject({ message: expect.stringContaining('no call call_9_9') })
+    await expect(skein.inbox.approve('t/call_9_9')).rejects.toMatchObject({
+      message: expect.stringContaining('no call call_9_9'),
+    })
     await expect(skein.inbox.approve('nothing')).rejects.toMatchObject({ code: 'BAD_OPTION' })
     gate.resolve()
     expect(ran).toEqual([])
@@ -87,8 +127,15 @@ onEveryStore('approvals', (world) => {
 
   it('A2, T3: several wait, are answered in any order, and hold back only effects behind them; nothing else runs again', async () => {
     const ran: string[] = []
-    const note = (name: string, more: Partial<ToolDefinition> = {}) => looseTool(name, () => (ran.push(name), name), more)
-    const tools = [note('first', { needsApproval: true, sideEffect: true }), note('plain'), note('effect', { sideEffect: true }), note('second', { needsApproval: true }), note('pure', { sideEffect: false })]
+    const note = (name: string, more: Partial<ToolDefinition> = {}) =>
+      looseTool(name, () => (ran.push(name), name), more)
+    const tools = [
+      note('first', { needsApproval: true, sideEffect: true }),
+      note('plain'),
+      note('effect', { sideEffect: true }),
+      note('second', { needsApproval: true }),
+      note('pure', { sideEffect: false }),
+    ]
     const skein = await world.open(asking(tools))
     await begin(skein)
     await pending(skein, 2)
@@ -106,13 +153,24 @@ onEveryStore('approvals', (world) => {
     await (await again.threads.get('t')).run('m').text()
     expect(ran.toSorted()).toEqual(['effect', 'first', 'plain', 'pure', 'second'])
     expect(ran.indexOf('first')).toBeLessThan(ran.indexOf('effect'))
-    expect(results(await (await again.threads.get('t')).messages())).toEqual(['first', 'plain', 'effect', 'second', 'pure'])
+    expect(results(await (await again.threads.get('t')).messages())).toEqual([
+      'first',
+      'plain',
+      'effect',
+      'second',
+      'pure',
+    ])
   })
 
   it('A2: a call that waits for its turn behind one that waits for a person is at rest, and goes on after it', async () => {
     const log: string[] = []
-    const first = looseTool('first', async ({ files }) => (await files.writeFile('/x', 'by the first'), 'first'), { needsApproval: true })
-    const reader = looseTool('reader', async ({ files }) => (log.push('begins'), (await files.exists('/x')) ? files.readFile('/x', 'utf8') : 'nothing'))
+    const first = looseTool('first', async ({ files }) => (await files.writeFile('/x', 'by the first'), 'first'), {
+      needsApproval: true,
+    })
+    const reader = looseTool(
+      'reader',
+      async ({ files }) => (log.push('begins'), (await files.exists('/x')) ? files.readFile('/x', 'utf8') : 'nothing'),
+    )
     const skein = await world.open(asking([first, reader]))
     const thread = await begin(skein)
     await until('the reader', () => log.length === 1)
@@ -126,9 +184,21 @@ onEveryStore('approvals', (world) => {
 
   it('A1: a function decides, and one that throws lets nothing run', async () => {
     const ran: unknown[] = []
-    const asks = (name: string, needsApproval: ToolDefinition['needsApproval']) => looseTool(name, (_, args) => (ran.push(args), 'ok'), needsApproval === undefined ? {} : { needsApproval })
-    const tools = [asks('large', async (args) => (args as { n: number }).n > 10), asks('broken', () => { throw new Error('no idea') })]
-    const skein = await world.open(asking(tools, [{ tool: 'large', args: { n: 1 } }, { tool: 'large', args: { n: 11 } }, { tool: 'broken', args: {} }]))
+    const asks = (name: string, needsApproval: ToolDefinition['needsApproval']) =>
+      looseTool(name, (_, args) => (ran.push(args), 'ok'), needsApproval === undefined ? {} : { needsApproval })
+    const tools = [
+      asks('large', async (args) => (args as { n: number }).n > 10),
+      asks('broken', () => {
+        throw new Error('no idea')
+      }),
+    ]
+    const skein = await world.open(
+      asking(tools, [
+        { tool: 'large', args: { n: 1 } },
+        { tool: 'large', args: { n: 11 } },
+        { tool: 'broken', args: {} },
+      ]),
+    )
     const thread = await begin(skein)
     await pending(skein, 1)
     await skein.inbox.approve('t/call_1_1')
@@ -139,7 +209,16 @@ onEveryStore('approvals', (world) => {
 
   it('A1: a deadline decides, also when it passed while nobody served the store', async () => {
     const ran: unknown[] = []
-    const app = asking([pay(ran, { approvalDeadline: { afterMs: 1_000, decision: 'reject' } }), looseTool('wait', () => 'waited', { needsApproval: true, approvalDeadline: { afterMs: 5_000, decision: 'approve' } })], [{ tool: 'pay', args: { cents: 1 } }, 'wait'])
+    const app = asking(
+      [
+        pay(ran, { approvalDeadline: { afterMs: 1_000, decision: 'reject' } }),
+        looseTool('wait', () => 'waited', {
+          needsApproval: true,
+          approvalDeadline: { afterMs: 5_000, decision: 'approve' },
+        }),
+      ],
+      [{ tool: 'pay', args: { cents: 1 } }, 'wait'],
+    )
     const skein = await world.open(app)
     await begin(skein)
     await pending(skein, 2)
@@ -150,7 +229,10 @@ onEveryStore('approvals', (world) => {
     const thread = await (await world.open(app)).threads.get('t')
     await until('the end', async () => (world.clock.advance(0), (await thread.status()) === 'idle'))
     expect(await thread.run('m').text()).toBe('done')
-    expect(results(await thread.messages())).toEqual(['Error TOOL_DENIED: pay was not allowed by deadline: nobody decided in time; it was not run', 'waited'])
+    expect(results(await thread.messages())).toEqual([
+      'Error TOOL_DENIED: pay was not allowed by deadline: nobody decided in time; it was not run',
+      'waited',
+    ])
     expect(ran).toEqual([])
   })
 
@@ -175,16 +257,29 @@ onEveryStore('approvals', (world) => {
 })
 
 onEveryStore('people', (world) => {
-  const manual = defineTool({ name: 'measure', description: 'Someone measures', args: z.object({ what: z.string() }), execute: false, outputSchema: z.object({ cm: z.number() }) })
+  const manual = defineTool({
+    name: 'measure',
+    description: 'Someone measures',
+    args: z.object({ what: z.string() }),
+    execute: false,
+    outputSchema: z.object({ cm: z.number() }),
+  })
 
   it('A3: a manual tool is answered by whoever called; what does not fit is refused and can be corrected', async () => {
     const skein = await world.open(asking([manual], [{ tool: 'measure', args: { what: 'door' } }]))
     const thread = await begin(skein)
     await pending(skein, 1)
     expect(await thread.status()).toBe('awaiting_human')
-    expect(await thread.run('m').pendingToolCalls()).toEqual([{ id: 'call_1_0', tool: 'measure', args: { what: 'door' }, waitsFor: 'person' }])
-    await expect(skein.inbox.answer('t/call_1_0', { cm: 'tall' })).rejects.toMatchObject({ code: 'BAD_OPTION', message: expect.stringContaining('cm') })
-    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({ message: expect.stringContaining('answer it') })
+    expect(await thread.run('m').pendingToolCalls()).toEqual([
+      { id: 'call_1_0', tool: 'measure', args: { what: 'door' }, waitsFor: 'person' },
+    ])
+    await expect(skein.inbox.answer('t/call_1_0', { cm: 'tall' })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('cm'),
+    })
+    await expect(skein.inbox.approve('t/call_1_0')).rejects.toMatchObject({
+      message: expect.stringContaining('answer it'),
+    })
     await skein.inbox.answer('t/call_1_0', { cm: 201 }, { by: 'bob' })
     expect(await thread.run('m').text()).toBe('done')
     expect(results(await thread.messages())).toEqual(['{"cm":201}'])
@@ -192,15 +287,21 @@ onEveryStore('people', (world) => {
   })
 
   it('T12: a question is answered in its form; what does not fit is refused, and the person can correct it', async () => {
-    const questions = [{ header: 'Colour', question: 'Which colour?', options: [{ label: 'red' }, { label: 'blue' }], freeText: false }]
-    const app = [...asking([], [{ tool: 'ask_user_question', args: { questions } }])].map((definition) => (definition.kind === 'prompt' ? { ...definition, tools: ['ask_user_question'] } : definition))
+    const questions = [
+      { header: 'Colour', question: 'Which colour?', options: [{ label: 'red' }, { label: 'blue' }], freeText: false },
+    ]
+    const app = [...asking([], [{ tool: 'ask_user_question', args: { questions } }])].map((definition) =>
+      definition.kind === 'prompt' ? { ...definition, tools: ['ask_user_question'] } : definition,
+    )
     const skein = await world.open(app)
     const thread = await begin(skein)
     await pending(skein, 1)
     expect((await skein.inbox.list())[0]).toMatchObject({ why: 'person', tool: 'ask_user_question' })
     await expect(skein.inbox.answer('t/call_1_0', { answers: ['green'] })).rejects.toMatchObject({ code: 'BAD_OPTION' })
     await pending(skein, 1)
-    await skein.inbox.answer('t/call_1_0', { answers: ['blue'] }).catch((error: Error) => { throw new Error(error.message) })
+    await skein.inbox.answer('t/call_1_0', { answers: ['blue'] }).catch((error: Error) => {
+      throw new Error(error.message)
+    })
     await thread.run('m').text()
     expect(results(await thread.messages())[0]).toMatch(/blue/)
   })

@@ -9,12 +9,14 @@ import { typesIn } from '../../../helpers/tap.js'
 import type { ToolDefinition } from '../../../../src/agent/define.js'
 import type { Thread } from '../../../../src/runtime/handles/thread.js'
 
-
-const ended = async (thread: Thread): Promise<void> => until('the end', async () => ['idle', 'failed', 'terminated'].includes(await thread.status()))
+const ended = async (thread: Thread): Promise<void> =>
+  until('the end', async () => ['idle', 'failed', 'terminated'].includes(await thread.status()))
 
 onEveryStore('edges of calls', (world) => {
   it('a manual tool with a side effect goes on when it is answered', async () => {
-    const skein = await world.open(asking([{ ...looseTool('ship', () => 'x'), execute: false, sideEffect: true } as ToolDefinition]))
+    const skein = await world.open(
+      asking([{ ...looseTool('ship', () => 'x'), execute: false, sideEffect: true } as ToolDefinition]),
+    )
     const thread = await begin(skein)
     await pending(skein, 1)
     await skein.inbox.answer('t/call_1_0', 'shipped')
@@ -26,13 +28,20 @@ onEveryStore('edges of calls', (world) => {
     const ran: string[] = []
     const gate = deferred()
     const started = deferred()
-    const post = looseTool('post', async (_, { n }) => {
-      ran.push(String(n))
-      started.resolve()
-      await gate.promise
-      return `posted ${String(n)}`
-    }, { sideEffect: true, commutes: true })
-    const app = asking([post], [1, 2, 3].map((n) => ({ tool: 'post', args: { n } })))
+    const post = looseTool(
+      'post',
+      async (_, { n }) => {
+        ran.push(String(n))
+        started.resolve()
+        await gate.promise
+        return `posted ${String(n)}`
+      },
+      { sideEffect: true, commutes: true },
+    )
+    const app = asking(
+      [post],
+      [1, 2, 3].map((n) => ({ tool: 'post', args: { n } })),
+    )
     const skein = await world.open(app, { limits: { maxParallelTools: 1 } })
     await begin(skein)
     await started.promise
@@ -62,7 +71,10 @@ onEveryStore('edges of calls', (world) => {
       return go()
     }
     const created = await skein.threads.create({ agent: 'helper', id: 't' })
-    void created.send('go', { id: 'm' }).accepted().catch(() => undefined)
+    void created
+      .send('go', { id: 'm' })
+      .accepted()
+      .catch(() => undefined)
     await seen.promise
     const closing = world.close(skein)
     held.resolve()
@@ -75,11 +87,17 @@ onEveryStore('edges of calls', (world) => {
   })
 
   it('other args on which a keyFn throws are refused, and the thread lives', async () => {
-    const tool: ToolDefinition = { ...looseTool('find', () => 'found', { needsApproval: true }), cache: { keyFn: (args) => (args as { q: { toString(): string } }).q.toString() } } as ToolDefinition
+    const tool: ToolDefinition = {
+      ...looseTool('find', () => 'found', { needsApproval: true }),
+      cache: { keyFn: (args) => (args as { q: { toString(): string } }).q.toString() },
+    } as ToolDefinition
     const skein = await world.open(asking([tool], [{ tool: 'find', args: { q: 'a' } }]))
     await begin(skein)
     await pending(skein, 1)
-    const answer = skein.inbox.approve('t/call_1_0', { args: {} }).then(() => 'accepted', (thrown: { code: string }) => thrown.code)
+    const answer = skein.inbox.approve('t/call_1_0', { args: {} }).then(
+      () => 'accepted',
+      (thrown: { code: string }) => thrown.code,
+    )
     let got: string | undefined
     void answer.then((code) => (got = code))
     await until('an answer', () => got !== undefined)
@@ -88,12 +106,19 @@ onEveryStore('edges of calls', (world) => {
   })
 
   it('an answer on which an outputSchema throws is refused, and the thread lives', async () => {
-    const odd = { ...looseTool('odd', () => 'x'), execute: false, outputSchema: z.any().refine((value) => (value as { a: { b: unknown } }).a.b) } as ToolDefinition
+    const odd = {
+      ...looseTool('odd', () => 'x'),
+      execute: false,
+      outputSchema: z.any().refine((value) => (value as { a: { b: unknown } }).a.b),
+    } as ToolDefinition
     const skein = await world.open(asking([odd]))
     await begin(skein)
     await pending(skein, 1)
     let got: string | undefined
-    void skein.inbox.answer('t/call_1_0', 'text').then(() => (got = 'accepted'), (thrown: { code: string }) => (got = thrown.code))
+    void skein.inbox.answer('t/call_1_0', 'text').then(
+      () => (got = 'accepted'),
+      (thrown: { code: string }) => (got = thrown.code),
+    )
     await until('an answer', () => got !== undefined)
     expect(world.warnings).toEqual([])
   })
@@ -113,11 +138,15 @@ onEveryStore('edges of calls', (world) => {
 
   it('T10: an effect that was running when its turn was cancelled may have happened, and the model is told so', async () => {
     const started = deferred()
-    const pay = looseTool('pay', async (state) => {
-      started.resolve()
-      await new Promise<void>((resolve) => state.signal.addEventListener('abort', () => resolve()))
-      return 'paid'
-    }, { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      async (state) => {
+        started.resolve()
+        await new Promise<void>((resolve) => state.signal.addEventListener('abort', () => resolve()))
+        return 'paid'
+      },
+      { sideEffect: true },
+    )
     const skein = await world.open(asking([pay]))
     const thread = await begin(skein)
     await started.promise
@@ -133,15 +162,21 @@ onEveryStore('edges of calls', (world) => {
     await pending(skein, 1)
     await thread.cancel()
     expect(await thread.run('m').pendingToolCalls()).toEqual([])
-    expect((await thread.run('m').toolCalls())[0]).toMatchObject({ outcome: { ok: false, failure: { code: 'CANCELLED' } } })
+    expect((await thread.run('m').toolCalls())[0]).toMatchObject({
+      outcome: { ok: false, failure: { code: 'CANCELLED' } },
+    })
   })
 
   it('messagesStream gives the messages that the thread has, when an unknown effect is rejected and when the turn is cancelled', async () => {
     const started = deferred()
-    const pay = looseTool('pay', async () => {
-      started.resolve()
-      await new Promise(() => undefined)
-    }, { sideEffect: true, onUnknown: 'ask' })
+    const pay = looseTool(
+      'pay',
+      async () => {
+        started.resolve()
+        await new Promise(() => undefined)
+      },
+      { sideEffect: true, onUnknown: 'ask' },
+    )
     const app = asking([pay])
     const skein = await world.open(app)
     await begin(skein)
@@ -168,7 +203,13 @@ onEveryStore('edges of calls', (world) => {
   })
 
   it('a tool that asks a person is not told as an unknown effect', async () => {
-    const ask = { ...looseTool('ask', () => 'x'), execute: undefined, onToolCalled: () => null, outputSchema: z.any(), sideEffect: true } as unknown as ToolDefinition
+    const ask = {
+      ...looseTool('ask', () => 'x'),
+      execute: undefined,
+      onToolCalled: () => null,
+      outputSchema: z.any(),
+      sideEffect: true,
+    } as unknown as ToolDefinition
     const skein = await world.open(asking([ask]))
     await begin(skein)
     await pending(skein, 1)
@@ -243,11 +284,12 @@ onEveryStore('edges of calls', (world) => {
     }
     const gates = { a: deferred(), c: deferred(), d: deferred(), b: deferred() }
     const started: string[] = []
-    const plain = (name: 'a' | 'c' | 'd') => looseTool(name, async () => {
-      started.push(name)
-      await busy(gates[name].promise)
-      return name
-    })
+    const plain = (name: 'a' | 'c' | 'd') =>
+      looseTool(name, async () => {
+        started.push(name)
+        await busy(gates[name].promise)
+        return name
+      })
     const b = looseTool('b', async ({ files }) => {
       started.push('b')
       await files.exists('/x')
@@ -280,14 +322,20 @@ onEveryStore('edges of calls', (world) => {
     void thread.callTool('slow', {}).catch(() => undefined)
     await quiet()
     let done = false
-    void thread.terminate().then(() => (done = true), () => undefined)
+    void thread.terminate().then(
+      () => (done = true),
+      () => undefined,
+    )
     await until('it is terminated', () => done)
     expect(await thread.status()).toBe('terminated')
   })
 
   it('a body that waits for its turn does not go on when its turn is cancelled', async () => {
     const log: string[] = []
-    const slow = looseTool('slow', (state) => new Promise<string>((resolve) => state.signal.addEventListener('abort', () => resolve('x'))))
+    const slow = looseTool(
+      'slow',
+      (state) => new Promise<string>((resolve) => state.signal.addEventListener('abort', () => resolve('x'))),
+    )
     const reader = looseTool('reader', async ({ files }) => {
       log.push('begins')
       await files.exists('/x')

@@ -10,7 +10,10 @@ onEveryStore('maxWallClockMs', (world) => {
   it('L1: a turn that takes too long ends with a reason and what there is of it', async () => {
     const began = deferred<AbortSignal>()
     const slow = looseTool('slow', ({ signal }) => (began.resolve(signal), deferred().promise))
-    const { app } = tinyApp({ script: [{ text: 'I try.', calls: [{ tool: 'slow', args: {} }] }, 'next'], tools: [slow] })
+    const { app } = tinyApp({
+      script: [{ text: 'I try.', calls: [{ tool: 'slow', args: {} }] }, 'next'],
+      tools: [slow],
+    })
     const skein = await world.open(app, { limits })
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
@@ -38,7 +41,11 @@ onEveryStore('maxWallClockMs', (world) => {
   it('L1, P1: the deadline still stands after a restart', async () => {
     const began = [deferred(), deferred()]
     let runs = 0
-    const make = () => tinyApp({ script: () => calls('slow'), tools: [looseTool('slow', () => (began[runs++]?.resolve(), deferred().promise))] }).app
+    const make = () =>
+      tinyApp({
+        script: () => calls('slow'),
+        tools: [looseTool('slow', () => (began[runs++]?.resolve(), deferred().promise))],
+      }).app
     const first = await world.open(make(), { limits, closeGraceMs: 0 })
     const { id } = await first.threads.create({ agent: 'helper' })
     const { id: run } = (await first.threads.get(id)).send('go')
@@ -61,7 +68,9 @@ onEveryStore('maxWallClockMs', (world) => {
 
   it('L1, P1: a deadline that passed while nobody was there ends the turn at once', async () => {
     const began = deferred()
-    const make = () => tinyApp({ script: () => calls('slow'), tools: [looseTool('slow', () => (began.resolve(), deferred().promise))] }).app
+    const make = () =>
+      tinyApp({ script: () => calls('slow'), tools: [looseTool('slow', () => (began.resolve(), deferred().promise))] })
+        .app
     const first = await world.open(make(), { limits, closeGraceMs: 0 })
     const { id } = await first.threads.create({ agent: 'helper' })
     const { id: run } = (await first.threads.get(id)).send('go')
@@ -73,7 +82,10 @@ onEveryStore('maxWallClockMs', (world) => {
     world.clock.advance(20_000)
     const second = await world.open(make())
     await until('the deadline to be heard of', () => (world.clock.advance(0), second.resident === 1))
-    await until('the end', async () => (world.clock.advance(0), (await (await second.threads.get(id)).status()) === 'idle'))
+    await until(
+      'the end',
+      async () => (world.clock.advance(0), (await (await second.threads.get(id)).status()) === 'idle'),
+    )
     expect((await (await second.threads.get(id)).run(run).result()).stopReason).toBe('deadline')
   })
 

@@ -1,6 +1,6 @@
 /**
- * Parallel speed, sequential meaning: random calls run beside each other and end in random order; results, files, values
- * and transcript are those of a plain loop that does one call after the other.
+ * Parallel speed, sequential meaning: random calls run beside each other and end in random order; results, files,
+ * values and transcript are those of a plain loop that does one call after the other.
  */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -37,7 +37,10 @@ const dir = fc.constantFrom('/', '/d')
 const text = fc.constantFrom('one', 'two', '')
 const key = fc.constantFrom('k', 'l')
 const op: fc.Arbitrary<Op> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ op: fc.constantFrom('read' as const, 'remove' as const, 'exists' as const), path }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ op: fc.constantFrom('read' as const, 'remove' as const, 'exists' as const), path }),
+  },
   { weight: 2, arbitrary: fc.record({ op: fc.constantFrom('list' as const, 'find' as const), path: dir }) },
   { weight: 4, arbitrary: fc.record({ op: fc.constantFrom('write' as const, 'append' as const), path, text }) },
   { weight: 1, arbitrary: fc.record({ op: fc.constant('get' as const), key }) },
@@ -45,13 +48,31 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ op: fc.constantFrom('fail' as const, 'throw' as const) }) },
 )
 const planned: fc.Arbitrary<Planned> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ tool: fc.constantFrom('ahead' as const, 'plain' as const), ops: fc.array(op, { maxLength: 5 }) }) },
-  { weight: 2, arbitrary: fc.record({ tool: fc.constantFrom('effect' as const, 'commuting' as const), ops: fc.array(op, { maxLength: 3 }) }) },
-  { weight: 1, arbitrary: fc.record({ tool: fc.constant('counter' as const), ops: fc.array(fc.oneof(op, fc.constant<Op>({ op: 'bump' })), { maxLength: 4 }) }) },
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      tool: fc.constantFrom('ahead' as const, 'plain' as const),
+      ops: fc.array(op, { maxLength: 5 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      tool: fc.constantFrom('effect' as const, 'commuting' as const),
+      ops: fc.array(op, { maxLength: 3 }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      tool: fc.constant('counter' as const),
+      ops: fc.array(fc.oneof(op, fc.constant<Op>({ op: 'bump' })), { maxLength: 4 }),
+    }),
+  },
 )
 const step = fc.array(planned, { minLength: 2, maxLength: 6 })
 
-// ── the plain loop ────────────────────────────────────────────────────────────────────────────────────
+// ── the plain loop ──
 
 interface World {
   readonly files: Map<string, string>
@@ -60,7 +81,13 @@ interface World {
 
 function names({ files }: World, at: string): string[] {
   const prefix = at === '/' ? '/' : `${at}/`
-  return [...new Set([...files.keys()].filter((file) => file.startsWith(prefix)).map((file) => file.slice(prefix.length).split('/')[0] ?? ''))].sort()
+  return [
+    ...new Set(
+      [...files.keys()]
+        .filter((file) => file.startsWith(prefix))
+        .map((file) => file.slice(prefix.length).split('/')[0] ?? ''),
+    ),
+  ].sort()
 }
 
 function plainOp(world: World, made: Set<string>, step_: Op): unknown {
@@ -74,9 +101,13 @@ function plainOp(world: World, made: Set<string>, step_: Op): unknown {
       files.delete(step_.path)
       return undefined
     case 'list':
-      return made.has(step_.path) ? [...new Set([...names(world, step_.path), ...(step_.path === '/' && made.has('/d') ? ['d'] : [])])].sort() : 'ENOENT'
+      return made.has(step_.path)
+        ? [...new Set([...names(world, step_.path), ...(step_.path === '/' && made.has('/d') ? ['d'] : [])])].sort()
+        : 'ENOENT'
     case 'find':
-      return made.has(step_.path) ? [...files.keys()].filter((file) => file.startsWith(step_.path === '/' ? '/' : '/d/')).sort() : 'ENOENT'
+      return made.has(step_.path)
+        ? [...files.keys()].filter((file) => file.startsWith(step_.path === '/' ? '/' : '/d/')).sort()
+        : 'ENOENT'
     case 'write':
     case 'append':
       if (step_.path.startsWith('/d/')) made.add('/d')
@@ -116,7 +147,7 @@ function oneByOne(steps: readonly (readonly Planned[])[]): { readonly results: u
   return { results, world }
 }
 
-// ── the same through a thread ─────────────────────────────────────────────────────────────────────────
+// ── the same through a thread ──
 
 async function doOp({ files, kv }: ToolState, each: Op): Promise<unknown> {
   const codeOf = (thrown: unknown): string => String((thrown as { code?: unknown }).code)
@@ -166,7 +197,10 @@ function createTools(gates: ReadonlyMap<number, Deferred<void>>, ran: number[]):
     await gates.get(number)?.promise
     return seen
   }
-  const make = (name: string, more: Partial<ToolDefinition>): ToolDefinition => ({ ...defineTool({ name, description: name, args, execute: work }), ...more })
+  const make = (name: string, more: Partial<ToolDefinition>): ToolDefinition => ({
+    ...defineTool({ name, description: name, args, execute: work }),
+    ...more,
+  })
   return [
     make('ahead', { sideEffect: false }),
     make('plain', {}),
@@ -181,7 +215,9 @@ async function together(source: BackendSource, steps: readonly (readonly Planned
   const gates = new Map(steps.flat().map((_, number) => [number, deferred()] as const))
   const ran: number[] = []
   let number = 0
-  const asked = steps.map((planned_) => calls(...planned_.map(({ tool, ops }) => ({ tool, args: { number: number++, ops } }))))
+  const asked = steps.map((planned_) =>
+    calls(...planned_.map(({ tool, ops }) => ({ tool, args: { number: number++, ops } }))),
+  )
   const { app } = tinyApp({ tools: createTools(gates, ran), script: ({ step: at }) => asked[at] ?? 'done' })
   const skein = await createSkein({ app, backend: source })
   const thread = await skein.threads.create({ agent: 'helper' })
@@ -195,7 +231,8 @@ async function together(source: BackendSource, steps: readonly (readonly Planned
   const results = (await thread.messages()).filter(({ role }) => role === 'tool').map(({ text: said }) => said)
   const found = await thread.files.find('**')
   const files = new Map<string, string>()
-  for (const file of found) if ((await thread.files.stat(file)).kind === 'file') files.set(file, await thread.files.readFile(file, 'utf8'))
+  for (const file of found)
+    if ((await thread.files.stat(file)).kind === 'file') files.set(file, await thread.files.readFile(file, 'utf8'))
   await skein.close()
   return { results, files, ran }
 }
@@ -206,22 +243,32 @@ describe.each([
 ] as const)('%s', (kind, numRuns) => {
   it('T3, B1: any mix of calls that ends in any order gives what one after the other gives', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 3 }), fc.array(fc.nat(40), { maxLength: 12 }), async (steps, order) => {
-        const folder = kind === 'local' ? await mkdtemp(join(tmpdir(), 'skein-order-')) : undefined
-        try {
-          const expected = oneByOne(steps)
-          const { results, files, ran } = await together(folder === undefined ? memory() : local(folder), steps, order)
-          expect(results).toEqual(expected.results)
-          expect(new Map([...files].sort())).toEqual(new Map([...expected.world.files].sort()))
-          const tools = steps.flat()
-          tools.forEach(({ tool }, number) => {
-            const ranTimes = ran.filter((each) => each === number).length
-            expect(ranTimes, `call ${number} of ${tool}`).toBeLessThanOrEqual(tool === 'ahead' || tool === 'counter' ? 2 : 1)
-          })
-        } finally {
-          if (folder !== undefined) await rm(folder, { recursive: true, force: true })
-        }
-      }),
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 3 }),
+        fc.array(fc.nat(40), { maxLength: 12 }),
+        async (steps, order) => {
+          const folder = kind === 'local' ? await mkdtemp(join(tmpdir(), 'skein-order-')) : undefined
+          try {
+            const expected = oneByOne(steps)
+            const { results, files, ran } = await together(
+              folder === undefined ? memory() : local(folder),
+              steps,
+              order,
+            )
+            expect(results).toEqual(expected.results)
+            expect(new Map([...files].sort())).toEqual(new Map([...expected.world.files].sort()))
+            const tools = steps.flat()
+            tools.forEach(({ tool }, number) => {
+              const ranTimes = ran.filter((each) => each === number).length
+              expect(ranTimes, `call ${number} of ${tool}`).toBeLessThanOrEqual(
+                tool === 'ahead' || tool === 'counter' ? 2 : 1,
+              )
+            })
+          } finally {
+            if (folder !== undefined) await rm(folder, { recursive: true, force: true })
+          }
+        },
+      ),
       { numRuns },
     )
   }, 60_000)
@@ -238,13 +285,20 @@ onEveryStore('the order of calls', (world) => {
       return 'wrote'
     })
     const reader = (name: string, more: Partial<ToolDefinition>) =>
-      looseTool(name, async ({ files }) => {
-        log.push(name)
-        const found = await files.exists('/x')
-        log.push(`${name} saw ${found}`)
-        return found
-      }, more)
-    const { app } = tinyApp({ tools: [writer, reader('pure', { sideEffect: false }), reader('plain', {})], script: ({ step: at }) => (at === 0 ? calls('writer', 'pure', 'plain') : 'done') })
+      looseTool(
+        name,
+        async ({ files }) => {
+          log.push(name)
+          const found = await files.exists('/x')
+          log.push(`${name} saw ${found}`)
+          return found
+        },
+        more,
+      )
+    const { app } = tinyApp({
+      tools: [writer, reader('pure', { sideEffect: false }), reader('plain', {})],
+      script: ({ step: at }) => (at === 0 ? calls('writer', 'pure', 'plain') : 'done'),
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const run = thread.send('go')
@@ -254,7 +308,11 @@ onEveryStore('the order of calls', (world) => {
     gate.resolve()
     await run.text()
     expect(log.slice(4).toSorted()).toEqual(['plain saw true', 'pure', 'pure saw true'])
-    expect((await run.toolCalls()).map(({ outcome }) => outcome)).toEqual([{ ok: true, value: 'wrote' }, { ok: true, value: true }, { ok: true, value: true }])
+    expect((await run.toolCalls()).map(({ outcome }) => outcome)).toEqual([
+      { ok: true, value: 'wrote' },
+      { ok: true, value: true },
+      { ok: true, value: true },
+    ])
     const streamed: string[] = []
     for await (const { role, text: said } of run.messagesStream) if (role === 'tool') streamed.push(said)
     expect(streamed).toEqual(['wrote', 'true', 'true'])
@@ -263,11 +321,15 @@ onEveryStore('the order of calls', (world) => {
   it('T3: maxParallelTools 1 is plain sequence, and calls that wait for their turn never stand in the way of those they wait for', async () => {
     const log: string[] = []
     const tool = (name: string, more: Partial<ToolDefinition>) =>
-      looseTool(name, async ({ files }) => {
-        log.push(`${name} begins`)
-        await files.appendFile('/log', name)
-        log.push(`${name} ends`)
-      }, more)
+      looseTool(
+        name,
+        async ({ files }) => {
+          log.push(`${name} begins`)
+          await files.appendFile('/log', name)
+          log.push(`${name} ends`)
+        },
+        more,
+      )
     const tools = [tool('a', {}), tool('b', { sideEffect: false }), tool('c', {}), tool('d', { needsApproval: true })]
     const { app } = tinyApp({ tools, script: ({ step: at }) => (at === 0 ? calls('d', 'a', 'b', 'c') : 'done') })
     const skein = await world.open(app, { limits: { maxParallelTools: 1 } })

@@ -11,11 +11,30 @@ import { times } from '../../../helpers/soak.js'
 const side = fc.constantFrom<SideName>('a', 'b')
 const text = fc.constantFrom('', 'yes', 'no')
 const message: fc.Arbitrary<Omit<Message, 'id'>> = fc.oneof(
-  fc.record({ role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const), text, at: fc.constant(1) }),
+  fc.record({
+    role: fc.constantFrom('user' as const, 'assistant' as const, 'system' as const),
+    text,
+    at: fc.constant(1),
+  }),
   fc.record({ role: fc.constant('assistant' as const), text, at: fc.constant(1), side }),
-  fc.record({ role: fc.constant('assistant' as const), text, at: fc.constant(1), side, calls: fc.constant([{ id: 'call_1_0', tool: 'look', args: {} }]) }),
-  fc.record({ role: fc.constant('tool' as const), text, at: fc.constant(1), side, call: fc.constant('call_1_0'), tool: fc.constant('look') }),
-  fc.record({ role: fc.constant('assistant' as const), text, at: fc.constant(1), side }).map((said): Omit<Message, 'id'> => ({ ...said, to: said.side === 'a' ? 'b' : 'a' })),
+  fc.record({
+    role: fc.constant('assistant' as const),
+    text,
+    at: fc.constant(1),
+    side,
+    calls: fc.constant([{ id: 'call_1_0', tool: 'look', args: {} }]),
+  }),
+  fc.record({
+    role: fc.constant('tool' as const),
+    text,
+    at: fc.constant(1),
+    side,
+    call: fc.constant('call_1_0'),
+    tool: fc.constant('look'),
+  }),
+  fc
+    .record({ role: fc.constant('assistant' as const), text, at: fc.constant(1), side })
+    .map((said): Omit<Message, 'id'> => ({ ...said, to: said.side === 'a' ? 'b' : 'a' })),
   fc.record({ role: fc.constant('user' as const), text, at: fc.constant(1), to: side }),
 )
 
@@ -45,10 +64,15 @@ function viewOf(thread: ThreadState, own: SideName): readonly Message[] {
   return windowOf(thread, {})
 }
 
-const told = (messages: readonly Message[]): string[] => messages.map(({ id, role, text: said, calls }) => `${id} ${role} ${said}${calls ? ' calls' : ''}`)
+const told = (messages: readonly Message[]): string[] =>
+  messages.map(({ id, role, text: said, calls }) => `${id} ${role} ${said}${calls ? ' calls' : ''}`)
 
 it('S11, WN1, WN2: a view that grows with its transcript is what the whole history gives, also after that was read again', () => {
-  const happens = fc.oneof({ weight: 6, arbitrary: message }, { weight: 2, arbitrary: side }, { weight: 1, arbitrary: fc.constant('read again' as const) })
+  const happens = fc.oneof(
+    { weight: 6, arbitrary: message },
+    { weight: 2, arbitrary: side },
+    { weight: 1, arbitrary: fc.constant('read again' as const) },
+  )
   fc.assert(
     fc.property(fc.array(happens, { maxLength: 60 }), (all) => {
       const thread = threadOf([])

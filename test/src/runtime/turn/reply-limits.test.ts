@@ -36,7 +36,11 @@ function endless(delta: ModelDelta): Model & { readonly said: () => number } {
 }
 
 onEveryStore('a reply without an end', (world) => {
-  it.each<ModelDelta>([{ type: 'text', text: piece }, { type: 'reasoning', text: piece }, { type: 'call', index: 0, tool: 'look', text: piece }])('YL1: %s', async (delta) => {
+  it.each<ModelDelta>([
+    { type: 'text', text: piece },
+    { type: 'reasoning', text: piece },
+    { type: 'call', index: 0, tool: 'look', text: piece },
+  ])('YL1: %s', async (delta) => {
     const model = endless(delta)
     const skein = await world.open(appWith(model))
     const thread = await skein.threads.create({ agent: 'lead' })
@@ -46,7 +50,10 @@ onEveryStore('a reply without an end', (world) => {
   })
 
   it('YL1: one that comes whole', async () => {
-    const model: Model = { name: 'whole', call: () => Promise.resolve({ text: 'x'.repeat(replyLimits.textChars + 1), calls: [], usage, finish: 'stop' }) }
+    const model: Model = {
+      name: 'whole',
+      call: () => Promise.resolve({ text: 'x'.repeat(replyLimits.textChars + 1), calls: [], usage, finish: 'stop' }),
+    }
     const skein = await world.open(appWith(model))
     const thread = await skein.threads.create({ agent: 'lead' })
     await expect(thread.send('go').result()).resolves.toMatchObject({ failure: { code: 'MODEL_REPLY_TOO_LARGE' } })
@@ -59,10 +66,18 @@ describe('a stream of an AI SDK model', () => {
     let parts = 0
     let cancelled = false
     const reader = {
-      read: () => Promise.resolve(parts > 100_000 ? { done: true } : { done: false, value: { type: 'tool-input-start', id: `c${parts++}`, toolName: 'look' } }),
+      read: () =>
+        Promise.resolve(
+          parts > 100_000
+            ? { done: true }
+            : { done: false, value: { type: 'tool-input-start', id: `c${parts++}`, toolName: 'look' } },
+        ),
       cancel: () => Promise.resolve((cancelled = true)),
     }
-    const reading = collect({ getReader: () => reader }, { model: 'm', signal: new AbortController().signal, emit: () => undefined })
+    const reading = collect(
+      { getReader: () => reader },
+      { model: 'm', signal: new AbortController().signal, emit: () => undefined },
+    )
     await expect(reading).rejects.toMatchObject({ code: 'MODEL_REPLY_TOO_LARGE' })
     expect(cancelled).toBe(true)
     expect(parts).toBeLessThan(20_000)

@@ -11,8 +11,6 @@ import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { BackendSource } from '../../../../src/backend/port.js'
 import { wake, wakeWhole } from '../../../../src/runtime/journal/wake.js'
 
-
-
 onEveryStore('edges of turns', (world) => {
   it('F4: a message that came while a call beside `response` ran is answered', async () => {
     const gate = deferred()
@@ -21,9 +19,22 @@ onEveryStore('edges of turns', (world) => {
     const heard: string[] = []
     const model = scriptedModel(({ messages }) => {
       heard.push(messages.map(({ text }) => text).join('|'))
-      return { calls: [{ tool: 'response', args: { ok: true } }, ...(heard.length === 1 ? [{ tool: 'slow', args: {} }] : [])] }
+      return {
+        calls: [{ tool: 'response', args: { ok: true } }, ...(heard.length === 1 ? [{ tool: 'slow', args: {} }] : [])],
+      }
     })
-    const app = [slow, defineModel({ name: 'scripted', model }), definePrompt({ name: 'p', prompt: 'x', model: 'scripted', tools: ['slow'], outputSchema: z.object({ ok: z.boolean() }) }), defineAgent({ name: 'helper', type: 'ai_human' as const, sideA: { prompt: 'p' } })]
+    const app = [
+      slow,
+      defineModel({ name: 'scripted', model }),
+      definePrompt({
+        name: 'p',
+        prompt: 'x',
+        model: 'scripted',
+        tools: ['slow'],
+        outputSchema: z.object({ ok: z.boolean() }),
+      }),
+      defineAgent({ name: 'helper', type: 'ai_human' as const, sideA: { prompt: 'p' } }),
+    ]
     const skein = await world.open(app)
     const thread = await begin(skein)
     await started.promise
@@ -39,15 +50,25 @@ onEveryStore('edges of turns', (world) => {
     const source: BackendSource = {
       open: async (role) => {
         const backend = await world.store.source.open(role)
-        return { ...backend, blobs: { ...backend.blobs, put: (bytes: Uint8Array) => (fail ? Promise.reject(new Error('disk full')) : backend.blobs.put(bytes)) } }
+        return {
+          ...backend,
+          blobs: {
+            ...backend.blobs,
+            put: (bytes: Uint8Array) => (fail ? Promise.reject(new Error('disk full')) : backend.blobs.put(bytes)),
+          },
+        }
       },
     }
     const ran: string[] = []
-    const pay = looseTool('pay', async ({ files }) => {
-      ran.push('pay')
-      await files.writeFile('/receipt', 'paid')
-      return 'paid'
-    }, { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      async ({ files }) => {
+        ran.push('pay')
+        await files.writeFile('/receipt', 'paid')
+        return 'paid'
+      },
+      { sideEffect: true },
+    )
     const skein = await world.open(asking([pay]), { backend: source })
     const thread = await begin(skein)
     await until('the body', () => ran.length > 0)
@@ -61,7 +82,8 @@ onEveryStore('edges of turns', (world) => {
 
   it('P3: a call approved with other args after a deploy made its tool an effect still runs', async () => {
     const ran: string[] = []
-    const pay = (more: Partial<ToolDefinition>) => looseTool('pay', () => (ran.push('pay'), 'paid'), { needsApproval: true, ...more })
+    const pay = (more: Partial<ToolDefinition>) =>
+      looseTool('pay', () => (ran.push('pay'), 'paid'), { needsApproval: true, ...more })
     const skein = await world.open(asking([pay({})]))
     await begin(skein)
     await pending(skein, 1)
@@ -106,7 +128,10 @@ onEveryStore('edges of turns', (world) => {
     const gate = deferred()
     const started = deferred()
     const slow = looseTool('slow', async () => (started.resolve(), await gate.promise, 'slow'))
-    const pay = looseTool('pay', () => 'paid', { needsApproval: true, approvalDeadline: { afterMs: 1_000, decision: 'reject' } })
+    const pay = looseTool('pay', () => 'paid', {
+      needsApproval: true,
+      approvalDeadline: { afterMs: 1_000, decision: 'reject' },
+    })
     const skein = await world.open(asking([slow, pay], ['slow']))
     const thread = await begin(skein)
     await started.promise
@@ -123,9 +148,14 @@ onEveryStore('edges of turns', (world) => {
     const gate = deferred()
     const odd = JSON.parse('{"__proto__": {"a": 1}, "text": "\\ud800"}') as Record<string, unknown>
     const first = looseTool('first', () => 'first', { needsApproval: true, approvalPrompt: 'x' })
-    const reader = looseTool('reader', async ({ files }) => (await files.writeFile('/r', 'r'), 'r'), { sideEffect: false })
+    const reader = looseTool('reader', async ({ files }) => (await files.writeFile('/r', 'r'), 'r'), {
+      sideEffect: false,
+    })
     const cached = looseTool('cached', () => 'c', { cache: true })
-    const skein = await world.open(asking([cached, first, reader], [{ tool: 'cached', args: odd }, { tool: 'first', args: odd }, 'reader']), { snapshotEvery: 1 })
+    const skein = await world.open(
+      asking([cached, first, reader], [{ tool: 'cached', args: odd }, { tool: 'first', args: odd }, 'reader']),
+      { snapshotEvery: 1 },
+    )
     const thread = await begin(skein)
     await pending(skein, 1)
     await thread.callTool('cached', odd)
@@ -143,7 +173,20 @@ onEveryStore('edges of turns', (world) => {
   })
 
   it('T6: a shouldRetry that throws does not hide why the tool failed', async () => {
-    const x = looseTool('x', () => { throw new Error('the real reason') }, { retry: { maxRetries: 1, shouldRetry: () => { throw new Error('bug in the rule') } } })
+    const x = looseTool(
+      'x',
+      () => {
+        throw new Error('the real reason')
+      },
+      {
+        retry: {
+          maxRetries: 1,
+          shouldRetry: () => {
+            throw new Error('bug in the rule')
+          },
+        },
+      },
+    )
     const skein = await world.open(asking([x]))
     const thread = await begin(skein)
     await thread.run('m').text()
@@ -156,7 +199,11 @@ onEveryStore('edges of turns', (world) => {
     const ran: string[] = []
     const slow = looseTool('slow', async () => (started.resolve(), await gate.promise, 'slow'))
     const x = looseTool('x', () => (ran.push('x'), 'x'))
-    const { app } = tinyApp({ tools: [slow, x], maxSteps: 1, script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls('slow') : 'done') })
+    const { app } = tinyApp({
+      tools: [slow, x],
+      maxSteps: 1,
+      script: ({ messages }) => (messages.at(-1)?.role === 'user' ? calls('slow') : 'done'),
+    })
     const skein = await world.open(app)
     const thread = await begin(skein)
     await started.promise

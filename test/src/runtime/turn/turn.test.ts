@@ -10,13 +10,30 @@ import { SkeinError } from '../../../../src/core/failure.js'
 onEveryStore('a turn', (world) => {
   it('F1, R1: a message, two calls and an answer', async () => {
     const { app, model } = tinyApp({
-      script: [{ text: 'I look.', calls: [{ tool: 'look', args: '{"at":"a"}' }, { tool: 'look', args: { at: 'b' } }], usage: { inputTokens: 10, outputTokens: 2 } }, { text: 'done', usage: { inputTokens: 20, outputTokens: 3 } }],
+      script: [
+        {
+          text: 'I look.',
+          calls: [
+            { tool: 'look', args: '{"at":"a"}' },
+            { tool: 'look', args: { at: 'b' } },
+          ],
+          usage: { inputTokens: 10, outputTokens: 2 },
+        },
+        { text: 'done', usage: { inputTokens: 20, outputTokens: 3 } },
+      ],
       tools: [looseTool('look', (_, { at }) => ({ saw: at }))],
     })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', tags: ['x'] })
     const run = thread.send('go')
-    expect(await run.result()).toEqual({ text: 'done', stopReason: 'completed', finishReason: 'stop', steps: 2, usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 }, subtreeUsage: { inputTokens: 30, outputTokens: 5, costUsd: 0 } })
+    expect(await run.result()).toEqual({
+      text: 'done',
+      stopReason: 'completed',
+      finishReason: 'stop',
+      steps: 2,
+      usage: { inputTokens: 30, outputTokens: 5, costUsd: 0 },
+      subtreeUsage: { inputTokens: 30, outputTokens: 5, costUsd: 0 },
+    })
     expect((await thread.messages()).map(({ role, text, call }) => [role, text, call])).toEqual([
       ['user', 'go', undefined],
       ['assistant', 'I look.', undefined],
@@ -24,11 +41,24 @@ onEveryStore('a turn', (world) => {
       ['tool', '{"saw":"b"}', 'call_1_1'],
       ['assistant', 'done', undefined],
     ])
-    expect(model.requests.map(({ messages, step }) => [messages.length, step])).toEqual([[1, 0], [4, 1]])
+    expect(model.requests.map(({ messages, step }) => [messages.length, step])).toEqual([
+      [1, 0],
+      [4, 1],
+    ])
     expect(model.requests[0]).toMatchObject({ system: 'You help.', thread: thread.id, tools: [{ name: 'look' }] })
-    expect(await run.toolCalls()).toMatchObject([{ id: 'call_1_0', args: { at: 'a' }, outcome: { ok: true } }, { id: 'call_1_1', args: { at: 'b' } }])
+    expect(await run.toolCalls()).toMatchObject([
+      { id: 'call_1_0', args: { at: 'a' }, outcome: { ok: true } },
+      { id: 'call_1_1', args: { at: 'b' } },
+    ])
     expect((await thread.usage()).own).toEqual({ inputTokens: 30, outputTokens: 5, costUsd: 0 })
-    expect(await thread.info()).toMatchObject({ status: 'idle', rest: true, agent: 'helper', tags: ['x'], root: thread.id, path: [thread.id] })
+    expect(await thread.info()).toMatchObject({
+      status: 'idle',
+      rest: true,
+      agent: 'helper',
+      tags: ['x'],
+      root: thread.id,
+      path: [thread.id],
+    })
   })
 
   it('RC2, SL2: at most maxParallelTools bodies run, and results are read in call order whatever finishes first', async () => {
@@ -56,7 +86,13 @@ onEveryStore('a turn', (world) => {
     bodies[0]?.end.resolve('a')
     await run.result()
     const results = (await thread.messages()).filter(({ role }) => role === 'tool')
-    expect(results.map(({ call, text }) => `${call} ${text}`)).toEqual(['call_1_0 a', 'call_1_1 b', 'call_1_2 c', 'call_1_3 d', 'call_1_4 e'])
+    expect(results.map(({ call, text }) => `${call} ${text}`)).toEqual([
+      'call_1_0 a',
+      'call_1_1 b',
+      'call_1_2 c',
+      'call_1_3 d',
+      'call_1_4 e',
+    ])
   })
 
   it('RC2: maxParallelTools 1 is plain sequence', async () => {
@@ -66,7 +102,10 @@ onEveryStore('a turn', (world) => {
       await turns(3)
       log.push(`end ${at}`)
     })
-    const { app } = tinyApp({ script: [calls(...[0, 1, 2].map((at) => ({ tool: 'look', args: { at } }))), 'done'], tools: [look] })
+    const { app } = tinyApp({
+      script: [calls(...[0, 1, 2].map((at) => ({ tool: 'look', args: { at } }))), 'done'],
+      tools: [look],
+    })
     const skein = await world.open(app, { limits: { maxParallelTools: 1 } })
     await (await skein.threads.create({ agent: 'helper' })).send('go').result()
     expect(log).toEqual(['begin 0', 'end 0', 'begin 1', 'end 1', 'begin 2', 'end 2'])
@@ -106,7 +145,10 @@ onEveryStore('a turn', (world) => {
 
 onEveryStore('what goes wrong in a tool is its result', (world) => {
   it('T1: an unknown tool is answered with the names of those there are', async () => {
-    const { app, model } = tinyApp({ script: [calls('lok'), 'sorry'], tools: [looseTool('look', () => 1), looseTool('find', () => 2)] })
+    const { app, model } = tinyApp({
+      script: [calls('lok'), 'sorry'],
+      tools: [looseTool('look', () => 1), looseTool('find', () => 2)],
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     expect(await thread.send('go').text()).toBe('sorry')
@@ -125,12 +167,28 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
   it('T1: broken JSON and bad fields never reach the body; the good call beside them runs', async () => {
     const seen: unknown[] = []
     const look = looseTool('look', (_, args) => void seen.push(args), { args: z.object({ n: z.number() }) })
-    const { app } = tinyApp({ script: [calls({ tool: 'look', args: '{"n": 1' }, { tool: 'look', args: { n: 'x' } }, { tool: 'look', args: { n: '3' } }), 'done'], tools: [look] })
+    const { app } = tinyApp({
+      script: [
+        calls(
+          { tool: 'look', args: '{"n": 1' },
+          { tool: 'look', args: { n: 'x' } },
+          { tool: 'look', args: { n: '3' } },
+        ),
+        'done',
+      ],
+      tools: [look],
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const answered = await thread.send('go').toolCalls()
-    expect(answered.map(({ args, outcome }) => [args, outcome?.ok])).toEqual([['{"n": 1', false], [{ n: 'x' }, false], [{ n: 3 }, true]])
-    expect(answered[1]).toMatchObject({ outcome: { failure: { code: 'TOOL_INPUT_INVALID', data: { fields: [{ path: 'n' }] } } } })
+    expect(answered.map(({ args, outcome }) => [args, outcome?.ok])).toEqual([
+      ['{"n": 1', false],
+      [{ n: 'x' }, false],
+      [{ n: 3 }, true],
+    ])
+    expect(answered[1]).toMatchObject({
+      outcome: { failure: { code: 'TOOL_INPUT_INVALID', data: { fields: [{ path: 'n' }] } } },
+    })
     expect(seen).toEqual([{ n: 3 }])
   })
 
@@ -163,7 +221,9 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
     const late = deferred<string>()
     const began = deferred()
     let signal: AbortSignal | undefined
-    const slow = looseTool('slow', (state) => ((signal = state.signal), began.resolve(), late.promise), { timeoutMs: 1_000 })
+    const slow = looseTool('slow', (state) => ((signal = state.signal), began.resolve(), late.promise), {
+      timeoutMs: 1_000,
+    })
     const { app } = tinyApp({ script: [calls('slow'), 'done'], tools: [slow] })
     const skein = await world.open(app)
     const run = (await skein.threads.create({ agent: 'helper' })).send('go')
@@ -184,17 +244,26 @@ onEveryStore('a model that breaks its word', (world) => {
   it.each([
     ['nothing', undefined],
     ['no usage', { text: 'hi', calls: [], finish: 'stop' }],
-    ['usage that is no number', { text: 'hi', calls: [], finish: 'stop', usage: { ...usage, inputTokens: Number.NaN } }],
+    [
+      'usage that is no number',
+      { text: 'hi', calls: [], finish: 'stop', usage: { ...usage, inputTokens: Number.NaN } },
+    ],
     ['no calls', { text: 'hi', finish: 'stop', usage }],
     ['no text', { calls: [], finish: 'stop', usage }],
     ['kept that is none', { text: '', calls: [], finish: 'stop', usage, kept: { origin: 'x' } }],
     ['a call of nothing', { text: '', calls: [{ args: {} }], finish: 'stop', usage }],
   ])('EX1: %s in its reply fails the turn, and the thread goes on', async (_, broken) => {
     let asked = 0
-    const model = { name: 'mine', call: async () => (asked++ === 0 ? broken : { text: 'better', calls: [], finish: 'stop', usage }) as never }
+    const model = {
+      name: 'mine',
+      call: async () => (asked++ === 0 ? broken : { text: 'better', calls: [], finish: 'stop', usage }) as never,
+    }
     const skein = await world.open(appOn(model))
     const thread = await skein.threads.create({ agent: 'helper' })
-    expect(await thread.send('go').result()).toMatchObject({ stopReason: 'failed', failure: { code: 'MODEL_REJECTED', message: expect.stringContaining('gave a reply that is none') } })
+    expect(await thread.send('go').result()).toMatchObject({
+      stopReason: 'failed',
+      failure: { code: 'MODEL_REJECTED', message: expect.stringContaining('gave a reply that is none') },
+    })
     expect(await thread.send('again').text()).toBe('better')
   })
 })
@@ -209,7 +278,11 @@ onEveryStore('how a turn ends', (world) => {
   })
 
   it('L1: maxSteps stops after the calls of the last step, with what was said', async () => {
-    const { app, model } = tinyApp({ script: () => ({ text: 'again', calls: [{ tool: 'look', args: {} }] }), tools: [looseTool('look', () => 1)], maxSteps: 3 })
+    const { app, model } = tinyApp({
+      script: () => ({ text: 'again', calls: [{ tool: 'look', args: {} }] }),
+      tools: [looseTool('look', () => 1)],
+      maxSteps: 3,
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     expect(await thread.send('go').result()).toMatchObject({ text: 'again', stopReason: 'max_steps', steps: 3 })
@@ -224,7 +297,10 @@ onEveryStore('how a turn ends', (world) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
-    expect(await run.result()).toMatchObject({ stopReason: 'failed', failure: { code: 'MODEL_REJECTED', message: 'no such model' } })
+    expect(await run.result()).toMatchObject({
+      stopReason: 'failed',
+      failure: { code: 'MODEL_REJECTED', message: 'no such model' },
+    })
     await expect(run.text()).rejects.toMatchObject({ code: 'MODEL_REJECTED' })
     expect(await thread.status()).toBe('failed')
     expect(await thread.resume()).toBe(true)

@@ -11,7 +11,17 @@ const ask = (tool: string, ...messages: readonly string[]) => messages.map((mess
 const usage = (inputTokens: number, outputTokens = 0, costUsd = 0) => ({ inputTokens, outputTokens, costUsd })
 
 /** A lead with bosses, who have writers; each has a model of its own. */
-function company({ lead, boss, writer, relation = {} }: { readonly lead: Script; readonly boss: Script; readonly writer: Script; readonly relation?: Omit<SubagentTool, 'name'> }): readonly Definition[] {
+function company({
+  lead,
+  boss,
+  writer,
+  relation = {},
+}: {
+  readonly lead: Script
+  readonly boss: Script
+  readonly writer: Script
+  readonly relation?: Omit<SubagentTool, 'name'>
+}): readonly Definition[] {
   const scripts = { lead, boss, writer }
   const tools = { lead: [{ name: 'boss', ...relation }, { name: 'writer' }], boss: [{ name: 'writer' }], writer: [] }
   return (['lead', 'boss', 'writer'] as const).flatMap((name) => [
@@ -24,8 +34,12 @@ function company({ lead, boss, writer, relation = {} }: { readonly lead: Script;
 onEveryStore('usage of a tree', (world) => {
   it('O2: per step, thread, subtree and model; what each child and all below it spent is told with its answer', async () => {
     const app = company({
-      lead: ({ step }) => (step === 0 ? { calls: [...ask('boss', 'a'), ...ask('writer', 'b')], usage: usage(1) } : { text: 'done', usage: usage(2) }),
-      boss: ({ step }) => (step === 0 ? { calls: ask('writer', 'c', 'd'), usage: usage(10) } : { text: 'boss', usage: usage(20) }),
+      lead: ({ step }) =>
+        step === 0
+          ? { calls: [...ask('boss', 'a'), ...ask('writer', 'b')], usage: usage(1) }
+          : { text: 'done', usage: usage(2) },
+      boss: ({ step }) =>
+        step === 0 ? { calls: ask('writer', 'c', 'd'), usage: usage(10) } : { text: 'boss', usage: usage(20) },
       writer: () => ({ text: 'wrote', usage: usage(100, 5, 0.25) }),
     })
     const skein = await world.open(app)
@@ -35,7 +49,11 @@ onEveryStore('usage of a tree', (world) => {
     expect(await lead.usage()).toEqual({
       own: usage(3),
       subtree: usage(333, 15, 0.75),
-      byModel: [{ model: 'boss_m', ...usage(30) }, { model: 'lead_m', ...usage(3) }, { model: 'writer_m', ...usage(300, 15, 0.75) }],
+      byModel: [
+        { model: 'boss_m', ...usage(30) },
+        { model: 'lead_m', ...usage(3) },
+        { model: 'writer_m', ...usage(300, 15, 0.75) },
+      ],
     })
     const boss = (await skein.threads.list({ parent: 'lead' })).threads.find(({ agent }) => agent === 'boss')
     expect((await (await skein.threads.get(boss?.thread ?? '')).usage()).subtree).toEqual(usage(230, 10, 0.5))
@@ -58,7 +76,9 @@ onEveryStore('usage of a tree', (world) => {
       boss: ({ messages, step }) => {
         turns++
         if (messages.at(-1)?.text === 'fail') return { calls: ask('writer', 'x'), usage: usage(1_000) }
-        return messages.some(({ text }) => text === 'fail') ? { error: 'no more' } : { text: `turn ${step}`, usage: usage(7) }
+        return messages.some(({ text }) => text === 'fail')
+          ? { error: 'no more' }
+          : { text: `turn ${step}`, usage: usage(7) }
       },
       writer: () => ({ text: 'wrote', usage: usage(100) }),
     })
@@ -78,7 +98,11 @@ onEveryStore('usage of a tree', (world) => {
     const skein = await world.open(app)
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     void lead.send('go').result()
-    await until('the writer', async () => (await skein.threads.list({ root: 'lead', agent: 'writer', status: 'thinking' })).threads.length === 1)
+    await until(
+      'the writer',
+      async () =>
+        (await skein.threads.list({ root: 'lead', agent: 'writer', status: 'thinking' })).threads.length === 1,
+    )
     await lead.cancel()
     await until('it to be told', async () => (await lead.usage()).subtree.inputTokens > 0)
     expect((await lead.usage()).subtree).toEqual(usage(10))

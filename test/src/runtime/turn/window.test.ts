@@ -9,14 +9,26 @@ import type { ScriptedReply } from '../../../../src/models/scripted.js'
 import { calls, looseTool } from '../../../helpers/app.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
-const short = (messages: readonly Message[]): string => messages.map(({ role, text, calls: asked = [] }) => `${role[0]}:${text}${asked.map(({ tool }) => `→${tool}`).join('')}`).join(' ')
+const short = (messages: readonly Message[]): string =>
+  messages
+    .map(({ role, text, calls: asked = [] }) => `${role[0]}:${text}${asked.map(({ tool }) => `→${tool}`).join('')}`)
+    .join(' ')
 
 /** An agent that looks, then answers; `seen` is what each request held. */
-function app(flags: Pick<Prompt, 'includeChat' | 'includePastTools'>, seen: string[], script?: (request: ModelRequest) => ScriptedReply): readonly Definition[] {
-  const answer = ({ messages }: ModelRequest): ScriptedReply => (messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : `done ${messages.length}`)
+function app(
+  flags: Pick<Prompt, 'includeChat' | 'includePastTools'>,
+  seen: string[],
+  script?: (request: ModelRequest) => ScriptedReply,
+): readonly Definition[] {
+  const answer = ({ messages }: ModelRequest): ScriptedReply =>
+    messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : `done ${messages.length}`
   return [
     looseTool('look', () => 'seen'),
-    defineModel({ name: 'm', model: scriptedModel((request) => (seen.push(short(request.messages)), (script ?? answer)(request))), maxRetries: 0 }),
+    defineModel({
+      name: 'm',
+      model: scriptedModel((request) => (seen.push(short(request.messages)), (script ?? answer)(request))),
+      maxRetries: 0,
+    }),
     definePrompt({ name: 'p', prompt: 'x', model: 'm', tools: ['look'], ...flags }),
     defineAgent({ name: 'helper', type: 'ai_human', sideA: { prompt: 'p' } }),
   ]
@@ -66,7 +78,16 @@ onEveryStore('the window of a prompt', (world) => {
   it('WN1: a list that a model was given stays as it was', async () => {
     const seen: string[] = []
     const lists: (readonly Message[])[] = []
-    const skein = await world.open(app({ includePastTools: false }, seen, ({ messages }) => (lists.push(messages), messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : 'done')))
+    const skein = await world.open(
+      app(
+        { includePastTools: false },
+        seen,
+        ({ messages }) => (
+          lists.push(messages),
+          messages.at(-1)?.role === 'user' ? { text: 'hm', ...Object(calls('look')) } : 'done'
+        ),
+      ),
+    )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     for (const text of ['one', 'two', 'three']) await thread.send(text).text()
     expect(lists[0]).toBe(lists[1])
@@ -77,7 +98,9 @@ onEveryStore('the window of a prompt', (world) => {
 
   it('WN1: nothing is copied where nothing of the last turn is left out', async () => {
     const lists: (readonly Message[])[] = []
-    const skein = await world.open(app({ includePastTools: false }, [], ({ messages }) => (lists.push(messages), 'done')))
+    const skein = await world.open(
+      app({ includePastTools: false }, [], ({ messages }) => (lists.push(messages), 'done')),
+    )
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     for (const text of ['one', 'two', 'three']) await thread.send(text).text()
     expect(new Set(lists).size).toBe(1)

@@ -1,6 +1,6 @@
 /**
- * A watcher of a tree is cut off anywhere and goes on from the last cursor that it was given: it sees each record once, in the order of
- * the journal, on every store, with several hosts, and whatever becomes of the news.
+ * A watcher of a tree is cut off anywhere and goes on from the last cursor that it was given: it sees each record
+ * once, in the order of the journal, on every store, with several hosts, and whatever becomes of the news.
  */
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
@@ -22,7 +22,8 @@ const children = 12
 const swarm = () =>
   family({
     tools: [looseTool('look', async () => (await turns(2), 1))],
-    lead: ({ step }) => (step === 0 ? calls(...Array.from({ length: children }, (_, n) => write(`part ${n}`))) : 'all written'),
+    lead: ({ step }) =>
+      step === 0 ? calls(...Array.from({ length: children }, (_, n) => write(`part ${n}`))) : 'all written',
     writer: ({ step }) => (step < 2 ? calls('look', 'look') : 'written'),
   })
 
@@ -34,7 +35,9 @@ async function journalOf(skein: SkeinClient, root: string, from?: string): Promi
   return (await collect(skein.events({ root, until: 'now', ...(from !== undefined && { from }) }))).filter(isDurable)
 }
 
-/** Watches until the lead has ended its turn; is cut off after so many records, and goes on from the last one's cursor. */
+/**
+ * Watches until the lead has ended its turn; is cut off after so many records, and goes on from the last one's cursor.
+ */
 async function watchInPieces(skein: SkeinClient, root: string, length: () => number): Promise<string[]> {
   const seen: DurableEvent[] = []
   const ended = (): boolean => seen.some(({ type, thread }) => type === 'turn.ended' && thread === root)
@@ -50,12 +53,20 @@ async function watchInPieces(skein: SkeinClient, root: string, length: () => num
 }
 
 /** Many watchers, each cut off elsewhere, and the same afterwards: from every cursor on the rest comes once. */
-async function seenAndThere(skeins: readonly SkeinClient[]): Promise<{ readonly seen: readonly string[][]; readonly there: readonly string[][] }> {
+async function seenAndThere(
+  skeins: readonly SkeinClient[],
+): Promise<{ readonly seen: readonly string[][]; readonly there: readonly string[][] }> {
   const chance = createChance(7)
   const [skein] = skeins
   if (!skein) throw new Error('there is no skein')
   const lead = await skein.threads.create({ agent: 'lead', id: 'root' })
-  const lengths = [() => Infinity, () => 1, () => 3, () => 1 + Math.floor(chance() * 20), () => 1 + Math.floor(chance() * 60)]
+  const lengths = [
+    () => Infinity,
+    () => 1,
+    () => 3,
+    () => 1 + Math.floor(chance() * 20),
+    () => 1 + Math.floor(chance() * 60),
+  ]
   const watched = skeins.flatMap((each) => lengths.map((length) => watchInPieces(each, 'root', length)))
   await lead.send('go').text()
   const seen = await Promise.all(watched)
@@ -63,17 +74,26 @@ async function seenAndThere(skeins: readonly SkeinClient[]): Promise<{ readonly 
   const whole = await journalOf(skein, 'root')
   const end = whole.findIndex(({ type, thread }) => type === 'turn.ended' && thread === 'root') + 1
   const cuts = Array.from({ length: times(20, 200) }, () => Math.floor(chance() * whole.length))
-  const rests = await Promise.all(cuts.map(async (cut) => (await journalOf(skein, 'root', whole[cut]?.cursor)).map(placeOf)))
+  const rests = await Promise.all(
+    cuts.map(async (cut) => (await journalOf(skein, 'root', whole[cut]?.cursor)).map(placeOf)),
+  )
   const places = whole.map(placeOf)
-  return { seen: [...seen, ...rests], there: [...seen.map(() => places.slice(0, end)), ...cuts.map((cut) => places.slice(cut + 1))] }
+  return {
+    seen: [...seen, ...rests],
+    there: [...seen.map(() => places.slice(0, end)), ...cuts.map((cut) => places.slice(cut + 1))],
+  }
 }
 
 onEveryStore('cursors of a tree', (world) => {
-  it('R2, FW1: a watcher that is cut off anywhere and goes on sees each record once, in order', { timeout: 60_000 }, async () => {
-    const { seen, there } = await seenAndThere([await world.open(swarm())])
-    expect(there[0]?.length).toBeGreaterThan(100)
-    expect(seen).toEqual(there)
-  })
+  it(
+    'R2, FW1: a watcher that is cut off anywhere and goes on sees each record once, in order',
+    { timeout: 60_000 },
+    async () => {
+      const { seen, there } = await seenAndThere([await world.open(swarm())])
+      expect(there[0]?.length).toBeGreaterThan(100)
+      expect(seen).toEqual(there)
+    },
+  )
 
   it('R2, FW5: a cursor of a tree that was deleted and whose id is used again is told, and everything of the new one follows', async () => {
     const { app } = tinyApp({ script: () => 'done' })
@@ -83,13 +103,18 @@ onEveryStore('cursors of a tree', (world) => {
     const old = await journalOf(skein, 'again')
     await skein.threads.delete('again')
     for (const from of [old[0]?.cursor ?? '', old.at(-1)?.cursor ?? '']) {
-      await expect(collect(skein.events({ root: 'again', from, until: 'now' }))).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
+      await expect(collect(skein.events({ root: 'again', from, until: 'now' }))).rejects.toMatchObject({
+        code: 'UNKNOWN_THREAD',
+      })
     }
     const second = await skein.threads.create({ agent: 'helper', id: 'again' })
     for (const text of ['two', 'three']) await second.send(text).result()
     const whole = await journalOf(skein, 'again')
     for (const { cursor: from } of old) {
-      for (const events of [skein.events({ root: 'again', from, until: 'now' }), second.events({ from, until: 'now' })]) {
+      for (const events of [
+        skein.events({ root: 'again', from, until: 'now' }),
+        second.events({ from, until: 'now' }),
+      ]) {
         const [reset, ...rest] = await collect(events)
         expect(reset).toEqual({ type: 'tree.reset', thread: 'again', path: ['again'] })
         expect(rest.filter(isDurable).map(placeOf)).toEqual(whole.map(placeOf))
@@ -127,7 +152,8 @@ onEveryStore('cursors of a tree', (world) => {
     const whole = await journalOf(skein, 'long')
     expect(after.map(placeOf)).toEqual(whole.slice(whole.length - after.length).map(placeOf))
     expect(after.at(-1)?.type).toBe('turn.ended')
-    for (const maxBuffered of [0, -1, 1.5]) await expect(collect(thread.events({ maxBuffered }))).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    for (const maxBuffered of [0, -1, 1.5])
+      await expect(collect(thread.events({ maxBuffered }))).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
   it('R2: who reads a long past, however slowly, is given it whole with a small buffer', async () => {
@@ -162,13 +188,17 @@ onEveryStore(
 )
 
 describe('memory with news that is late and in no order', () => {
-  it.each(Array.from({ length: times(3, 30) }, (_, seed) => seed + 1))('R2, FW1: each record comes once, in order (seed %i)', { timeout: 60_000 }, async (seed) => {
-    const skein = await createSkein({ app: swarm(), backend: shuffled(memory(), createChance(seed)) })
-    const { seen, there } = await seenAndThere([skein])
-    expect(there[0]?.length).toBeGreaterThan(100)
-    expect(seen).toEqual(there)
-    await skein.close()
-  })
+  it.each(Array.from({ length: times(3, 30) }, (_, seed) => seed + 1))(
+    'R2, FW1: each record comes once, in order (seed %i)',
+    { timeout: 60_000 },
+    async (seed) => {
+      const skein = await createSkein({ app: swarm(), backend: shuffled(memory(), createChance(seed)) })
+      const { seen, there } = await seenAndThere([skein])
+      expect(there[0]?.length).toBeGreaterThan(100)
+      expect(seen).toEqual(there)
+      await skein.close()
+    },
+  )
 })
 
 /** What is published is heard some turns later, each by itself. */
@@ -178,39 +208,47 @@ function shuffled(source: BackendSource, chance: () => number): BackendSource {
       const backend = await source.open(role, self)
       const { signals } = backend
       let open = true
-      const late: typeof signals.publish = (topic, value, unheard) => void turns(Math.floor(chance() * 12)).then(() => open && signals.publish(topic, value, unheard))
+      const late: typeof signals.publish = (topic, value, unheard) =>
+        void turns(Math.floor(chance() * 12)).then(() => open && signals.publish(topic, value, unheard))
       return { ...backend, signals: { ...signals, publish: late }, close: () => ((open = false), backend.close()) }
     },
   }
 }
 
-onEveryStore('what is said in a tree', (world) => {
-  it('R2, FW2: has its place between the records of its thread, also where the turn is over in a moment', async () => {
-    let gate = deferred()
-    const tell = defineTool({
-      name: 'tell',
-      description: 'tells',
-      args: z.object({}),
-      eventSchema: z.object({ page: z.number() }),
-      async *execute() {
-        await gate.promise
-        for (let page = 1; page <= 3; page++) yield { page }
-        return 'told'
-      },
-    })
-    const { app } = tinyApp({ script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls('tell')), tools: [tell] })
-    const skein = await world.open(app)
-    const thread = await skein.threads.create({ agent: 'helper', id: 't' })
-    for (let round = 0; round < 10; round++) {
-      gate = deferred()
-      const types: string[] = []
-      for await (const { type } of thread.send('go', { delivery: 'new_turn' }).fullStream) {
-        types.push(type)
-        // Whoever has seen it hears what is said from now on.
-        if (type === 'model.replied') gate.resolve()
+onEveryStore(
+  'what is said in a tree',
+  (world) => {
+    it('R2, FW2: has its place between the records of its thread, also where the turn is over in a moment', async () => {
+      let gate = deferred()
+      const tell = defineTool({
+        name: 'tell',
+        description: 'tells',
+        args: z.object({}),
+        eventSchema: z.object({ page: z.number() }),
+        async *execute() {
+          await gate.promise
+          for (let page = 1; page <= 3; page++) yield { page }
+          return 'told'
+        },
+      })
+      const { app } = tinyApp({
+        script: ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'done' : calls('tell')),
+        tools: [tell],
+      })
+      const skein = await world.open(app)
+      const thread = await skein.threads.create({ agent: 'helper', id: 't' })
+      for (let round = 0; round < 10; round++) {
+        gate = deferred()
+        const types: string[] = []
+        for await (const { type } of thread.send('go', { delivery: 'new_turn' }).fullStream) {
+          types.push(type)
+          // Whoever has seen it hears what is said from now on.
+          if (type === 'model.replied') gate.resolve()
+        }
+        expect(types.filter((type) => type === 'tool.preliminary')).toHaveLength(3)
+        expect(types.lastIndexOf('tool.preliminary')).toBeLessThan(types.indexOf('tool.result'))
       }
-      expect(types.filter((type) => type === 'tool.preliminary')).toHaveLength(3)
-      expect(types.lastIndexOf('tool.preliminary')).toBeLessThan(types.indexOf('tool.result'))
-    }
-  })
-}, 'one')
+    })
+  },
+  'one',
+)

@@ -49,7 +49,10 @@ onEveryStore('cursors', (world) => {
 
   it('FW1, R2: going on while the thread runs misses nothing and repeats nothing', async () => {
     const gates = [deferred(), deferred()]
-    const { app } = tinyApp({ script: async ({ step }) => (await gates[step]?.promise, script({ step })), tools: [looseTool('look', () => 1)] })
+    const { app } = tinyApp({
+      script: async ({ step }) => (await gates[step]?.promise, script({ step })),
+      tools: [looseTool('look', () => 1)],
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
@@ -91,14 +94,22 @@ onEveryStore('cursors', (world) => {
     const { app } = tinyApp({ script: [] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
-    for (const from of ['', 'x', '1', '1.x', '-1.2']) await expect(collect(thread.events({ from }))).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    for (const from of ['', 'x', '1', '1.x', '-1.2'])
+      await expect(collect(thread.events({ from }))).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
   it('R2: a tree is told apart from its neighbours, and every event says where it is from', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app)
-    const [one, two] = [await skein.threads.create({ agent: 'helper' }), await skein.threads.create({ agent: 'helper' })]
-    await Promise.all([one.send('a').result(), two.send('b').result(), one.send('c', { delivery: 'new_turn' }).result()])
+    const [one, two] = [
+      await skein.threads.create({ agent: 'helper' }),
+      await skein.threads.create({ agent: 'helper' }),
+    ]
+    await Promise.all([
+      one.send('a').result(),
+      two.send('b').result(),
+      one.send('c', { delivery: 'new_turn' }).result(),
+    ])
     const { seq } = await one.info()
     const events = await take(skein.events({ root: one.id }), seq)
     expect(new Set(events.map(({ thread }) => thread))).toEqual(new Set([one.id]))
@@ -128,7 +139,14 @@ function losing(source: BackendSource, lost: () => boolean): BackendSource {
     async open(role) {
       const backend = await source.open(role)
       const { signals } = backend
-      return { ...backend, signals: { ...signals, publish: (topic, value) => void (lost() && topic.startsWith('tree/') ? undefined : signals.publish(topic, value)) } }
+      return {
+        ...backend,
+        signals: {
+          ...signals,
+          publish: (topic, value) =>
+            void (lost() && topic.startsWith('tree/') ? undefined : signals.publish(topic, value)),
+        },
+      }
     },
   }
 }

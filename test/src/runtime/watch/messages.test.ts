@@ -25,7 +25,9 @@ onEveryStore('messages to a busy thread', (world) => {
 
   it('F4: what is said while the model speaks is answered before the turn ends', async () => {
     const speaking = deferred()
-    const { app, model } = tinyApp({ script: async ({ step }) => (step === 0 ? (await speaking.promise, 'first') : 'second') })
+    const { app, model } = tinyApp({
+      script: async ({ step }) => (step === 0 ? (await speaking.promise, 'first') : 'second'),
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
@@ -57,7 +59,10 @@ onEveryStore('messages to a busy thread', (world) => {
     expect(model.requests).toHaveLength(0)
     expect(await thread.status()).toBe('idle')
     await thread.send('go').result()
-    expect(model.requests[0]?.messages.map(({ role, text }) => [role, text])).toEqual([['system', 'remember the milk'], ['user', 'go']])
+    expect(model.requests[0]?.messages.map(({ role, text }) => [role, text])).toEqual([
+      ['system', 'remember the milk'],
+      ['user', 'go'],
+    ])
   })
 
   it('F4, M2: injected in the middle of a step, it comes after the results', async () => {
@@ -108,13 +113,17 @@ onEveryStore('one message, one turn', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     for (let n = 1; n <= 7; n++) await thread.inject(`${n}`, { id: `m${n}`, silent: n === 2 })
     const pages: (readonly string[])[] = []
-    for (let after: string | undefined; ; ) {
+    for (let after: string | undefined; ;) {
       const page = await thread.messages({ limit: 2, ...(after !== undefined && { after }) })
       if (page.length === 0) break
       pages.push(texts(page))
       after = page.at(-1)?.id
     }
-    expect(pages).toEqual([['1', '3'], ['4', '5'], ['6', '7']])
+    expect(pages).toEqual([
+      ['1', '3'],
+      ['4', '5'],
+      ['6', '7'],
+    ])
     await expect(thread.messages({ after: 'nobody' })).rejects.toMatchObject({ code: 'BAD_OPTION' })
   })
 
@@ -146,9 +155,16 @@ onEveryStore('who is not there', (world) => {
     const { app } = tinyApp({ script: [] })
     const skein = await world.open(app)
     await expect(skein.threads.get('nobody')).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
-    await expect(skein.threads.create({ agent: 'nobody' })).rejects.toMatchObject({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('helper') })
-    await expect(skein.threads.create({ agent: 'helper', id: 'no/slashes' })).rejects.toMatchObject({ code: 'BAD_OPTION' })
-    await expect(skein.threads.create({ agent: 'helper', colour: 'red' } as never)).rejects.toMatchObject({ code: 'BAD_OPTION' })
+    await expect(skein.threads.create({ agent: 'nobody' })).rejects.toMatchObject({
+      code: 'UNKNOWN_AGENT',
+      message: expect.stringContaining('helper'),
+    })
+    await expect(skein.threads.create({ agent: 'helper', id: 'no/slashes' })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    })
+    await expect(skein.threads.create({ agent: 'helper', colour: 'red' } as never)).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    })
     expect((await skein.threads.list()).threads).toEqual([])
     const thread = await skein.threads.create({ agent: 'helper' })
     await expect(thread.run('nobody').result()).rejects.toMatchObject({ code: 'UNKNOWN_RUN' })

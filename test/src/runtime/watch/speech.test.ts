@@ -19,7 +19,21 @@ function reset(text: string, attempt: number): DeltaEvent {
 }
 
 function replied(text: string, step = 1): SkeinEvent {
-  return { type: 'model.replied', step, model: 'm', text, calls: [], callIds: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop', seq: 1, at: 0, thread: 't', path: ['t'], cursor: '1.1' }
+  return {
+    type: 'model.replied',
+    step,
+    model: 'm',
+    text,
+    calls: [],
+    callIds: [],
+    usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+    finish: 'stop',
+    seq: 1,
+    at: 0,
+    thread: 't',
+    path: ['t'],
+    cursor: '1.1',
+  }
 }
 
 async function* from(events: readonly SkeinEvent[]): AsyncGenerator<SkeinEvent> {
@@ -50,7 +64,11 @@ function shownOf(attempts: readonly (readonly string[])[]): string {
 
 describe('textStream', () => {
   it('R1: deltas as they come, then what is left of the reply', async () => {
-    expect(await spoken([delta('One ', 0), delta('two ', 4), replied('One two three')])).toEqual(['One ', 'two ', 'three'])
+    expect(await spoken([delta('One ', 0), delta('two ', 4), replied('One two three')])).toEqual([
+      'One ',
+      'two ',
+      'three',
+    ])
   })
 
   it('R1: without any delta the whole reply', async () => {
@@ -58,14 +76,30 @@ describe('textStream', () => {
   })
 
   it('XM1, EV2: after a reset it goes on where the new attempt says the same, and ends where it does not', async () => {
-    expect(await spoken([delta('The cat', 0), reset('', 2), delta('The ', 0, 2), delta('cat sat', 4, 2), replied('The cat sat')])).toEqual(['The cat', ' sat'])
+    expect(
+      await spoken([
+        delta('The cat', 0),
+        reset('', 2),
+        delta('The ', 0, 2),
+        delta('cat sat', 4, 2),
+        replied('The cat sat'),
+      ]),
+    ).toEqual(['The cat', ' sat'])
     expect(await spoken([reset('', 2), delta('The dog', 0, 2), replied('The dog')])).toEqual(['The dog'])
     for (const other of ['The dog', 'The', '']) {
       const heard: string[] = []
       const hearing = (async () => {
-        for await (const piece of spokenText(from([delta('The cat', 0), reset('', 2), delta(other, 0, 2), replied(other)]), 'text')) heard.push(piece)
+        for await (const piece of spokenText(
+          from([delta('The cat', 0), reset('', 2), delta(other, 0, 2), replied(other)]),
+          'text',
+        ))
+          heard.push(piece)
       })()
-      await expect(hearing).rejects.toMatchObject({ code: 'TEXT_TAKEN_BACK', retry: true, data: { thread: 't', step: 1 } })
+      await expect(hearing).rejects.toMatchObject({
+        code: 'TEXT_TAKEN_BACK',
+        retry: true,
+        data: { thread: 't', step: 1 },
+      })
       expect(heard).toEqual(['The cat'])
     }
   })
@@ -83,7 +117,10 @@ describe('textStream', () => {
         })().catch((thrown: unknown) => thrown)
         const broken = steps.findIndex((all) => !(all.at(-1) ?? []).join('').startsWith(shownOf(all)))
         const told = broken === -1 ? 'nothing' : `TEXT_TAKEN_BACK in step ${broken + 1}`
-        expect([isSkeinError(end) ? `${end.code} in step ${String(end.data?.['step'])}` : 'nothing', given]).toEqual([told, broken === -1 ? texts.join('') : texts.slice(0, broken).join('') + shownOf(steps[broken] ?? [])])
+        expect([isSkeinError(end) ? `${end.code} in step ${String(end.data?.['step'])}` : 'nothing', given]).toEqual([
+          told,
+          broken === -1 ? texts.join('') : texts.slice(0, broken).join('') + shownOf(steps[broken] ?? []),
+        ])
       }),
     )
   })
@@ -94,15 +131,18 @@ describe('textStream', () => {
 
   it('R1: however a text is cut and whatever is lost of it, the whole is heard in the end', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.record({ text: fc.string({ minLength: 1, maxLength: 4 }), lost: fc.boolean() }), { maxLength: 12 }), async (pieces) => {
-        const events: SkeinEvent[] = []
-        let whole = ''
-        for (const { text, lost } of pieces) {
-          if (!lost) events.push(delta(text, whole.length))
-          whole += text
-        }
-        expect((await spoken([...events, replied(whole)])).join('')).toBe(whole)
-      }),
+      fc.asyncProperty(
+        fc.array(fc.record({ text: fc.string({ minLength: 1, maxLength: 4 }), lost: fc.boolean() }), { maxLength: 12 }),
+        async (pieces) => {
+          const events: SkeinEvent[] = []
+          let whole = ''
+          for (const { text, lost } of pieces) {
+            if (!lost) events.push(delta(text, whole.length))
+            whole += text
+          }
+          expect((await spoken([...events, replied(whole)])).join('')).toBe(whole)
+        },
+      ),
     )
   })
 })

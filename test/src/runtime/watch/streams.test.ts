@@ -9,15 +9,31 @@ import { failure } from '../../../../src/core/failure.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../../src/models/port.js'
 import type { Script, ScriptedPiece, ScriptedReply } from '../../../../src/models/scripted.js'
 
-const reply = (text: string): ModelReply => ({ text, calls: [], usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 }, finish: 'stop' })
+const reply = (text: string): ModelReply => ({
+  text,
+  calls: [],
+  usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+  finish: 'stop',
+})
 
-const durable = (events: readonly SkeinEvent[]): readonly string[] => events.flatMap((event) => ('seq' in event ? [`${event.seq} ${event.type}`] : []))
+const durable = (events: readonly SkeinEvent[]): readonly string[] =>
+  events.flatMap((event) => ('seq' in event ? [`${event.seq} ${event.type}`] : []))
 
 onEveryStore('consumers of a run', (world) => {
   const lookingApp = () => {
     let ran = 0
     const made = tinyApp({
-      script: ({ step }) => (step === 0 ? { text: 'I look.', reasoning: 'hm', calls: [{ tool: 'look', args: { at: 1 } }, { tool: 'look', args: { at: 2 } }] } : 'done'),
+      script: ({ step }) =>
+        step === 0
+          ? {
+              text: 'I look.',
+              reasoning: 'hm',
+              calls: [
+                { tool: 'look', args: { at: 1 } },
+                { tool: 'look', args: { at: 2 } },
+              ],
+            }
+          : 'done',
       tools: [looseTool('look', (_, { at }) => (ran++, at))],
     })
     return { ...made, ran: () => ran }
@@ -30,18 +46,33 @@ onEveryStore('consumers of a run', (world) => {
     const run = thread.send('go')
     const early = await Promise.all(Array.from({ length: 5 }, () => collect(run.fullStream)))
     const late = await collect(run.fullStream)
-    const wanted = ['2 message.received', '3 turn.started', '4 model.replied', '5 tool.result', '6 tool.result', '7 model.replied', '8 turn.ended']
+    const wanted = [
+      '2 message.received',
+      '3 turn.started',
+      '4 model.replied',
+      '5 tool.result',
+      '6 tool.result',
+      '7 model.replied',
+      '8 turn.ended',
+    ]
     for (const events of [...early, late]) expect(durable(events)).toEqual(wanted)
     expect(await collect(run.textStream)).toEqual(['I look.', 'done'])
     expect(await collect(run.reasoningStream)).toEqual(['hm'])
     expect((await collect(run.toolCallsStream)).map(({ id }) => id).sort()).toEqual(['call_1_0', 'call_1_1'])
     expect((await collect(run.toolStream)).map(({ type }) => type)).toEqual(['tool.result', 'tool.result'])
-    expect((await collect(run.messagesStream)).map(({ role, text }) => [role, text])).toEqual([['user', 'go'], ['assistant', 'I look.'], ['tool', '1'], ['tool', '2'], ['assistant', 'done']])
+    expect((await collect(run.messagesStream)).map(({ role, text }) => [role, text])).toEqual([
+      ['user', 'go'],
+      ['assistant', 'I look.'],
+      ['tool', '1'],
+      ['tool', '2'],
+      ['assistant', 'done'],
+    ])
     expect([ran(), model.requests.length]).toEqual([2, 2])
   })
 
   it('R1, R2: fullStream is of the whole tree below the turn, for early and late consumers, and of nothing else', async () => {
-    const lead: Script = ({ messages }) => (messages.at(-1)?.role === 'tool' ? 'all told' : calls(write('one'), write('two')))
+    const lead: Script = ({ messages }) =>
+      messages.at(-1)?.role === 'tool' ? 'all told' : calls(write('one'), write('two'))
     const skein = await world.open(family({ lead, writer: ({ messages }) => `wrote ${messages[0]?.text}` }))
     const thread = await skein.threads.create({ agent: 'lead', id: 'root' })
     await thread.send('before').result()
@@ -51,8 +82,14 @@ onEveryStore('consumers of a run', (world) => {
     await thread.send('after').result()
     for (const events of [await early, await collect(run.fullStream)]) {
       const own = events.filter((event) => event.thread === 'root' && 'seq' in event).map(({ type }) => type)
-      expect([own[0], own.at(-1), own.filter((type) => type === 'turn.started').length]).toEqual(['message.received', 'turn.ended', 1])
-      const spoken = events.flatMap((event) => (event.type === 'model.replied' && event.thread !== 'root' ? [event.text] : []))
+      expect([own[0], own.at(-1), own.filter((type) => type === 'turn.started').length]).toEqual([
+        'message.received',
+        'turn.ended',
+        1,
+      ])
+      const spoken = events.flatMap((event) =>
+        event.type === 'model.replied' && event.thread !== 'root' ? [event.text] : [],
+      )
       expect(spoken.sort()).toEqual(['wrote one', 'wrote two'])
       for (const event of events) expect(event.path[0]).toBe('root')
     }
@@ -83,10 +120,20 @@ onEveryStore('consumers of a run', (world) => {
     const run = thread.send('go')
     const [early, answered] = await Promise.all([collect(run.messagesStream), collect(run.toolCallsStream)])
     const kept = await thread.messages({ silent: 'show' })
-    expect(kept.map(({ text }) => text)).toEqual(['go', '', 'here is the chart\n\n[attached: /attachments/chart.png]', 'remarked', 'by the way', 'done'])
+    expect(kept.map(({ text }) => text)).toEqual([
+      'go',
+      '',
+      'here is the chart\n\n[attached: /attachments/chart.png]',
+      'remarked',
+      'by the way',
+      'done',
+    ])
     expect(early).toEqual(kept)
     expect(await collect(run.messagesStream)).toEqual(kept)
-    expect(await run.toolCalls()).toMatchObject([{ tool: 'writer', outcome: { ok: true, value: 'here is the chart' } }, { tool: 'remark', outcome: { ok: true } }])
+    expect(await run.toolCalls()).toMatchObject([
+      { tool: 'writer', outcome: { ok: true, value: 'here is the chart' } },
+      { tool: 'remark', outcome: { ok: true } },
+    ])
     expect(answered.toSorted((a, b) => (a.id < b.id ? -1 : 1))).toEqual(await run.toolCalls())
     await thread.send('again').result()
     expect(await collect(thread.run(run.id).messagesStream)).toEqual(kept)
@@ -125,7 +172,14 @@ onEveryStore('consumers of a run', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     await thread.terminate()
     const run = thread.send('go')
-    for (const consumed of [run.accepted(), run.result(), run.text(), run.toolCalls(), run.pendingToolCalls(), collect(run.textStream)]) {
+    for (const consumed of [
+      run.accepted(),
+      run.result(),
+      run.text(),
+      run.toolCalls(),
+      run.pendingToolCalls(),
+      collect(run.textStream),
+    ]) {
       await expect(consumed).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
     }
   })

@@ -32,12 +32,22 @@ function turnsOf(records: readonly ThreadRecord[]): readonly Lived[] {
     const last = turns.at(-1)
     if (before && !state.turn && last) last.to = state.transcript.items.length
   }
-  return turns.map(({ run, from, to }) => ({ run, messages: state.transcript.items.slice(from, to), over: to !== undefined }))
+  return turns.map(({ run, from, to }) => ({
+    run,
+    messages: state.transcript.items.slice(from, to),
+    over: to !== undefined,
+  }))
 }
 
 /** A view of one turn, from the beginning of the journal on; `whole`: with the state before it. */
-function viewOf(records: readonly ThreadRecord[], { run, nth }: { readonly run: string; readonly nth: number }, whole: boolean) {
-  const starts = records.flatMap((record, index) => (record.type === 'turn.started' && record.run === run ? [index] : []))
+function viewOf(
+  records: readonly ThreadRecord[],
+  { run, nth }: { readonly run: string; readonly nth: number },
+  whole: boolean,
+) {
+  const starts = records.flatMap((record, index) =>
+    record.type === 'turn.started' && record.run === run ? [index] : [],
+  )
   const first = starts[nth] ?? 0
   const before = createState('t')
   if (whole) for (const record of records.slice(0, first)) fold(before, record)
@@ -53,7 +63,9 @@ function viewOf(records: readonly ThreadRecord[], { run, nth }: { readonly run: 
   return { messages, answers }
 }
 
-function eachTurn(check: (view: ReturnType<typeof viewOf>, lived: Lived, bare: { readonly result?: RunResult }) => void): void {
+function eachTurn(
+  check: (view: ReturnType<typeof viewOf>, lived: Lived, bare: { readonly result?: RunResult }) => void,
+): void {
   fc.assert(
     fc.property(happenings, (all) => {
       const { records } = live(all)

@@ -1,4 +1,7 @@
-/** Nobody waits for one signal: what is lost on its way is found again by whoever waits for it, where signals can be lost. */
+/**
+ * Nobody waits for one signal: what is lost on its way is found again by whoever waits for it, where signals can be
+ * lost.
+ */
 import { expect, it } from 'vitest'
 import type { BackendSource } from '../../../../src/backend/port.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
@@ -11,7 +14,10 @@ onEveryStore(
   'signals that are lost',
   (world) => {
     it('N3, NG2: answers, results, streams and trees at rest are found without them', { timeout: 60_000 }, async () => {
-      const app = family({ lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'all written'), writer: () => 'written' })
+      const app = family({
+        lead: ({ step }) => (step === 0 ? calls(write('a'), write('b')) : 'all written'),
+        writer: () => 'written',
+      })
       await world.open(app, { backend: losing(world.store.source) })
       const client = await connectSkein({ backend: world.store.source, clock: world.clock })
       const thread = await client.threads.create({ agent: 'lead', id: 'lead' })

@@ -9,8 +9,13 @@ import { asSignal, treeTopic } from '../../../../src/runtime/watch/topics.js'
 import { watch } from '../../../../src/runtime/watch/watch.js'
 import { quiet, until } from '../../../helpers/deferred.js'
 
-/** A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost. */
-async function tree(): Promise<{ readonly backend: Backend; write(thread: string, told?: 'told' | 'lost'): Promise<void> }> {
+/**
+ * A store with threads of the tree `root`; each call commits one record of a thread, and tells of it unless it is lost.
+ */
+async function tree(): Promise<{
+  readonly backend: Backend
+  write(thread: string, told?: 'told' | 'lost'): Promise<void>
+}> {
   const backend = await memory().open('host')
   const lease = await backend.leases.acquire(0)
   const ends = new Map<string, { seq: number; chain: string }>()
@@ -19,13 +24,33 @@ async function tree(): Promise<{ readonly backend: Backend; write(thread: string
     async write(thread, told = 'told') {
       const { seq, chain } = ends.get(thread) ?? { seq: 0, chain: chainStart }
       const path = thread === 'root' ? ['root'] : ['root', thread]
-      const record: ThreadRecord = { type: 'message.received', id: `${thread}${seq + 1}`, text: '', role: 'user', delivery: 'store', seq: seq + 1, at: 0 }
+      const record: ThreadRecord = {
+        type: 'message.received',
+        id: `${thread}${seq + 1}`,
+        text: '',
+        role: 'user',
+        delivery: 'store',
+        seq: seq + 1,
+        at: 0,
+      }
       const entry = pack([record], chain)
       ends.set(thread, { seq: seq + 1, chain: entry.hash })
       const head = { agent: 'a', status: 'idle', root: 'root', path, tags: [], rest: true, createdAt: 0, updatedAt: 0 }
-      const result = await backend.commit({ thread, expected: seq, epoch: lease?.epoch ?? 0, entry, head, sends: [], done: [] })
+      const result = await backend.commit({
+        thread,
+        expected: seq,
+        epoch: lease?.epoch ?? 0,
+        entry,
+        head,
+        sends: [],
+        done: [],
+      })
       if (!result.ok) throw new Error('the commit was refused')
-      if (told === 'told') backend.signals.publish(treeTopic('root'), asSignal({ kind: 'committed', thread, path, position: result.position, records: [record] }))
+      if (told === 'told')
+        backend.signals.publish(
+          treeTopic('root'),
+          asSignal({ kind: 'committed', thread, path, position: result.position, records: [record] }),
+        )
     },
   }
 }
@@ -34,7 +59,14 @@ it('FW1, R2: what one thread lost is healed although another went on meanwhile',
   const { backend, write } = await tree()
   for (const thread of ['root', 'child', 'root', 'child']) await write(thread)
   const heard: string[] = []
-  const stop = watch(backend, { root: 'root' }, { records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)), ended: () => heard.push('ended') })
+  const stop = watch(
+    backend,
+    { root: 'root' },
+    {
+      records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)),
+      ended: () => heard.push('ended'),
+    },
+  )
   await until('the past', () => heard.length === 4)
   await write('child', 'lost')
   await write('root')
@@ -63,36 +95,56 @@ it('FW3: nothing is given after stop', async () => {
 })
 
 /** What the model of the child says in its first step, when the child has this many records. */
-function say(backend: Backend, text: string, { after, offset }: { readonly after: number; readonly offset: number }): void {
-  const event: DeltaEvent = { type: 'text.delta', thread: 'child', path: ['root', 'child'], run: 'r', step: 1, attempt: 1, offset, text }
+function say(
+  backend: Backend,
+  text: string,
+  { after, offset }: { readonly after: number; readonly offset: number },
+): void {
+  const event: DeltaEvent = {
+    type: 'text.delta',
+    thread: 'child',
+    path: ['root', 'child'],
+    run: 'r',
+    step: 1,
+    attempt: 1,
+    offset,
+    text,
+  }
   backend.signals.publish(treeTopic('root'), asSignal({ kind: 'spoken', after, event }))
 }
 
 it.each([
   { name: 'of the thread', watching: { root: 'root', thread: 'child' }, past: 1 },
   { name: 'of the tree', watching: { root: 'root' }, past: 2 },
-  { name: 'of the tree that goes on from a cursor behind the thread', watching: { root: 'root', from: '2.1' }, past: 0 },
-])('FW6, TH1: what a model says before its turn is durable comes after the record it follows, for a watcher $name', async ({ watching, past }) => {
-  const { backend, write } = await tree()
-  await write('child')
-  await write('root')
-  const heard: string[] = []
-  const stop = watch(backend, watching, {
-    records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)),
-    delta: (event) => heard.push(event.type === 'text.delta' ? event.text : event.type),
-    ended: () => heard.push('ended'),
-  })
-  await until('the past', () => heard.length === past)
-  heard.length = 0
-  say(backend, 'one ', { after: 1, offset: 0 })
-  say(backend, 'two', { after: 2, offset: 4 })
-  await until('what needs no more records', () => heard.length === 1)
-  await quiet()
-  expect(heard).toEqual(['one '])
-  await write('child', 'lost')
-  await write('child')
-  await until('all of it', () => heard.length === 4)
-  expect(heard).toEqual(['one ', 'child 2', 'two', 'child 3'])
-  stop()
-  await backend.close()
-})
+  {
+    name: 'of the tree that goes on from a cursor behind the thread',
+    watching: { root: 'root', from: '2.1' },
+    past: 0,
+  },
+])(
+  'FW6, TH1: what a model says before its turn is durable comes after the record it follows, for a watcher $name',
+  async ({ watching, past }) => {
+    const { backend, write } = await tree()
+    await write('child')
+    await write('root')
+    const heard: string[] = []
+    const stop = watch(backend, watching, {
+      records: ({ thread, records }) => heard.push(...records.map(({ seq }) => `${thread} ${seq}`)),
+      delta: (event) => heard.push(event.type === 'text.delta' ? event.text : event.type),
+      ended: () => heard.push('ended'),
+    })
+    await until('the past', () => heard.length === past)
+    heard.length = 0
+    say(backend, 'one ', { after: 1, offset: 0 })
+    say(backend, 'two', { after: 2, offset: 4 })
+    await until('what needs no more records', () => heard.length === 1)
+    await quiet()
+    expect(heard).toEqual(['one '])
+    await write('child', 'lost')
+    await write('child')
+    await until('all of it', () => heard.length === 4)
+    expect(heard).toEqual(['one ', 'child 2', 'two', 'child 3'])
+    stop()
+    await backend.close()
+  },
+)
