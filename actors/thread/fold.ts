@@ -14,21 +14,29 @@ import { broken } from '../../src/core/failure.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { MessageEdited, MessageReceived, ThreadCreated, ThreadRecord } from '../../src/core/records/record.js'
 import { thawTree } from '../../src/core/tree.js'
-import { attached } from './children/attachments.js'
-import { childCalled, restarted } from './children/children.js'
+import { withAttachments } from './children/attachments.js'
+import { childCalled, restartCall } from './children/children.js'
 import { absorbOfVariables } from './variables.js'
-import { answered, change, decided, held, queueCall, reported, settled } from './calls/calls.js'
+import {
+  callAnswered,
+  applyValueChanges,
+  callDecided,
+  callHeld,
+  queueCall,
+  callReported,
+  callSettled,
+} from './calls/calls.js'
 import { endTurn, makeCalls, reply, startTurn } from './turn/turn.js'
-import { budgetGranted } from './budget/grants.js'
-import { crossed, over } from './decide/lifecycle.js'
+import { applyGrant } from './budget/grants.js'
+import { crossesEnd, endThread } from './decide/lifecycle.js'
 import type { Signal } from './machine.js'
 import { moveByTable } from './position.js'
 import type { Move } from './position.js'
 import { isStuck } from './outstanding.js'
-import { granted, openPurse } from './budget/budget.js'
+import { isGranted, openAccount } from './budget/budget.js'
 import { absorbOfRequests } from './children/deferred.js'
-import { childTold, parentTold, withdrawn } from './children/reports.js'
-import { read, takeResults } from './turn/results.js'
+import { applyChildTold, applyParentTold, messagesWithdrawn } from './children/reports.js'
+import { readQueued, takeResults } from './turn/results.js'
 import { begin, fill, firstHeld, park, tried, unbegin } from './calls/slots.js'
 import { reportSent } from './budget/usage.js'
 import type { ThreadState } from './state.js'
@@ -53,9 +61,9 @@ export function fold(state: ThreadState, record: ThreadRecord, move: Move = move
   const changed = absorb(state, record)
   if (record.by !== undefined) remember(state, record.by, record)
   if (!changed) return
-  const moved = move(state.place, signalOf(state, record))
-  if (moved !== state.place || !quiet.has(record.type)) state.wants++
-  state.place = moved
+  const moved = move(state.position, signalOf(state, record))
+  if (moved !== state.position || !quiet.has(record.type)) state.effectsEpoch++
+  state.position = moved
 }
 
 /** Changes the data; false when the record was an answer that had already been given. */
@@ -96,9 +104,9 @@ function absorb(state: ThreadState, record: ThreadRecord): boolean {
     case 'messages.withdrawn':
       return absorbOfChildren(state, record)
     case 'thread.changed':
-      return change(state, record.changes, record.at)
+      return applyValueChanges(state, record.changes, record.at)
     case 'budget.granted':
-      return budgetGranted(state, record)
+      return applyGrant(state, record)
     case 'env.changed':
     case 'call.freed':
     case 'turn.held':
@@ -127,8 +135,8 @@ function absorbOfLife(
   state: ThreadState,
   record: Extract<ThreadRecord, { readonly type: `thread.${'paused' | 'resumed' | 'ended' | 'terminated'}` }>,
 ): boolean {
-  if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossed(state, record)
-  else over(state, record.type === 'thread.terminated' ? record : undefined)
+  if (record.type === 'thread.paused' || record.type === 'thread.resumed') crossesEnd(state, record)
+  else endThread(state, record.type === 'thread.terminated' ? record : undefined)
   return true
 }
 
@@ -165,18 +173,18 @@ function absorbOfCall(state: ThreadState, record: OfCall): boolean {
       if (!fill(state.slots, record.index, record)) return false
       takeResults(state, record.at)
       // What waited for its turn may be wanted now (TS2).
-      if (state.slots.ordered) state.wants++
+      if (state.slots.ordered) state.effectsEpoch++
       return true
     case 'call.settled':
-      return settled(state, record)
+      return callSettled(state, record)
     case 'call.held':
-      return held(state, record)
+      return callHeld(state, record)
     case 'call.parked':
       return park(state.slots, record.index)
     case 'call.decided':
-      return decided(state, record)
+      return callDecided(state, record)
     case 'call.answered':
-      return answered(state, record)
+      return callAnswered(state, record)
   }
 }
 
@@ -204,14 +212,14 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       takeResults(state, record.at)
       return true
     case 'child.reported':
-      return reported(state, record)
+      return callReported(state, record)
     case 'children.stopped': {
       const told = new Set(record.children)
       state.toStop = state.toStop.filter(({ child }) => !told.has(child))
       return true
     }
     case 'child.restarted':
-      if (restarted(state, record) === 'answered') takeResults(state, record.at)
+      if (restartCall(state, record) === 'answered') takeResults(state, record.at)
       return true
     case 'letter.requeued':
       return requeued(state, record.reference)
@@ -219,18 +227,18 @@ function absorbOfChildren(state: ThreadState, record: OfChildren): boolean {
       delete state.dead[record.reference]
       return true
     case 'child.told':
-      return childTold(state, record)
+      return applyChildTold(state, record)
     case 'report.sent':
       // Those whose message was read in this turn; or, when it is over, those whose message never was.
-      state.owed = state.owed.some(({ run }) => run === record.run)
-        ? state.owed.filter(({ run }) => run !== record.run)
+      state.pendingReplies = state.pendingReplies.some(({ run }) => run === record.run)
+        ? state.pendingReplies.filter(({ run }) => run !== record.run)
         : []
       reportSent(state, record)
       return true
     case 'parent.told':
-      return parentTold(state, record)
+      return applyParentTold(state, record)
     case 'messages.withdrawn':
-      return withdrawn(state, record)
+      return messagesWithdrawn(state, record)
   }
 }
 
@@ -240,11 +248,11 @@ function create(state: ThreadState, record: ThreadCreated & { readonly at: numbe
   state.tags = record.tags
   state.createdAt = record.at
   if (record.parent !== undefined) state.parent = record.parent
-  if (record.changes) change(state, record.changes, record.at)
+  if (record.changes) applyValueChanges(state, record.changes, record.at)
   if (record.child) state.child = record.child
   if (record.tree) state.files = thawTree(record.tree)
   if (record.env) state.env = record.env
-  if (record.budget) state.purse = openPurse(record.budget)
+  if (record.budget) state.budget = openAccount(record.budget)
   return true
 }
 
@@ -276,20 +284,20 @@ function edit(state: ThreadState, { id, text, seq }: MessageEdited & { readonly 
 
 function receive(state: ThreadState, record: MessageReceived & { readonly at: number }): boolean {
   const { id, role, text, at, silent, delivery, replyTo } = record
-  if (replyTo) state.owed.push({ message: id, ...replyTo })
-  if (record.grant) granted(state, record.grant)
+  if (replyTo) state.pendingReplies.push({ message: id, ...replyTo })
+  if (record.grant) isGranted(state, record.grant)
   const {
     text: said,
     attachments,
     media,
-  } = attached(state, {
+  } = withAttachments(state, {
     text,
     at,
     ...(record.attachments && { files: record.attachments }),
     ...(record.listed && { listed: record.listed }),
   })
   const message: Message = { id, role, text: said, at, ...defined({ silent, attachments, media }) }
-  if (delivery === 'store' && !state.turn) read(state, message)
+  if (delivery === 'store' && !state.turn) readQueued(state, message)
   else state.queue.push({ message, delivery })
   return true
 }

@@ -8,18 +8,18 @@ import type { AnyStateNode } from 'xstate'
 import { threadMachine } from './machine.js'
 import type { Signal } from './machine.js'
 
-export interface Option {
+export interface Transition {
   readonly allows: (signal: Signal) => boolean
   /** Undefined: stay. */
   readonly target: string | undefined
 }
 
 /** By state, then by record type. */
-type Table = ReadonlyMap<string, ReadonlyMap<string, readonly Option[]>>
+type Table = ReadonlyMap<string, ReadonlyMap<string, readonly Transition[]>>
 
 type Guards = Readonly<Record<string, ((asked: { readonly event: Signal }) => boolean) | undefined>>
 
-function compileGuard(guard: unknown): Option['allows'] {
+function compileGuard(guard: unknown): Transition['allows'] {
   if (guard === undefined) return () => true
   // XState types a guard by its full scope; by TM2 ours read the event alone.
   const guards = threadMachine.implementations.guards as unknown as Guards
@@ -36,13 +36,13 @@ function leafOf(node: AnyStateNode): AnyStateNode {
 
 export function compileMachine(root: AnyStateNode): Table {
   const nameOf = (node: AnyStateNode): string => node.path.join('.')
-  const table = new Map<string, Map<string, Option[]>>()
+  const table = new Map<string, Map<string, Transition[]>>()
   const visit = (node: AnyStateNode, ancestors: readonly AnyStateNode[]): void => {
     const chain = [node, ...ancestors]
     const children = Object.values(node.states)
     for (const child of children) visit(child, chain)
     if (children.length > 0) return
-    const moves = new Map<string, Option[]>()
+    const moves = new Map<string, Transition[]>()
     table.set(nameOf(node), moves)
     for (const owner of chain) {
       for (const [type, transitions] of owner.transitions) {

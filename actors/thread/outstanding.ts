@@ -12,18 +12,18 @@ import type { Effect } from '../../src/core/effect.js'
 import { firstSchedule, schedulesKey } from '../../src/core/records/schedule.js'
 import type { Scheduled } from '../../src/core/records/schedule.js'
 import { mayCall } from './children/children.js'
-import { createForesight } from './decide/policy.js'
-import { awaitsVerdict, headOf } from './calls/slots.js'
+import { createSpeculationGuard } from './decide/policy.js'
+import { awaitsVerdict, firstUndrained } from './calls/slots.js'
 import type { Slot } from './calls/slots.js'
-import { awaitsOwn } from './children/reports.js'
-import { owesAccount } from './budget/usage.js'
-import { isOver } from './state.js'
+import { awaitsDescendants } from './children/reports.js'
+import { owesUsageReport } from './budget/usage.js'
+import { hasEnded } from './state.js'
 import type { ThreadState } from './state.js'
 import { dueRestart } from './children/supervision.js'
 
 export function outstanding(state: ThreadState): Effect[] {
   const effects: Effect[] = []
-  const { turn, place, step, slots } = state
+  const { turn, position: place, step, slots } = state
   const scheduled = nextSchedule(state)
   if (scheduled) effects.push({ kind: 'schedule', key: scheduleKey(scheduled.id), scheduled })
   if (!turn) {
@@ -52,7 +52,7 @@ function keyOf({ again, answer, join }: Slot, step: number, index: number): stri
 /** Calls that nothing holds back, in call order; one with a side effect still needs its intent (OU3). */
 export function* startable({ slots, turn }: ThreadState): Generator<{ readonly slot: Slot; readonly index: number }> {
   if (slots.own === 0 && slots.joining === 0) return
-  const foresight = createForesight(turn)
+  const foresight = createSpeculationGuard(turn)
   for (let index = slots.drained; index < slots.items.length; index++) {
     const slot = slots.items[index]
     if (!slot) return
@@ -79,7 +79,7 @@ export function* startable({ slots, turn }: ThreadState): Generator<{ readonly s
 export function isStuck(state: ThreadState): boolean {
   const { slots } = state
   if (slots.held === 0 && slots.open === slots.own) return false
-  const head = headOf(slots)
+  const head = firstUndrained(slots)
   if (head && (awaitsVerdict(head) || head.call.asks)) return false
   for (const { slot } of startable(state)) if (slot === head || !slot.parked) return false
   return true
@@ -108,22 +108,22 @@ function nextSchedule({ values }: ThreadState): Scheduled | undefined {
 }
 
 /** A paused thread starts nothing; what already runs may land. */
-export function mayStart({ place }: ThreadState): boolean {
+export function mayStart({ position: place }: ThreadState): boolean {
   return place.gate === 'open'
 }
 
 /** Nothing to do until mail comes (or the deadline, which `wakeAt` tells). */
 export function atRest(state: ThreadState): boolean {
-  const { place, turn, queue, queuedCalls } = state
+  const { position: place, turn, queue, queuedCalls } = state
   if (
     state.deleting ||
     state.toStop.length > 0 ||
-    state.untold.length > 0 ||
-    (!turn && ((state.owed.length > 0 && !awaitsOwn(state)) || owesAccount(state)))
+    state.outbox.length > 0 ||
+    (!turn && ((state.pendingReplies.length > 0 && !awaitsDescendants(state)) || owesUsageReport(state)))
   )
     return false
   if (place.work === 'waiting.children' && mayCall(state)) return false
   if (state.retries.length > 0 && dueRestart(state)) return false
   if (place.gate === 'paused' || place.work.startsWith('waiting.')) return true
-  return !turn && (isOver(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
+  return !turn && (hasEnded(state) || (queuedCalls.length === 0 && queue.every(({ delivery }) => delivery === 'store')))
 }

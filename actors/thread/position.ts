@@ -13,43 +13,43 @@ import type { HoldReason } from '../../src/core/records/record.js'
 import { threadMachine } from './machine.js'
 import type { Signal } from './machine.js'
 import { compileMachine } from './machine-table.js'
-import type { Option } from './machine-table.js'
+import type { Transition } from './machine-table.js'
 
 export type Work = 'fresh' | 'idle' | 'thinking' | 'acting' | `waiting.${HoldReason}` | 'failed' | 'done' | 'terminated'
 
-export interface Place {
+export interface Position {
   readonly work: Work
   readonly gate: 'open' | 'paused'
 }
 
 /** Moves a place by a signal. */
-export type Move = (place: Place, signal: Signal) => Place
+export type Move = (place: Position, signal: Signal) => Position
 
-const places = new Map<string, Place>()
+const places = new Map<string, Position>()
 
 /** One object per place, so that places can be compared by identity. */
-export function placeAt(gate: Place['gate'], work: Work): Place {
+export function positionAt(gate: Position['gate'], work: Work): Position {
   const name = `${gate}.${work}`
   const known = places.get(name) ?? { gate, work }
   places.set(name, known)
   return known
 }
 
-function named(name: string): Place {
+function named(name: string): Position {
   const dot = name.indexOf('.')
-  return placeAt(name.slice(0, dot) as Place['gate'], name.slice(dot + 1) as Work)
+  return positionAt(name.slice(0, dot) as Position['gate'], name.slice(dot + 1) as Work)
 }
 
 interface Way {
-  readonly allows: Option['allows']
-  readonly to: Place
+  readonly allows: Transition['allows']
+  readonly to: Position
 }
 
 /** The table with places for names: moving makes no text. */
-const ways = new Map<Place, ReadonlyMap<string, readonly Way[]>>()
+const ways = new Map<Position, ReadonlyMap<string, readonly Way[]>>()
 for (const [name, moves] of compileMachine(threadMachine.root)) {
   const from = named(name)
-  const toWay = ({ allows, target }: Option): Way => ({ allows, to: target === undefined ? from : named(target) })
+  const toWay = ({ allows, target }: Transition): Way => ({ allows, to: target === undefined ? from : named(target) })
   ways.set(from, new Map([...moves].map(([type, options]) => [type, options.map(toWay)])))
 }
 
@@ -59,7 +59,7 @@ export const moveByTable: Move = (place, signal) => {
   return place
 }
 
-const logic = fromTransition(moveByTable, ({ input }: { input: Place }) => input)
+const logic = fromTransition(moveByTable, ({ input }: { input: Position }) => input)
 
 export type ThreadActor = ActorRefFrom<typeof logic>
 
@@ -79,7 +79,7 @@ export class ThreadActors {
   readonly #house = createActor(house).start()
 
   /** The live actor of a thread, standing at `place`. */
-  create(place: Place): ThreadActor {
+  create(place: Position): ThreadActor {
     return createActor(logic, { input: place, parent: this.#house }).start()
   }
 
@@ -89,7 +89,7 @@ export class ThreadActors {
 }
 
 /** The same as `moveByTable`, by the live actor. */
-export function moveActor(actor: ThreadActor, from: Place, signal: Signal): Place {
+export function moveActor(actor: ThreadActor, from: Position, signal: Signal): Position {
   if (moveByTable(from, signal) === from) return from // PL2
   actor.send(signal)
   return actor.getSnapshot().context

@@ -30,14 +30,14 @@ import { emptyTree } from '../../src/core/tree.js'
 import type { DirNode } from '../../src/core/tree.js'
 import { noUsage } from '../../src/core/usage.js'
 import type { ModelUsage, Usage } from '../../src/core/usage.js'
-import { placeAt } from './position.js'
-import type { Place } from './position.js'
-import type { Purse } from './budget/budget.js'
-import type { Tally } from './decide/policy.js'
-import type { CameTo, Session } from './turn/session.js'
+import { positionAt } from './position.js'
+import type { Position } from './position.js'
+import type { BudgetAccount } from './budget/budget.js'
+import type { PolicyCounts } from './decide/policy.js'
+import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
-import type { Charge } from './children/start.js'
+import type { SupervisedCall } from './children/start.js'
 import type { DeadLetter } from './children/supervision.js'
 
 export interface Turn {
@@ -52,7 +52,7 @@ export interface Turn {
   steps: number
   usage: Usage
   /** Variables that the agent waits for, and since when. */
-  awaits?: { readonly missing: readonly string[]; readonly at: number }
+  missingVariables?: { readonly missing: readonly string[]; readonly at: number }
   /** Calls that were made, those that children answer too. */
   calls: number
   readonly limits: Amounts | undefined
@@ -60,7 +60,7 @@ export interface Turn {
   stop: StopReason | undefined
   detail: string | undefined
   /** Of calls with a policy. */
-  tally: Tally | undefined
+  tally: PolicyCounts | undefined
   /** Files that go with the answer. */
   attachments: readonly string[] | undefined
   /** Where two sides speak by turns. */
@@ -68,18 +68,18 @@ export interface Turn {
   /** What the agent said last, and the output that it gave. */
   text: string
   /** Where the last of it was not a reply's text. */
-  cameTo: CameTo | undefined
+  finalOutcome: FinalOutcome | undefined
   output: Json | undefined
   /** How often the model was asked again, because the turn could not end with what it said. */
   asked: number
   /** The prompt whose forced call was made. */
   relaxed: string | undefined
   /** What its calls gave, where that is asked for (`Gives`). */
-  given: Given[] | undefined
+  callResults: CallResult[] | undefined
 }
 
 /** A call that was answered. */
-export interface Given {
+export interface CallResult {
   readonly tool: string
   readonly args: Json
   readonly outcome: Outcome
@@ -91,7 +91,7 @@ export interface EndedTurn {
   readonly reason: StopReason
   readonly text: string
   readonly output?: Json
-  readonly given?: readonly Given[]
+  readonly given?: readonly CallResult[]
   readonly failure?: Failure
   /** Why someone ended it. */
   readonly detail?: string
@@ -106,7 +106,7 @@ export interface Child {
   /** The id of its first attempt, where there were more. */
   first?: string
   /** What it is at, where it is called again when it fails. */
-  charge?: Charge
+  supervised?: SupervisedCall
   readonly agent: string
   readonly name?: string
   readonly lasting: boolean
@@ -117,15 +117,15 @@ export interface Child {
   side?: SideName
   /** Messages that it has not reported on. */
   busy: number
-  over?: true
+  ended?: true
   /** The number of its last mail. */
-  heard?: number
+  lastMailNumber?: number
   /** What it says that it is doing. */
-  says?: string
+  statusText?: string
 }
 
 /** A child that was asked for and cannot begin yet. */
-export interface Request extends Deferred {
+export interface DeferredChild extends Deferred {
   readonly tool: string
   readonly at: number
   /** It has its values, and begins when there is a place. */
@@ -135,7 +135,7 @@ export interface Request extends Deferred {
 }
 
 /** Who wants to hear how a turn of this thread ended. */
-export interface Owed extends ReplyTo {
+export interface PendingReply extends ReplyTo {
   /** The message that asked for it. */
   readonly message: string
   /** The turn that has read it. */
@@ -144,7 +144,7 @@ export interface Owed extends ReplyTo {
   withdrawn?: string
 }
 
-export interface Edit {
+export interface MessageEdit {
   readonly id: string
   /** Absent: it is gone. */
   readonly text?: string
@@ -152,7 +152,7 @@ export interface Edit {
   readonly seq: number
 }
 
-export interface Queued {
+export interface QueuedMessage {
   readonly message: Message
   readonly delivery: Delivery | 'store'
   /** The child that said it. */
@@ -189,9 +189,9 @@ export interface Transcript {
 
 export interface ThreadState {
   readonly id: string
-  place: Place
+  position: Position
   seq: number
-  wants: number
+  effectsEpoch: number
   agent: string
   parent: string | undefined
   path: readonly string[]
@@ -209,14 +209,14 @@ export interface ThreadState {
   turn: Turn | undefined
   lastTurn: EndedTurn | undefined
   slots: Slots
-  queue: Queued[]
+  queue: QueuedMessage[]
   /** Calls to be made when those of the step are done. */
   queuedCalls: QueuedCall[]
   files: DirNode
   /** By reference. Little for each: a parent may have thousands. */
   children: Map<string, Child>
   /** How many children of each agent were ever asked for: references are never used twice. */
-  named: Record<string, number>
+  childCounters: Record<string, number>
   /** Children that are at work. */
   working: number
   /** Children that are not over. */
@@ -231,13 +231,13 @@ export interface ThreadState {
   toStop: { readonly child: string; readonly how: 'cancel' | 'terminate'; readonly message?: string }[]
   /** Of a child: what its parent calls it, and whether it stays. */
   child: ThreadCreated['child']
-  owed: Owed[]
+  pendingReplies: PendingReply[]
   /** What bodies have said to the parent, and what was not sent yet. */
-  untold: Saying[]
+  outbox: Saying[]
   /** Mails that were sent to the parent. */
-  told: number
+  mailsToParent: number
   /** What this thread told its parent that it is doing. */
-  says?: string
+  statusText?: string
   /** Why it was terminated. */
   endedFor?: string
   /** Why it is paused. */
@@ -248,7 +248,7 @@ export interface ThreadState {
   /** What the calls of the step see, where that has changed since (T3). */
   envOfStep: Env | undefined
   /** Children that wait for values, by request. */
-  requests: Record<string, Request>
+  requests: Record<string, DeferredChild>
   /** Results that were too long for the transcript. */
   archived: number
   /** By key (src/core/change.ts): every key has a prefix, so that none is a name of Object's own. */
@@ -263,20 +263,20 @@ export interface ThreadState {
   /** Of a child: what its parent was not told yet. */
   unreported: ModelUsage[]
   /** Where it may not spend what it likes. */
-  purse: Purse | undefined
+  budget: BudgetAccount | undefined
   /** Its parent knows that it is over. */
-  gone: boolean
+  parentKnowsEnd: boolean
   /** Messages that read otherwise than they were recorded, the last edit last. */
-  edits: readonly Edit[]
+  edits: readonly MessageEdit[]
   transcript: Transcript
 }
 
 export function createState(id: string): ThreadState {
   return {
     id,
-    place: placeAt('open', 'fresh'),
+    position: positionAt('open', 'fresh'),
     seq: 0,
-    wants: 0,
+    effectsEpoch: 0,
     agent: '',
     parent: undefined,
     path: [id],
@@ -294,7 +294,7 @@ export function createState(id: string): ThreadState {
     queuedCalls: [],
     files: emptyTree,
     children: new Map(),
-    named: {},
+    childCounters: {},
     working: 0,
     living: 0,
     retries: [],
@@ -302,9 +302,9 @@ export function createState(id: string): ThreadState {
     effects: 0,
     toStop: [],
     child: undefined,
-    owed: [],
-    untold: [],
-    told: 0,
+    pendingReplies: [],
+    outbox: [],
+    mailsToParent: 0,
     envOfStep: undefined,
     env: noEnv,
     requests: {},
@@ -315,8 +315,8 @@ export function createState(id: string): ThreadState {
     usageBelow: noUsage,
     byModel: [],
     unreported: [],
-    purse: undefined,
-    gone: false,
+    budget: undefined,
+    parentKnowsEnd: false,
     edits: [],
     transcript: { skipped: 0, items: [] },
   }
@@ -350,12 +350,12 @@ const statuses = {
   terminated: 'terminated',
 } as const
 
-export function statusOf(state: Pick<ThreadState, 'place'>): Status {
-  const { gate, work } = state.place
-  return gate === 'paused' && !isOver(state) ? 'paused' : statuses[work]
+export function statusOf(state: Pick<ThreadState, 'position'>): Status {
+  const { gate, work } = state.position
+  return gate === 'paused' && !hasEnded(state) ? 'paused' : statuses[work]
 }
 
 /** The thread takes no more messages. */
-export function isOver({ place }: Pick<ThreadState, 'place'>): boolean {
+export function hasEnded({ position: place }: Pick<ThreadState, 'position'>): boolean {
   return place.work === 'done' || place.work === 'terminated'
 }

@@ -80,14 +80,14 @@ function mayWait({ outcome, began, hold }: Slot): boolean {
   return !outcome && !began && (!hold || hold.why === 'variables')
 }
 
-function dueOfTurn({ turn, env, place }: ThreadState, needs: Needs): Fact | undefined {
-  if (!turn || (place.work !== 'thinking' && !turn.awaits) || turn.stop) return undefined
+function dueOfTurn({ turn, env, position: place }: ThreadState, needs: Needs): Fact | undefined {
+  if (!turn || (place.work !== 'thinking' && !turn.missingVariables) || turn.stop) return undefined
   const missing = missingOf(env, needs.ofTurn, needs)
   if (missing.length > 0)
-    return turn.awaits && sameNames(missing, turn.awaits.missing)
+    return turn.missingVariables && sameNames(missing, turn.missingVariables.missing)
       ? undefined
       : { type: 'turn.held', run: turn.run, missing }
-  return turn.awaits && { type: 'turn.freed', run: turn.run }
+  return turn.missingVariables && { type: 'turn.freed', run: turn.run }
 }
 
 function missingOf(env: Env, names: readonly string[], { gives }: Needs): readonly string[] {
@@ -107,13 +107,13 @@ function freed({ slots }: ThreadState, { index }: CallFreed): boolean {
 
 function holdTurn({ turn }: ThreadState, { run, missing, at }: TurnHeld & { readonly at: number }): boolean {
   if (turn?.run !== run) return false
-  turn.awaits = { missing, at: turn.awaits?.at ?? at }
+  turn.missingVariables = { missing, at: turn.missingVariables?.at ?? at }
   return true
 }
 
 function freeTurn(state: ThreadState, { run, at }: TurnFreed & { readonly at: number }): boolean {
-  if (state.turn?.run !== run || !state.turn.awaits) return false
-  delete state.turn.awaits
+  if (state.turn?.run !== run || !state.turn.missingVariables) return false
+  delete state.turn.missingVariables
   // What was said meanwhile is heard first.
   takeResults(state, at)
   return true

@@ -22,7 +22,7 @@ import { effectOf } from './effect.js'
 import { lookalike } from './lookalike.js'
 import { agentOfPrompt, toolsNamed } from './callable.js'
 import { checkMentions } from './checks/mentions.js'
-import type { Claim, Mentioned } from './checks/mentions.js'
+import type { Claim, MentionChecks } from './checks/mentions.js'
 import { checkShown } from './prompt-parts.js'
 import { isReserved } from './checks/reserved.js'
 import { checkForm } from './schema.js'
@@ -35,7 +35,7 @@ export { lookalike } from './lookalike.js'
 
 type JsonSchema = { readonly [key: string]: Json }
 
-export interface Shelves {
+export interface Definitions {
   /** With one for each prompt that may be called (callable.ts). */
   readonly agents: ReadonlyMap<string, AgentDefinition>
   readonly prompts: ReadonlyMap<string, PromptDefinition>
@@ -47,7 +47,7 @@ export interface Shelves {
   readonly inputs: ReadonlyMap<string, JsonSchema>
 }
 
-export interface App extends Shelves {
+export interface App extends Definitions {
   /** What a worker thread imports to get the same tools; absent for definitions that live in this process alone. */
   readonly module?: string
   /** What the author should know and need not change. */
@@ -63,8 +63,8 @@ export interface AppOptions {
   /** Of whoever collected the definitions. */
   readonly warnings?: readonly string[]
   readonly mistakes?: readonly Mistake[]
-  readonly claimed?: Mentioned['claimed']
-  readonly lookalikes?: Mentioned['lookalikes']
+  readonly claimed?: MentionChecks['claimed']
+  readonly lookalikes?: MentionChecks['lookalikes']
 }
 
 export interface Mistake {
@@ -131,7 +131,7 @@ export function createApp(given: readonly Definition[], source: string, options:
 }
 
 type Filling = {
-  -readonly [Key in keyof Shelves]: Shelves[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
+  -readonly [Key in keyof Definitions]: Definitions[Key] extends ReadonlyMap<infer K, infer V> ? Map<K, V> : never
 } & { readonly mcps: Map<string, McpDefinition> }
 
 function createShelves(): Filling {
@@ -241,7 +241,7 @@ function tell(schema: Schema): Told {
 }
 
 /** AP3, with what they use themselves. */
-function namedBuiltins(app: Shelves, builtins: readonly ToolDefinition[]): ReadonlySet<ToolDefinition> {
+function namedBuiltins(app: Definitions, builtins: readonly ToolDefinition[]): ReadonlySet<ToolDefinition> {
   const taken = new Set<ToolDefinition>()
   const take = (names: Iterable<string>): void => {
     for (const name of names) {
@@ -274,7 +274,7 @@ function refusal(mistakes: readonly Mistake[], { source, files }: Origin): Skein
   )
 }
 
-function warningsOf(app: Shelves, { source, files }: Origin): readonly string[] {
+function warningsOf(app: Definitions, { source, files }: Origin): readonly string[] {
   return [...app.tools.values()].flatMap((tool) => {
     const title = `${files.get(tool) ?? source}: ${titleOf(tool)}`
     const warnings: string[] = []

@@ -4,7 +4,7 @@
  *
  * CB1 A name means one thing: what may be called shares its name with nothing else that may be (call-checks.ts).
  */
-import type { Shelves } from './app.js'
+import type { Definitions } from './app.js'
 import type { AgentDefinition, PromptDefinition, SubagentTool, SubpromptTool, ToolDefinition } from './define.js'
 
 export interface Callables {
@@ -16,7 +16,7 @@ export interface Callables {
 }
 
 export function callablesOf(
-  { agents, prompts }: Pick<Shelves, 'agents' | 'prompts'>,
+  { agents, prompts }: Pick<Definitions, 'agents' | 'prompts'>,
   { tools: named = [] }: PromptDefinition,
 ): Callables {
   const tools: string[] = []
@@ -47,13 +47,13 @@ export function isOfPrompt(agent: string): boolean {
 }
 
 /** Names of those that the app defines. */
-export function agentNames({ agents }: Pick<Shelves, 'agents'>): readonly string[] {
+export function agentNames({ agents }: Pick<Definitions, 'agents'>): readonly string[] {
   return [...agents.keys()].filter((name) => !isOfPrompt(name))
 }
 
 /** Names of tools that the app takes from somewhere: its own, or built in. */
 export function toolsNamed(
-  app: Pick<Shelves, 'agents' | 'prompts'> & { readonly tools: ReadonlyMap<string, ToolDefinition> },
+  app: Pick<Definitions, 'agents' | 'prompts'> & { readonly tools: ReadonlyMap<string, ToolDefinition> },
 ): ReadonlySet<string> {
   return new Set([
     ...[...app.prompts.values()].flatMap((prompt) => callablesOf(app, prompt).tools),

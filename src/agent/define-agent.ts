@@ -266,7 +266,7 @@ interface SideFields {
 }
 
 /** A side as `defineAgent` is told of it. A name, or the definition that has it. */
-export interface GivenSide extends SideFields {
+export interface SideInput extends SideFields {
   readonly prompt: NameOr<'prompt'>
   /** A tool whose success ends its turn. */
   readonly stopTool?: NameOr<'tool'>
@@ -320,6 +320,6 @@ type AgentOf<S> =
     })
 
 /** What `defineAgent` is told. */
-export type Agent = AgentOf<GivenSide>
+export type Agent = AgentOf<SideInput>
 
 export type AgentDefinition = AgentOf<Side> & { readonly kind: 'agent'; readonly name: string }

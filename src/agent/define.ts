@@ -15,7 +15,7 @@ import type { McpDefinition } from '../tools/foreign/server.js'
 import type {
   Agent,
   AgentDefinition,
-  GivenSide,
+  SideInput,
   ModelChoice,
   ModelDefinition,
   Prompt,
@@ -123,7 +123,7 @@ export interface RetryPolicy {
 }
 
 /** A body may say how it went; any other value is the result itself (T2). */
-export type Reported<Value = unknown> =
+export type ReportedResult<Value = unknown> =
   | { readonly status: 'success'; readonly result?: Value; readonly content?: unknown; readonly attachments?: unknown }
   | {
       readonly status: 'error'
@@ -134,7 +134,7 @@ export type Reported<Value = unknown> =
     }
 
 /** What a body may return where `outputSchema` says what comes of it; without one, anything. */
-type Returnable<Output extends Schema> = InputOf<Output> | Reported<InputOf<Output>>
+type Returnable<Output extends Schema> = InputOf<Output> | ReportedResult<InputOf<Output>>
 
 /** What comes of a body that returns `Result`. */
 export type OutputOf<Result, Output extends Schema> =
@@ -346,7 +346,7 @@ export function defineAgent(agent: Agent): AgentDefinition {
     : { kind: 'agent', name: '', ...agent, sideA }
 }
 
-function sideOf(given: GivenSide): Side {
+function sideOf(given: SideInput): Side {
   if (typeof given !== 'object' || given === null) return given
   const { prompt, stopTool, sessionStop, sessionFail, sessionStatus, ...side } = given
   return {

@@ -4,10 +4,10 @@
  *
  * PJ1 A model is shown text variables only, and only those that the prompt which shows them declares.
  */
-import type { Mistake, Shelves } from './app.js'
+import type { Mistake, Definitions } from './app.js'
 import type { PromptDefinition, PromptPart, Variable } from './define.js'
 
-type Prompts = Pick<Shelves, 'prompts'>
+type Prompts = Pick<Definitions, 'prompts'>
 
 /** Texts, and variables whose values stand in between. */
 export function piecesOf(

@@ -9,13 +9,13 @@
  * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
 import { shortestSecret } from '../core/redact/redact.js'
-import type { Shelves } from './app.js'
+import type { Definitions } from './app.js'
 import type { AgentDefinition, PromptDefinition, SubagentTool, ToolDefinition, Variable } from './define.js'
 import { agentOfPrompt, callablesOf } from './callable.js'
 import { withIncluded } from './prompt-parts.js'
 import { sidesOf } from './sides.js'
 
-type Defined = Pick<Shelves, 'agents' | 'prompts' | 'tools'>
+type Defined = Pick<Definitions, 'agents' | 'prompts' | 'tools'>
 
 export interface Declarations {
   /** DV1; also of a name that nobody declares. */
@@ -65,16 +65,20 @@ export function createDeclarations(app: Defined): Declarations {
 }
 
 /** The same with those that they include: what they declare is declared with them, and their env goes behind. */
-export function textsOf(app: Pick<Shelves, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
+export function textsOf(app: Pick<Definitions, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
   return promptsOf(app, agent).flatMap((prompt) => [...withIncluded(app, prompt)])
 }
 
 /** Prompts that speak in threads of the agent. */
-function promptsOf({ prompts }: Pick<Shelves, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
+function promptsOf({ prompts }: Pick<Definitions, 'prompts'>, agent: AgentDefinition): readonly PromptDefinition[] {
   return sidesOf(agent).flatMap(({ prompt }) => prompts.get(prompt) ?? [])
 }
 
-function toolVariables({ tools }: Pick<Shelves, 'tools'>, name: string, seen = new Set<string>()): readonly Variable[] {
+function toolVariables(
+  { tools }: Pick<Definitions, 'tools'>,
+  name: string,
+  seen = new Set<string>(),
+): readonly Variable[] {
   const tool = tools.get(name)
   if (!tool || seen.has(name)) return []
   seen.add(name)

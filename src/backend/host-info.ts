@@ -38,7 +38,7 @@ export interface HostInfo extends HostProfile, HostWork {
 }
 
 /** The host that opens a backend, as the backend knows it. */
-export interface Self {
+export interface HostSelf {
   readonly profile: HostProfile
   work(): HostWork
   /** Something that an operator should know. */
@@ -50,7 +50,7 @@ export interface Self {
 const idle: HostWork = { awake: 0, busy: 0, load: 0 }
 
 /** One that says nothing of itself. */
-export const stranger: Self = {
+export const anonymousHost: HostSelf = {
   profile: { name: '', since: 0, skein: '', records: 0 },
   work: () => idle,
   warn: (what) => process.emitWarning(what),
@@ -70,16 +70,16 @@ const saidSchema = z.object({
 })
 const infosSchema = z.array(saidSchema.extend({ id: z.string(), partitions: z.array(z.number()) }))
 
-export function say({ profile, work }: Self): HostProfile & HostWork {
+export function encodeHost({ profile, work }: HostSelf): HostProfile & HostWork {
   return { ...profile, ...work() }
 }
 
 /** What another process has written; a stranger where it is nothing that this one understands. */
-export function heard(text: string): HostProfile & HostWork {
+export function decodeHost(text: string): HostProfile & HostWork {
   try {
     return saidSchema.parse(JSON.parse(text))
   } catch (thrown) {
-    if (thrown instanceof z.ZodError || thrown instanceof SyntaxError) return say(stranger)
+    if (thrown instanceof z.ZodError || thrown instanceof SyntaxError) return encodeHost(anonymousHost)
     throw thrown
   }
 }

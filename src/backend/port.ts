@@ -17,7 +17,7 @@ import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/records/record.js'
-import type { HostInfo, Self } from './host-info.js'
+import type { HostInfo, HostSelf } from './host-info.js'
 import type { Trees } from './trees.js'
 
 /** Something that a thread waits for someone to decide or to give. */
@@ -271,7 +271,7 @@ export interface Backend {
   readonly key?: { readonly file: string } | { readonly text: string }
   readonly keyCheck: KeyCheck
   /** A host may hold leases; a client reads, puts mail and listens. */
-  readonly role: Role
+  readonly role: StoreRole
   /** Whether a host that would answer mail is known to be there. */
   hosted(): Promise<boolean>
   /** The hosts that are there, in the order in which they began. */
@@ -290,12 +290,12 @@ export interface Backend {
   close(): Promise<void>
 }
 
-export type Role = 'host' | 'client'
+export type StoreRole = 'host' | 'client'
 
 /** What `memory()`, `local(dir)` and `nats(…)` give: opened by createSkein, closed with it. */
 export interface BackendSource {
   /** `self`: what a host says of itself. */
-  open(role: Role, self?: Self): Promise<Backend>
+  open(role: StoreRole, self?: HostSelf): Promise<Backend>
   /** Looks whether it could be opened, and what an operator should know of it; changes nothing. */
   examine?(clock: Clock): Promise<Examination>
 }

@@ -8,7 +8,7 @@
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'
 import { skein } from './program.js'
-import type { Shell, StopSignal } from './process.js'
+import type { CliProcess, StopSignal } from './process.js'
 
 const { stdout, stderr, env } = process
 
@@ -30,7 +30,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 // CI3: an open port holds the process; a wait for another process would not.
 new MessageChannel().port1.on('message', () => undefined)
-const shell: Shell = {
+const shell: CliProcess = {
   // Opened when it is asked for: some commands read nothing.
   get stdin() {
     return process.stdin

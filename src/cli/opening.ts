@@ -10,7 +10,7 @@ import { defined } from '../core/defined.js'
 import type { HostNews, Skein, SkeinClient, Thread } from '../index.js'
 import { envOf } from './commands/env-option.js'
 import { counted } from './format.js'
-import type { Around } from './run-command.js'
+import type { CommandContext } from './run-command.js'
 import {
   attachmentsOf,
   budgetHelp,
@@ -25,11 +25,11 @@ import {
   workersOf,
 } from './settings.js'
 import type { WorkerFlags } from './settings.js'
-import { typed, withClient } from './store.js'
+import { commandLine, withClient } from './store.js'
 import { standingOf } from './turn/watch.js'
-import type { Standing } from './turn/watch.js'
+import type { ThreadStanding } from './turn/watch.js'
 
-export interface Options extends WorkerFlags {
+export interface OpenFlags extends WorkerFlags {
   readonly agent?: string
   readonly thread?: string
   readonly tag?: readonly string[]
@@ -41,12 +41,12 @@ export interface Options extends WorkerFlags {
   readonly limit?: readonly string[]
 }
 
-export interface Asked extends Options {
+export interface OpenRequest extends OpenFlags {
   readonly app: string
   readonly message?: string
 }
 
-export interface Opened {
+export interface OpenedThread {
   readonly client: SkeinClient
   /** Which process runs the turn. */
   readonly runs: 'here' | 'elsewhere'
@@ -72,10 +72,13 @@ export function openable(command: Command): Command {
     .option('--all', 'also go on with what other threads of the store have not finished')
 }
 
-export type Settings = Awaited<ReturnType<typeof settingsOf>>
+export type OpenSettings = Awaited<ReturnType<typeof settingsOf>>
 
 /** Read before anything is opened or made: a mistake in them changes nothing. */
-export async function settingsOf({ shell }: Around, { env = [], limit, file, budget, attach, ...flags }: Asked) {
+export async function settingsOf(
+  { shell }: CommandContext,
+  { env = [], limit, file, budget, attach, ...flags }: OpenRequest,
+) {
   return {
     env: await envOf(shell, env, '--env '),
     limits: await limitsOf(limit),
@@ -86,17 +89,17 @@ export async function settingsOf({ shell }: Around, { env = [], limit, file, bud
   }
 }
 
-export interface Opening {
-  readonly asked: Asked
-  readonly settings: Settings
+export interface OpenContext {
+  readonly asked: OpenRequest
+  readonly settings: OpenSettings
   /** Of the thread, where it is there already. */
   readonly root?: string
 }
 
 export async function open(
-  around: Around,
-  { asked: { app, env: given = [], all }, settings: { env, limits, workers }, root }: Opening,
-): Promise<Opened> {
+  around: CommandContext,
+  { asked: { app, env: given = [], all }, settings: { env, limits, workers }, root }: OpenContext,
+): Promise<OpenedThread> {
   const { out, store } = around
   const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
   const client = store.shared ? await served(around) : undefined
@@ -127,9 +130,9 @@ export async function open(
 }
 
 function tellElsewhere(
-  { out, store }: Around,
+  { out, store }: CommandContext,
   { given, who }: { readonly given: readonly string[]; readonly who: string },
-): Pick<Opened, 'runs' | 'agents'> {
+): Pick<OpenedThread, 'runs' | 'agents'> {
   out.note(
     `${who} serves ${store.name}; the turn runs there, with the ` +
       `app${given.length > 0 ? ' and the variables' : ''} of that host`,
@@ -138,7 +141,7 @@ function tellElsewhere(
 }
 
 /** A client, where hosts serve the store. */
-async function served({ store }: Around): Promise<SkeinClient | undefined> {
+async function served({ store }: CommandContext): Promise<SkeinClient | undefined> {
   const { connectSkein, isSkeinError } = await import('../index.js')
   const client = await connectSkein({ backend: await store.source(), ...store.key }).catch((thrown: unknown) => {
     // Nobody has used it yet.
@@ -151,13 +154,13 @@ async function served({ store }: Around): Promise<SkeinClient | undefined> {
 }
 
 export async function findThread(
-  { out }: Around,
-  { client: { threads }, agents }: Opened,
+  { out }: CommandContext,
+  { client: { threads }, agents }: OpenedThread,
   {
     asked: { agent, thread: id, tag = [], ...more },
     settings: { files, budget },
     create,
-  }: Opening & { readonly create: boolean },
+  }: OpenContext & { readonly create: boolean },
 ): Promise<Thread> {
   const { SkeinError, isSkeinError } = await import('../index.js')
   if (id !== undefined) {
@@ -198,7 +201,7 @@ async function onlyOf([only, ...others]: readonly string[]): Promise<string> {
 }
 
 /** What other threads left unfinished is no business of this turn, but its user may not know of it. */
-function createTold({ out, store }: Around, app: string): (news: HostNews) => void {
+function createTold({ out, store }: CommandContext, app: string): (news: HostNews) => void {
   let left = 0
   return (news) => {
     if (news.type !== 'left') return
@@ -207,7 +210,7 @@ function createTold({ out, store }: Around, app: string): (news: HostNews) => vo
     left += news.threads
   }
   function tellLeft(): void {
-    const command = typed(store, 'skein', 'host', app)
+    const command = commandLine(store, 'skein', 'host', app)
     out.note(
       `${counted(left, 'other thread of this store has', 'other threads of this store have')} unfinished work; ` +
         `this leaves it alone (${command} goes on with all, and so does run --all)`,
@@ -217,10 +220,10 @@ function createTold({ out, store }: Around, app: string): (news: HostNews) => vo
 }
 
 /** Looked at before the host opens, because that starts what is outstanding, which may be over in a moment. */
-export async function look(
-  { store }: Around,
+export async function lookUpThread(
+  { store }: CommandContext,
   { thread: id, create }: { readonly thread?: string; readonly create: boolean },
-): Promise<Standing & { readonly root?: string }> {
+): Promise<ThreadStanding & { readonly root?: string }> {
   if (id === undefined) return { seq: 0 }
   const { isSkeinError } = await import('../index.js')
   try {
@@ -236,10 +239,14 @@ export async function look(
 }
 
 /** Without the values of variables: they may be secrets, and the screen is kept. */
-export function goOnCommand({ store }: Around, { app, env = [], limit = [], workers }: Asked, { id }: Thread): string {
+export function goOnCommand(
+  { store }: CommandContext,
+  { app, env = [], limit = [], workers }: OpenRequest,
+  { id }: Thread,
+): string {
   const names = env.flatMap((given) => ['--env', given.split('=', 1)[0] ?? ''])
   const limits = limit.flatMap((given) => ['--limit', given])
-  return typed(
+  return commandLine(
     store,
     'skein',
     'run',
@@ -262,15 +269,15 @@ export function createOnce(): (text: string) => string | undefined {
   }
 }
 
-export interface Leaving {
-  readonly asked: Asked
-  readonly opened: Opened
+export interface LeaveContext {
+  readonly asked: OpenRequest
+  readonly opened: OpenedThread
   readonly finding: Promise<Thread>
   readonly once: (text: string) => string | undefined
 }
 
 /** LE1. */
-export async function leave(around: Around, { asked, opened, finding, once }: Leaving): Promise<void> {
+export async function leave(around: CommandContext, { asked, opened, finding, once }: LeaveContext): Promise<void> {
   const { out, store } = around
   out.show([])
   if (opened.runs === 'here') out.note('stopping; calls that run may still finish (once more: stop at once)')
@@ -280,7 +287,7 @@ export async function leave(around: Around, { asked, opened, finding, once }: Le
   out.show([])
   if (!thread) return
   const command = once(
-    opened.runs === 'here' ? goOnCommand(around, asked, thread) : typed(store, 'skein', 'tail', thread.id),
+    opened.runs === 'here' ? goOnCommand(around, asked, thread) : commandLine(store, 'skein', 'tail', thread.id),
   )
   const what = opened.runs === 'here' ? 'the turn is kept; go on with' : 'the turn goes on in its host; watch it with'
   if (command !== undefined) out.note(`${what}: ${command}`, { thread: thread.id, command })

@@ -10,7 +10,7 @@
 import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
 import { visible } from './visible.js'
-import type { Screen, Shell } from './process.js'
+import type { Screen, CliProcess } from './process.js'
 
 export type Mode = 'live' | 'plain' | 'json'
 
@@ -39,7 +39,7 @@ export interface Output {
   fit(line: string): string
 }
 
-export function createOutput({ stdout, stderr, env }: Shell, json: boolean): Output {
+export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean): Output {
   const terminal = stdout.isTTY === true && env['TERM'] !== 'dumb'
   const mode: Mode = json ? 'json' : terminal ? 'live' : 'plain'
   const coloured = mode === 'live' && !env['NO_COLOR']

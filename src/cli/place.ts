@@ -8,7 +8,7 @@
 import { defined } from '../core/defined.js'
 import type { BackendSource, NatsOptions } from '../index.js'
 
-export interface Place {
+export interface StoreLocation {
   /** As it is named to a person. */
   readonly name: string
   /** What names it on a command line; nothing where it is the default, or comes from the environment. */
@@ -20,7 +20,7 @@ export interface Place {
   source(): Promise<BackendSource>
 }
 
-export interface PlaceOptions {
+export interface StoreFlags {
   readonly store?: string
   readonly nats?: string
   readonly namespace?: string
@@ -34,12 +34,12 @@ export interface PlaceOptions {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-export async function placeOf({ keyFile, ...options }: PlaceOptions, env: Environment): Promise<Place> {
+export async function locateStore({ keyFile, ...options }: StoreFlags, env: Environment): Promise<StoreLocation> {
   const place = await storeOf(options, env)
   return keyFile === undefined ? place : { ...place, flags: [...place.flags, '--key-file', keyFile], key: { keyFile } }
 }
 
-async function storeOf(options: Omit<PlaceOptions, 'keyFile'>, env: Environment): Promise<Place> {
+async function storeOf(options: Omit<StoreFlags, 'keyFile'>, env: Environment): Promise<StoreLocation> {
   const { store, nats } = options
   const { SkeinError } = await import('../index.js')
   if (store !== undefined && nats !== undefined)
@@ -51,10 +51,10 @@ async function storeOf(options: Omit<PlaceOptions, 'keyFile'>, env: Environment)
   )
   if (ofNats)
     throw new SkeinError('BAD_OPTION', `${ofNats[1]} is for NATS; name the server with --nats <url> or SKEIN_NATS`)
-  return localPlace(store ?? (env['SKEIN_STORE'] || '.skein'))
+  return localStore(store ?? (env['SKEIN_STORE'] || '.skein'))
 }
 
-export function localPlace(folder: string): Place {
+export function localStore(folder: string): StoreLocation {
   return {
     name: folder,
     flags: folder === '.skein' ? [] : ['--store', folder],
@@ -74,8 +74,8 @@ const flagOf = {
   monitor: '--monitor',
 } as const
 
-function natsPlace(url: string, options: PlaceOptions, env: Environment): Place {
-  const given = (option: keyof PlaceOptions, variable: string): string | undefined =>
+function natsPlace(url: string, options: StoreFlags, env: Environment): StoreLocation {
+  const given = (option: keyof StoreFlags, variable: string): string | undefined =>
     options[option] ?? (env[variable] || undefined)
   const namespace = given('namespace', 'SKEIN_NAMESPACE') ?? 'skein'
   const creds = given('creds', 'SKEIN_NATS_CREDS')

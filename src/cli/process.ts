@@ -11,7 +11,7 @@ export interface Screen extends NodeJS.WritableStream {
   readonly rows?: number
 }
 
-export interface Shell {
+export interface CliProcess {
   readonly stdin: Readable
   /** Whether someone gives something on stdin. */
   piped(): boolean

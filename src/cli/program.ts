@@ -7,13 +7,13 @@
  */
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
-import type { Perform } from './run-command.js'
-import type { Shell } from './process.js'
+import type { RunCommand } from './run-command.js'
+import type { CliProcess } from './process.js'
 import { visible } from './visible.js'
 
 interface Entry {
   readonly summary: string
-  load(): Promise<{ register(command: Command, perform: Perform): void }>
+  load(): Promise<{ register(command: Command, perform: RunCommand): void }>
 }
 
 const commands: Readonly<Record<string, Entry>> = {
@@ -69,7 +69,7 @@ SKEIN_NATS_KEY, SKEIN_NATS_MONITOR (as the options), SKEIN_KEY_FILE (file with t
 NO_COLOR, SKEIN_DEBUG=1 (stack traces).`
 
 interface Means {
-  readonly shell: Shell
+  readonly shell: CliProcess
   /** The command whose help tells what it takes. */
   chosen(name: string): void
   ended(code: number): void
@@ -111,7 +111,10 @@ function createProgram({ shell, chosen: choose, ended }: Means): Command {
       choose(chosen.name())
       const entry = commands[chosen.name()]
       if (!entry) return
-      const [{ register }, { createPerform }] = await Promise.all([entry.load(), import('./run-command.js')])
+      const [{ register }, { createRunCommand: createPerform }] = await Promise.all([
+        entry.load(),
+        import('./run-command.js'),
+      ])
       register(chosen, createPerform(shell, ended))
     })
   for (const [name, { summary }] of Object.entries(commands)) program.command(name).description(summary)
@@ -138,7 +141,7 @@ function complaint(error: CommanderError, help: string, json: boolean): string {
 }
 
 /** Runs a command line; gives its exit code when all that it says is written. */
-export async function skein(args: readonly string[], shell: Shell): Promise<number> {
+export async function skein(args: readonly string[], shell: CliProcess): Promise<number> {
   const { stdout, stderr } = shell
   let code = 0
   let help = 'skein --help'

@@ -13,31 +13,31 @@ import type { ExitCode } from './exit.js'
 import { listed } from './format.js'
 import { createOutput } from './output.js'
 import type { Output } from './output.js'
-import { placeOf } from './place.js'
-import type { Place, PlaceOptions } from './place.js'
-import type { Shell, StopSignal } from './process.js'
+import { locateStore } from './place.js'
+import type { StoreLocation, StoreFlags } from './place.js'
+import type { CliProcess, StopSignal } from './process.js'
 
-export interface Around {
-  readonly shell: Shell
+export interface CommandContext {
+  readonly shell: CliProcess
   readonly out: Output
-  readonly store: Place
+  readonly store: StoreLocation
   /** What to do at the first signal, instead of ending at once. */
   onStop(close: (signal: StopSignal) => Promise<void>): void
 }
 
-interface Globals extends PlaceOptions {
+interface Globals extends StoreFlags {
   readonly json?: boolean
 }
 
-export type Perform = (command: Command, body: (around: Around) => Promise<ExitCode>) => Promise<void>
+export type RunCommand = (command: Command, body: (around: CommandContext) => Promise<ExitCode>) => Promise<void>
 
-export function createPerform(shell: Shell, ended: (code: ExitCode) => void): Perform {
+export function createRunCommand(shell: CliProcess, ended: (code: ExitCode) => void): RunCommand {
   return async (command, body) => {
     const { json = false, ...place } = command.optsWithGlobals<Globals>()
     const out = createOutput(shell, json)
     const stops = listenForStops(shell)
     const own = attempt({ shell, out, stops }, async () =>
-      body({ shell, out, store: await placeOf(place, shell.env), onStop: stops.onStop }),
+      body({ shell, out, store: await locateStore(place, shell.env), onStop: stops.onStop }),
     )
     // A command whose means were closed under it may end or throw on the way; the signal is what is told.
     const code = await Promise.race([stops.stopped, own.then((came) => (stops.begun() ? stops.stopped : came))])
@@ -47,7 +47,7 @@ export function createPerform(shell: Shell, ended: (code: ExitCode) => void): Pe
 }
 
 interface Means {
-  readonly shell: Shell
+  readonly shell: CliProcess
   readonly out: Output
   readonly stops: Stops
 }
@@ -78,7 +78,7 @@ async function failureOf(thrown: unknown): Promise<Failure> {
 
 type Stops = ReturnType<typeof listenForStops>
 
-function listenForStops(shell: Shell) {
+function listenForStops(shell: CliProcess) {
   let close: ((signal: StopSignal) => Promise<void>) | undefined
   let begun = false
   const stopped = new Promise<ExitCode>((resolve, reject) => {

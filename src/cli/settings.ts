@@ -6,7 +6,7 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Attachment, Budget, Limits, SkeinOptions } from '../index.js'
-import type { Shell } from './process.js'
+import type { CliProcess } from './process.js'
 
 export const limitHelp =
   'a limit of each turn or thread, as maxSteps=20, maxCostUsd=0.5 or maxParallelTools=4; may be given several times'
@@ -59,7 +59,7 @@ export interface WorkerFlags {
 
 type Workers = NonNullable<SkeinOptions['workers']>
 
-export async function workersOf(shell: Shell, { workers, workerEnv }: WorkerFlags): Promise<Workers | undefined> {
+export async function workersOf(shell: CliProcess, { workers, workerEnv }: WorkerFlags): Promise<Workers | undefined> {
   if (workers === undefined && workerEnv === undefined) return undefined
   const threads = Number(workers)
   if (workers !== undefined && !(Number.isInteger(threads) && threads > 0))
@@ -67,7 +67,7 @@ export async function workersOf(shell: Shell, { workers, workerEnv }: WorkerFlag
   return { ...(workers !== undefined && { threads }), ...(workerEnv && { env: await workerEnvOf(shell, workerEnv) }) }
 }
 
-async function workerEnvOf({ env }: Shell, given: readonly string[]): Promise<NonNullable<Workers['env']>> {
+async function workerEnvOf({ env }: CliProcess, given: readonly string[]): Promise<NonNullable<Workers['env']>> {
   if (given.includes('inherit')) return 'inherit'
   for (const name of given) {
     if (name.includes('='))

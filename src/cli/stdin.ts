@@ -1,9 +1,9 @@
 /** The message of a command: given, or read from stdin. */
 import { text } from 'node:stream/consumers'
-import type { Shell } from './process.js'
+import type { CliProcess } from './process.js'
 
 /** A message that must be there; `-` reads it from stdin. */
-export async function givenMessage(shell: Shell, given: string): Promise<string> {
+export async function givenMessage(shell: CliProcess, given: string): Promise<string> {
   const message = given === '-' ? await piped(shell) : given
   if (message.trim() !== '') return message
   const { SkeinError } = await import('../index.js')
@@ -11,13 +11,13 @@ export async function givenMessage(shell: Shell, given: string): Promise<string>
 }
 
 /** A message that was not given: undefined when stdin is a terminal, /dev/null or empty. */
-export async function pipedMessage(shell: Shell): Promise<string | undefined> {
+export async function pipedMessage(shell: CliProcess): Promise<string | undefined> {
   if (!shell.piped()) return undefined
   const message = await piped(shell)
   return message.trim() === '' ? undefined : message
 }
 
 /** All of stdin, without its last line end. */
-export async function piped({ stdin }: Shell): Promise<string> {
+export async function piped({ stdin }: CliProcess): Promise<string> {
   return (await text(stdin)).replace(/\r?\n$/, '')
 }

@@ -1,11 +1,11 @@
 /** The store that a command works on: as a client sees it, and as it is named to a person. */
 import type { SkeinClient } from '../index.js'
 import { shellWord } from './format.js'
-import type { Place } from './place.js'
+import type { StoreLocation } from './place.js'
 
 /** A client on the store, closed when the command is done. */
 export async function withClient<Result>(
-  place: Place,
+  place: StoreLocation,
   body: (client: SkeinClient) => Promise<Result>,
 ): Promise<Result> {
   const { connectSkein } = await import('../index.js')
@@ -18,6 +18,6 @@ export async function withClient<Result>(
 }
 
 /** A command for this store, as it is typed. */
-export function typed({ flags }: Place, ...words: readonly string[]): string {
+export function commandLine({ flags }: StoreLocation, ...words: readonly string[]): string {
   return [...words, ...flags].map(shellWord).join(' ')
 }

@@ -3,10 +3,10 @@ import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
 import type { Output } from './output.js'
 
-export const keptNote = 'kept; will be carried out when a host opens the store'
+export const unansweredNote = 'kept; will be carried out when a host opens the store'
 
 /** Whether the command was answered. Throws what it was refused with. */
-export async function kept(answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
+export async function markUnanswered(answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
   const { isSkeinError } = await import('../index.js')
   try {
     await answer
@@ -19,9 +19,9 @@ export async function kept(answer: Promise<unknown>): Promise<'accepted' | 'kept
 }
 
 /** Whoever wanted to wait for the turn as well did not get that. */
-export function tellKept(out: Output, value: object, wait = false): ExitCode {
+export function tellUnanswered(out: Output, value: object, wait = false): ExitCode {
   if (out.mode === 'json') out.json(value)
-  else out.note(keptNote)
+  else out.note(unansweredNote)
   if (!wait) return exitCode.ok
   out.note('there is no turn to wait for while no host serves the store')
   return exitCode.failed

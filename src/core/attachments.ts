@@ -8,30 +8,30 @@
  *     receiver.
  */
 import type { FileChange } from './records/change.js'
-import { showing, withoutLinks } from './links.js'
-import type { Broken } from './links.js'
+import { resolveLink, withoutLinks } from './links.js'
+import type { BrokenLink } from './links.js'
 import { emptyTree, freezeTree, nodeAt, sortedEntries } from './tree.js'
 import type { DirNode, FrozenTree, TreeNode } from './tree.js'
 
 const folder = '/attachments'
 const mostTold = 10
 
-export interface Collected {
+export interface CollectedAttachments {
   /** A directory of them, in the order in which they were named. */
   readonly files: FrozenTree
   /** The paths of those that are in it. */
   readonly there: readonly string[]
   /** What is not in it. */
-  readonly broken: readonly Broken[]
+  readonly broken: readonly BrokenLink[]
 }
 
 /** AH3: what is at these paths. */
-export function collect(tree: DirNode, paths: readonly string[]): Collected {
+export function collectAttachments(tree: DirNode, paths: readonly string[]): CollectedAttachments {
   const entries = new Map<string, TreeNode>()
   const there: string[] = []
-  const broken: Broken[] = []
+  const broken: BrokenLink[] = []
   for (const path of paths) {
-    const shown = showing(tree, path)
+    const shown = resolveLink(tree, path)
     if (!shown || shown.path === '/') {
       const node = nodeAt(tree, path)
       broken.push({
@@ -47,7 +47,7 @@ export function collect(tree: DirNode, paths: readonly string[]): Collected {
 }
 
 /** What a model reads of what is missing. */
-export function brokenText(broken: readonly Broken[]): string {
+export function brokenText(broken: readonly BrokenLink[]): string {
   const told = broken
     .slice(0, mostTold)
     .map(({ path, why }) =>
@@ -71,7 +71,7 @@ export function namesOf(paths: readonly string[]): readonly string[] {
 }
 
 /** What puts them into the receiver's tree, and where each is then, by its name. */
-export function place(
+export function placeAttachments(
   tree: DirNode,
   files: DirNode,
 ): { readonly changes: readonly FileChange[]; readonly paths: ReadonlyMap<string, string> } {
@@ -96,7 +96,7 @@ interface Copy {
 }
 
 /** What was done to a copy of a tree, put into a folder of its own instead of being merged. */
-export function aside(
+export function placeBeside(
   tree: DirNode,
   { base, theirs, name }: Copy,
 ): {

@@ -35,7 +35,7 @@ export interface Amounts {
   readonly steps?: number
 }
 
-export const kinds = ['tokens', 'nanoUsd', 'toolCalls', 'steps'] as const
+export const budgetKinds = ['tokens', 'nanoUsd', 'toolCalls', 'steps'] as const
 
 export function tokensOf({ inputTokens, outputTokens }: Usage): number {
   return inputTokens + outputTokens
@@ -54,17 +54,17 @@ export function toBudget({ nanoUsd, ...rest }: Amounts): Budget {
 }
 
 /** Of each that `to` names: this much more, or less. */
-export function change(to: Amounts, by: Amounts, sign: 1 | -1 = 1): Amounts {
+export function changeAmounts(to: Amounts, by: Amounts, sign: 1 | -1 = 1): Amounts {
   const changed: { -readonly [Kind in keyof Amounts]: number } = {}
-  for (const kind of kinds) if (to[kind] !== undefined) changed[kind] = to[kind] + sign * (by[kind] ?? 0)
+  for (const kind of budgetKinds) if (to[kind] !== undefined) changed[kind] = to[kind] + sign * (by[kind] ?? 0)
   return changed
 }
 
 /** Nothing of each that it names. */
 export function nothingOf(amounts: Amounts): Amounts {
-  return change(amounts, amounts, -1)
+  return changeAmounts(amounts, amounts, -1)
 }
 
 export function isNothing(amounts: Amounts): boolean {
-  return kinds.every((kind) => (amounts[kind] ?? 0) === 0)
+  return budgetKinds.every((kind) => (amounts[kind] ?? 0) === 0)
 }

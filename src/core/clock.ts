@@ -12,7 +12,7 @@ export interface Clock {
   wakeAt(at: number, wake: () => void): () => void
 }
 
-export interface Chance {
+export interface Random {
   /** A new id: 20 letters and digits, sortable by nothing. */
   id(): string
   /** In [0, 1). */
@@ -55,7 +55,7 @@ export const steadyClock: Clock = {
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567'
 
-export const systemChance: Chance = {
+export const systemRandom: Random = {
   id() {
     let id = ''
     for (const byte of crypto.getRandomValues(new Uint8Array(20))) id += alphabet[byte & 31]

@@ -106,7 +106,7 @@ export function inheritedEnv<Value>(
 }
 
 /** EN5: what a child is told of a change of its parent, whose env is `after` now. */
-export function flowing(after: Env, names: Iterable<string>): Readonly<Record<string, string | null>> {
+export function flowingEnv(after: Env, names: Iterable<string>): Readonly<Record<string, string | null>> {
   const all = threadEnv(after)
   return Object.fromEntries(Array.from(names, (name) => [name, ownField(all, name) ?? null]))
 }

@@ -14,13 +14,13 @@ const mostShown = 10_000
 const deepest = 500
 
 /** A file or a directory, and the path at which it really is. */
-export interface Shown {
+export interface LinkTarget {
   readonly node: Exclude<TreeNode, { readonly kind: 'link' }>
   readonly path: string
 }
 
 /** LNK1. Undefined where nothing is. */
-export function showing(tree: DirNode, path: string): Shown | undefined {
+export function resolveLink(tree: DirNode, path: string): LinkTarget | undefined {
   const ahead = path.split('/').reverse()
   const dirs: { readonly name: string; readonly dir: DirNode }[] = []
   const here = (): DirNode => dirs.at(-1)?.dir ?? tree
@@ -47,17 +47,17 @@ function pathOf(dirs: readonly { readonly name: string }[], file?: string): stri
 }
 
 /** What was left out of a copy, and why. */
-export interface Broken {
+export interface BrokenLink {
   readonly path: string
   /** Without: nothing is there. */
   readonly why?: string
 }
 
 /** LNK2: the same without links; a directory in which there are none is itself. */
-export function withoutLinks(tree: DirNode, shown: Shown, broken: Broken[]): Shown['node'] {
+export function withoutLinks(tree: DirNode, shown: LinkTarget, broken: BrokenLink[]): LinkTarget['node'] {
   let left = mostShown
   /** `open`: the directories above it in the copy. `linked`: it is there because of a link. */
-  const copy = ({ node, path }: Shown, open: readonly string[], linked: boolean): Shown['node'] => {
+  const copy = ({ node, path }: LinkTarget, open: readonly string[], linked: boolean): LinkTarget['node'] => {
     if (node.kind === 'file') return node
     const within = [...open, path]
     const entries = new Map<string, TreeNode>()
@@ -86,8 +86,8 @@ interface Link {
   readonly within: readonly string[]
 }
 
-function followed(tree: DirNode, { at, target, within }: Link): Shown | Broken {
-  const shown = showing(tree, at)
+function followed(tree: DirNode, { at, target, within }: Link): LinkTarget | BrokenLink {
+  const shown = resolveLink(tree, at)
   if (!shown) return { path: at, why: `it is a link to ${target}, and nothing is there` }
   return within.includes(shown.path) ? { path: at, why: `it is a link to ${target}, which holds it` } : shown
 }

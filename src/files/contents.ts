@@ -11,7 +11,7 @@ import { types } from 'node:util'
 import type { FileChange } from '../core/records/change.js'
 import type { FileNode } from '../core/tree.js'
 import { fileError } from './error.js'
-import type { Doing } from './error.js'
+import type { FileOperation } from './error.js'
 import type { FileSource } from './port.js'
 
 /** A content as it may be put. */
@@ -73,12 +73,12 @@ export function createContents(source: FileSource, changes: () => readonly FileC
 }
 
 /** A content of bytes, copied (FC1). */
-export function contentOf(value: string | Uint8Array, doing: Doing): Content {
+export function contentOf(value: string | Uint8Array, doing: FileOperation): Content {
   const bytes = bytesOf(value, doing)
   return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
 }
 
-function bytesOf(value: string | Uint8Array, doing: Doing, what = 'content'): Uint8Array {
+function bytesOf(value: string | Uint8Array, doing: FileOperation, what = 'content'): Uint8Array {
   const wrong = noContent(value, what)
   if (wrong !== undefined) throw fileError('EINVAL', doing, wrong)
   return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
@@ -106,7 +106,7 @@ function described(value: unknown): string {
 }
 
 interface Gathering {
-  readonly doing: Doing
+  readonly doing: FileOperation
   /** Hears how much has come, and may throw. */
   readonly grown: (bytes: number) => void
 }

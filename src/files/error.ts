@@ -30,14 +30,14 @@ export interface FileError extends Error {
   readonly why?: string
 }
 
-export interface Doing {
+export interface FileOperation {
   readonly syscall: string
   readonly path: string
   readonly dest?: string
 }
 
 /** `why` says more than Node would, where Node would leave the reader alone. */
-export function fileError(code: FileErrorCode, { syscall, path, dest }: Doing, why?: string): FileError {
+export function fileError(code: FileErrorCode, { syscall, path, dest }: FileOperation, why?: string): FileError {
   const what = `${code}: ${meanings[code]}, ${syscall} '${path}'${dest === undefined ? '' : ` -> '${dest}'`}`
   return Object.assign(new Error(why === undefined ? what : `${what}: ${why}`), {
     code,

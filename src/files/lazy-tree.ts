@@ -10,7 +10,7 @@ import { broken } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'
 import type { DirNode, TreeNode } from '../core/tree.js'
 import { join } from './path.js'
-import type { FileSource, Shown } from './port.js'
+import type { FileSource, FileNodeInfo } from './port.js'
 
 type Entries = Map<string, TreeNode>
 
@@ -35,7 +35,7 @@ export class LazyTree {
   readonly #source: FileSource
   readonly #missing = new Map<DirNode['entries'], Missing>()
 
-  constructor(source: FileSource, root: Extract<Shown, { kind: 'dir' }>) {
+  constructor(source: FileSource, root: Extract<FileNodeInfo, { kind: 'dir' }>) {
     this.#source = source
     this.root = this.#adoptDir(root)
   }
@@ -78,18 +78,18 @@ export class LazyTree {
     this.#missing.set(to, missing)
   }
 
-  #adopt(shown: Shown): TreeNode {
+  #adopt(shown: FileNodeInfo): TreeNode {
     return shown.kind === 'dir' ? this.#adoptDir(shown) : shown
   }
 
-  #adoptDir({ mode, at, entries: shown }: Extract<Shown, { kind: 'dir' }>): DirNode {
+  #adoptDir({ mode, at, entries: shown }: Extract<FileNodeInfo, { kind: 'dir' }>): DirNode {
     const entries: Entries = new Map()
     if (shown) for (const [name, node] of shown) entries.set(name, this.#adopt(node))
     else this.#missing.set(entries, { maps: [entries], known: new Map() })
     return { kind: 'dir', mode, at, entries }
   }
 
-  #add({ maps }: Missing, name: string, shown: Shown): void {
+  #add({ maps }: Missing, name: string, shown: FileNodeInfo): void {
     const node = this.#adopt(shown)
     for (const entries of maps) entries.set(name, node)
   }

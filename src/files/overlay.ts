@@ -16,29 +16,29 @@ import { editTree, nodeAt, observe, sortedEntries, usageOf } from '../core/tree.
 import type { DirNode, FileNode, TreeEditor, TreeNode, TreeUsage } from '../core/tree.js'
 import { createChangeLog } from './change-log.js'
 import { fileError } from './error.js'
-import type { Doing } from './error.js'
+import type { FileOperation } from './error.js'
 import { openLazyTree } from './lazy-tree.js'
 import type { LazyTree } from './lazy-tree.js'
 import { join, namesIn, normalise } from './path.js'
-import type { FileSource, Usage } from './port.js'
-import { createSight } from './read-set.js'
+import type { FileSource, FileUsage } from './port.js'
+import { createReadSet } from './read-set.js'
 
 /** Where a path leads, links followed, and what stands there, until something is changed. */
-export interface Place {
+export interface ResolvedPath {
   readonly path: string
   readonly node: TreeNode | undefined
   /** FV2 */
   readonly own: boolean
 }
 
-export interface Walk {
+export interface PathWalk {
   readonly syscall: string
   /** What to do with a link at the end of the path. */
   readonly last: 'follow' | 'keep'
   /** Directories on the way are made, except by a link that leads to nothing. */
   readonly make?: true
   /** What an error names, where that is more than this path. */
-  readonly doing?: Doing
+  readonly doing?: FileOperation
 }
 
 /** As many as Linux follows. */
@@ -46,15 +46,15 @@ const mostLinks = 40
 /** Changes of one body below which nobody asks how many names there are. */
 const manyNames = 1_000
 
-export async function openView(source: FileSource): Promise<View> {
-  return new View(source, await openLazyTree(source))
+export async function openOverlay(source: FileSource): Promise<Overlay> {
+  return new Overlay(source, await openLazyTree(source))
 }
 
-export class View {
+export class Overlay {
   readonly source: FileSource
   readonly #given: LazyTree
   readonly #editor: TreeEditor
-  readonly #sight = createSight()
+  readonly #sight = createReadSet()
   readonly #log = createChangeLog()
   readonly #owned = new Set<string>()
   readonly #ensured = new Set<string>()
@@ -62,7 +62,7 @@ export class View {
   readonly #givenMode = new Set<string>()
   /** All that was ever written. */
   #written = 0
-  #usage: Promise<Usage> | undefined
+  #usage: Promise<FileUsage> | undefined
 
   constructor(source: FileSource, given: LazyTree) {
     this.source = source
@@ -73,15 +73,15 @@ export class View {
   // ── looking ──
 
   /** Only the last name may be missing. */
-  async walk(path: string, how: Walk): Promise<Place> {
+  async walk(path: string, how: PathWalk): Promise<ResolvedPath> {
     const asked = normalise(path, how.syscall)
     const doing = how.doing ?? { syscall: how.syscall, path: asked }
     const ahead = namesIn(asked).reverse()
     /** How many names ahead are of the path itself, not of a link's target. */
     let plain = ahead.length
     let links = 0
-    let here: Place = this.#root()
-    const above: Place[] = []
+    let here: ResolvedPath = this.#root()
+    const above: ResolvedPath[] = []
     for (let name = ahead.pop(); name !== undefined; name = ahead.pop()) {
       if (name === '..') {
         const up = above.pop() ?? here
@@ -112,22 +112,22 @@ export class View {
     return here
   }
 
-  #root(): Place {
+  #root(): ResolvedPath {
     return { path: '/', node: this.#editor.root, own: false }
   }
 
   /** What has this name in a directory, or would have it if there were one. */
-  async child(dir: Place, name: string): Promise<Place> {
+  async child(dir: ResolvedPath, name: string): Promise<ResolvedPath> {
     const node = dir.node?.kind === 'dir' ? await this.#given.child(dir.node, dir.path, name) : undefined
     return this.#place(dir, name, node)
   }
 
-  #place(dir: Place, name: string, node: TreeNode | undefined): Place {
+  #place(dir: ResolvedPath, name: string, node: TreeNode | undefined): ResolvedPath {
     const path = join(dir.path, name)
     return { path, node, own: dir.own || this.#owned.has(path) }
   }
 
-  #through(place: Place, how: 'make' | 'find', doing: Doing): Place {
+  #through(place: ResolvedPath, how: 'make' | 'find', doing: FileOperation): ResolvedPath {
     const { node } = place
     if (how === 'make' && (node === undefined || node.kind === 'dir')) return this.ensure(place)
     this.saw(place, 'kind')
@@ -136,7 +136,7 @@ export class View {
   }
 
   /** FV1: notes that what is done next depends on this. */
-  saw({ path, node, own }: Place, look: Look): void {
+  saw({ path, node, own }: ResolvedPath, look: Look): void {
     if (own) return
     // The root is a directory for ever, and so is, for this call, what it asked to be one.
     if (look === 'kind' && node?.kind === 'dir' && (path === '/' || this.#ensured.has(path))) return
@@ -144,12 +144,12 @@ export class View {
   }
 
   /** All of the node itself. */
-  sawNode(place: Place): void {
+  sawNode(place: ResolvedPath): void {
     this.saw(this.#givenMode.has(place.path) ? { ...place, own: false } : place, 'node')
   }
 
   /** What a directory holds, by name. */
-  async list(dir: Place): Promise<readonly Place[]> {
+  async list(dir: ResolvedPath): Promise<readonly ResolvedPath[]> {
     this.saw(dir, 'list')
     const entries =
       dir.node?.kind === 'dir' ? await this.#given.entries(dir.node, dir.path) : new Map<string, TreeNode>()
@@ -157,7 +157,7 @@ export class View {
   }
 
   /** The directory with everything below, taken as one look. */
-  async whole(dir: Place): Promise<DirNode> {
+  async whole(dir: ResolvedPath): Promise<DirNode> {
     this.saw(dir, 'deep')
     if (dir.node?.kind !== 'dir') throw broken('FV1', `${dir.path} is taken for a directory`)
     await this.#given.load(dir.node, dir.path)
@@ -167,7 +167,7 @@ export class View {
   // ── changing ──
 
   /** Has a directory where there is nothing or one. */
-  ensure(place: Place, mode?: number): Place {
+  ensure(place: ResolvedPath, mode?: number): ResolvedPath {
     const { path, own } = place
     if (own ? place.node : this.#ensured.has(path) || path === '/') return place
     this.saw(place, 'room')
@@ -177,13 +177,13 @@ export class View {
   }
 
   /** Makes a directory where nothing was seen. */
-  makeDir(place: Place, mode?: number): void {
+  makeDir(place: ResolvedPath, mode?: number): void {
     this.#change({ op: 'dir', path: place.path, ...defined({ mode }) })
     this.#own(place)
   }
 
   /** Puts a file where nothing, a file or a link is. */
-  putFile(place: Place, file: Pick<FileNode, 'hash' | 'size'> & { readonly mode?: number | undefined }): void {
+  putFile(place: ResolvedPath, file: Pick<FileNode, 'hash' | 'size'> & { readonly mode?: number | undefined }): void {
     this.saw(place, 'slot')
     const { hash, size, mode } = file
     this.#change({ op: 'file', path: place.path, hash, size, ...defined({ mode }) })
@@ -193,25 +193,25 @@ export class View {
   }
 
   /** Puts a link where nothing, a file or a link is. */
-  putLink(place: Place, target: string): void {
+  putLink(place: ResolvedPath, target: string): void {
     this.saw(place, 'slot')
     this.#change({ op: 'link', path: place.path, target })
     this.#own(place)
   }
 
-  setMode(place: Place, mode: number): void {
+  setMode(place: ResolvedPath, mode: number): void {
     this.#change({ op: 'mode', path: place.path, mode })
     if (place.node?.kind === 'file') this.#givenMode.delete(place.path)
   }
 
   /** With all below; whatever is there or not. */
-  remove(place: Place): void {
+  remove(place: ResolvedPath): void {
     this.#change({ op: 'gone', path: place.path }, place.node?.kind === 'dir')
     this.#givenMode.delete(place.path)
     this.#own(place)
   }
 
-  #own({ path, own }: Place): void {
+  #own({ path, own }: ResolvedPath): void {
     if (!own) this.#owned.add(path)
   }
 
@@ -224,7 +224,7 @@ export class View {
   // ── counting ──
 
   /** Throws where files would grow past the quota. That itself is a look at everything. */
-  async admit(bytes: number, instead: number, doing: Doing): Promise<void> {
+  async admit(bytes: number, instead: number, doing: FileOperation): Promise<void> {
     this.#usage ??= this.source.usage()
     const given = await this.#usage
     if (bytes <= instead || given.bytes + this.#written + bytes <= given.quotaBytes) return
@@ -243,7 +243,7 @@ export class View {
    * The same for new names. What a call ends up with is looked at when it is settled; here only whoever makes very
    * many is stopped.
    */
-  async admitNames(count: number, doing: Doing): Promise<void> {
+  async admitNames(count: number, doing: FileOperation): Promise<void> {
     if (this.#log.size + count < manyNames) return
     this.#usage ??= this.source.usage()
     const { names, quotaNames = Infinity } = await this.#usage
@@ -258,7 +258,7 @@ export class View {
     )
   }
 
-  async usage(): Promise<Usage> {
+  async usage(): Promise<FileUsage> {
     this.saw(this.#root(), 'deep')
     this.#usage ??= this.source.usage()
     const given = await this.#usage

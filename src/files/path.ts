@@ -9,7 +9,7 @@
 import { Buffer } from 'node:buffer'
 import { posix } from 'node:path'
 import { fileError } from './error.js'
-import type { Doing } from './error.js'
+import type { FileOperation } from './error.js'
 
 export function normalise(path: string, syscall: string): string {
   const doing = { syscall, path }
@@ -21,7 +21,7 @@ export function normalise(path: string, syscall: string): string {
   return plain
 }
 
-export function checkText(text: string, doing: Doing): void {
+export function checkText(text: string, doing: FileOperation): void {
   if (text.includes('\0')) throw fileError('EINVAL', doing, 'it holds a NUL character')
   if (/\p{Surrogate}/u.test(text)) throw fileError('EINVAL', doing, 'it holds half a UTF-16 pair')
 }
@@ -29,7 +29,7 @@ export function checkText(text: string, doing: Doing): void {
 const longestName = 255
 const longestPath = 4096
 
-export function checkLength(path: string, doing: Doing): void {
+export function checkLength(path: string, doing: FileOperation): void {
   // No character takes more than three bytes per unit of UTF-16.
   if (path.length * 3 <= longestName) return
   const tooLong =

@@ -23,7 +23,7 @@ export interface Match {
   readonly text: string
 }
 
-export interface Usage {
+export interface FileUsage {
   readonly bytes: number
   readonly files: number
   /** Files, links and directories. */
@@ -94,7 +94,7 @@ export interface Files {
     glob: string,
     options?: { readonly path?: string; readonly limit?: number; readonly signal?: AbortSignal },
   ): Promise<readonly string[]>
-  usage(): Promise<Usage>
+  usage(): Promise<FileUsage>
   /** The directory (default: all) as a synchronous `fs`, for libraries that want one. */
   volume(path?: string): Promise<FileVolume>
 }
@@ -107,17 +107,17 @@ export interface FileVolume {
 }
 
 /** A node as it is handed out: a directory may come without its entries, which are then asked for. */
-export type Shown =
+export type FileNodeInfo =
   | Exclude<TreeNode, DirNode>
-  | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, Shown> })
+  | (Omit<DirNode, 'entries'> & { readonly entries?: ReadonlyMap<string, FileNodeInfo> })
 
 /** Where a working copy gets what it does not have yet. One snapshot: every answer is of the same instant. */
 export interface FileSource {
   /** The node at a real path, a directory with its entries; their directories may come without. */
-  node(path: string): Promise<Shown | undefined>
+  node(path: string): Promise<FileNodeInfo | undefined>
   /** Token of everything below a real path (`observe(…, 'deep')`). */
   deep(path: string): Promise<string>
-  usage(): Promise<Usage>
+  usage(): Promise<FileUsage>
   bytes(hash: string): Promise<Uint8Array>
   stream(hash: string): AsyncIterable<Uint8Array>
   /** Stores a content that is too large to be kept until the call returns. */

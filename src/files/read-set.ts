@@ -22,12 +22,12 @@ const covered: Readonly<Record<Look, readonly Look[]>> = {
 
 type Seen = Omit<FileRead, 'token'>
 
-export interface Sight {
+export interface ReadSet {
   add(path: string, look: Look): void
   reads(token: (seen: Seen) => string | Promise<string>): Promise<readonly FileRead[]>
 }
 
-export function createSight(): Sight {
+export function createReadSet(): ReadSet {
   const looks = new Map<string, Set<Look>>()
   return {
     add(path, look) {

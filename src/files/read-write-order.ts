@@ -5,12 +5,12 @@
  *     so that a body which runs again does the same.
  */
 
-export interface Order {
+export interface ReadWriteOrder {
   read<Value>(run: () => Promise<Value>): Promise<Value>
   write<Value>(run: () => Promise<Value>): Promise<Value>
 }
 
-export function createOrder(): Order {
+export function createReadWriteOrder(): ReadWriteOrder {
   let writes: Promise<unknown> = Promise.resolve()
   /** Those since the last write. */
   let reads: Promise<unknown> = Promise.resolve()

@@ -7,12 +7,12 @@
 import { sortedEntries } from '../core/tree.js'
 import type { DirNode, TreeNode } from '../core/tree.js'
 import { fileError } from './error.js'
-import type { Doing, FileErrorCode } from './error.js'
+import type { FileOperation, FileErrorCode } from './error.js'
 import { checkLength, isWithin, join, normalise } from './path.js'
-import type { Place, View } from './overlay.js'
+import type { ResolvedPath, Overlay } from './overlay.js'
 
 /** As `rename`: what is at the end of a path is not followed. */
-export async function move(view: View, from: string, to: string): Promise<void> {
+export async function move(view: Overlay, from: string, to: string): Promise<void> {
   const doing = { syscall: 'rename', path: normalise(from, 'rename'), dest: normalise(to, 'rename') }
   const source = await view.walk(from, { syscall: 'rename', last: 'keep', doing })
   const dest = await view.walk(to, { syscall: 'rename', last: 'keep', doing })
@@ -35,12 +35,12 @@ export async function move(view: View, from: string, to: string): Promise<void> 
 }
 
 interface Transfer {
-  readonly source: Place
-  readonly dest: Place
-  readonly doing: Doing
+  readonly source: ResolvedPath
+  readonly dest: ResolvedPath
+  readonly doing: FileOperation
 }
 
-async function moveDir(view: View, { source, dest, doing }: Transfer): Promise<void> {
+async function moveDir(view: Overlay, { source, dest, doing }: Transfer): Promise<void> {
   const refuse = createRefusal(view, doing)
   if (dest.node && dest.node.kind !== 'dir') throw refuse('ENOTDIR', source, dest)
   if (dest.node && (await view.list(dest)).length > 0) throw refuse('ENOTEMPTY', source)
@@ -75,7 +75,7 @@ function itemsIn(tree: DirNode, path: string): readonly Item[] {
   return items.slice(1)
 }
 
-export async function copy(view: View, from: string, to: string): Promise<void> {
+export async function copy(view: Overlay, from: string, to: string): Promise<void> {
   const doing = { syscall: 'copyfile', path: normalise(from, 'copyfile'), dest: normalise(to, 'copyfile') }
   const source = await view.walk(from, { syscall: 'copyfile', last: 'follow', doing })
   // Before the other path is looked at, which may lead nowhere.
@@ -94,7 +94,7 @@ export async function copy(view: View, from: string, to: string): Promise<void> 
   view.putFile(dest, source.node)
 }
 
-async function copyDir(view: View, { source, dest, doing }: Transfer): Promise<void> {
+async function copyDir(view: Overlay, { source, dest, doing }: Transfer): Promise<void> {
   const refuse = createRefusal(view, doing)
   if (isWithin(dest.path, source.path)) throw refuse('EINVAL', dest)
   if (dest.node && dest.node.kind !== 'dir') throw refuse('ENOTDIR', dest)
@@ -118,14 +118,14 @@ async function copyDir(view: View, { source, dest, doing }: Transfer): Promise<v
 }
 
 interface Step {
-  readonly place: Place
+  readonly place: ResolvedPath
   readonly node: TreeNode
 }
 
 /** What goes where; throws where a directory would meet something else. */
 async function planMerge(
-  view: View,
-  { tree, dest, doing }: { tree: DirNode; dest: Place; doing: Doing },
+  view: Overlay,
+  { tree, dest, doing }: { tree: DirNode; dest: ResolvedPath; doing: FileOperation },
 ): Promise<readonly Step[]> {
   const refuse = createRefusal(view, doing)
   const steps: Step[] = []
@@ -141,12 +141,15 @@ async function planMerge(
   return steps
 }
 
-function sizeAt({ node }: Place): number {
+function sizeAt({ node }: ResolvedPath): number {
   return node?.kind === 'file' ? node.size : 0
 }
 
 /** An error that follows from what stands at these places. */
-function createRefusal(view: View, doing: Doing): (code: FileErrorCode, ...because: readonly Place[]) => Error {
+function createRefusal(
+  view: Overlay,
+  doing: FileOperation,
+): (code: FileErrorCode, ...because: readonly ResolvedPath[]) => Error {
   return (code, ...because) => {
     for (const place of because) view.saw(place, 'kind')
     return fileError(code, doing)

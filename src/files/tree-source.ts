@@ -8,7 +8,7 @@
 import { defined } from '../core/defined.js'
 import { nodeAt, observe, usageOf } from '../core/tree.js'
 import type { DirNode, FileQuota } from '../core/tree.js'
-import type { FileSource, Shown } from './port.js'
+import type { FileSource, FileNodeInfo } from './port.js'
 
 export interface ContentStore {
   put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
@@ -54,8 +54,8 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 
 const mostNodes = 256
 
-function show(dir: DirNode): Shown {
-  const top = new Map<string, Shown>()
+function show(dir: DirNode): FileNodeInfo {
+  const top = new Map<string, FileNodeInfo>()
   const ahead = [{ from: dir, into: top }]
   let left = mostNodes - dir.entries.size
   // Grows while it is gone through.
@@ -71,7 +71,7 @@ function show(dir: DirNode): Shown {
         continue
       }
       left -= entries.size
-      const below = new Map<string, Shown>()
+      const below = new Map<string, FileNodeInfo>()
       into.set(name, { kind, mode, at, entries: below })
       ahead.push({ from: node, into: below })
     }

@@ -11,13 +11,13 @@ import type { FileNode } from '../core/tree.js'
 import { contentOf, createContents, gather, largeBytes } from './contents.js'
 import type { Content, Contents } from './contents.js'
 import { fileError, isFileError } from './error.js'
-import { createOrder } from './read-write-order.js'
+import { createReadWriteOrder } from './read-write-order.js'
 import { checkLength, checkText, normalise } from './path.js'
 import type { FileSource, FileStat, Files } from './port.js'
 import { find, grep } from './search/search.js'
 import { copy, move } from './transfer.js'
-import { openView } from './overlay.js'
-import type { Place, View } from './overlay.js'
+import { openOverlay } from './overlay.js'
+import type { ResolvedPath, Overlay } from './overlay.js'
 import { loadVolume } from './volume.js'
 
 export interface WorkingCopy {
@@ -32,7 +32,7 @@ export interface WorkingCopy {
 
 /** What an operation works on. */
 interface Opened {
-  readonly view: View
+  readonly view: Overlay
   readonly contents: Contents
 }
 
@@ -41,7 +41,7 @@ type Access = <Value>(run: Run<Value>) => Promise<Value>
 
 /** `open` is asked when a file is first looked at, once. */
 export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy {
-  const order = createOrder()
+  const order = createReadWriteOrder()
   let opening: Promise<Opened> | undefined
   let isDone = false
   const access = async <Value>(run: Run<Value>): Promise<Value> => {
@@ -78,7 +78,7 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
 }
 
 async function openFiles(open: () => Promise<FileSource>): Promise<Opened> {
-  const view = await openView(await open())
+  const view = await openOverlay(await open())
   return { view, contents: createContents(view.source, () => view.changes()) }
 }
 
@@ -131,13 +131,13 @@ function readers(read: Access): Readers {
 }
 
 /** The error of something that stands where a file or a directory should, or of nothing. */
-function wrongKind(view: View, place: Place, { syscall, path }: { syscall: string; path: string }): Error {
+function wrongKind(view: Overlay, place: ResolvedPath, { syscall, path }: { syscall: string; path: string }): Error {
   view.saw(place, 'kind')
   const wrong = place.node?.kind === 'dir' ? 'EISDIR' : 'ENOTDIR'
   return fileError(place.node ? wrong : 'ENOENT', { syscall, path: normalise(path, syscall) })
 }
 
-async function fileAt(view: View, path: string): Promise<FileNode> {
+async function fileAt(view: Overlay, path: string): Promise<FileNode> {
   const place = await view.walk(path, { syscall: 'open', last: 'follow' })
   if (place.node?.kind !== 'file') throw wrongKind(view, place, { syscall: 'open', path })
   // The content alone: an own file has it, whatever its mode.
@@ -145,7 +145,7 @@ async function fileAt(view: View, path: string): Promise<FileNode> {
   return place.node
 }
 
-async function statOf(view: View, path: string, last: 'follow' | 'keep'): Promise<FileStat> {
+async function statOf(view: Overlay, path: string, last: 'follow' | 'keep'): Promise<FileStat> {
   const syscall = last === 'follow' ? 'stat' : 'lstat'
   const place = await view.walk(path, { syscall, last })
   view.sawNode(place)
@@ -162,7 +162,7 @@ async function statOf(view: View, path: string, last: 'follow' | 'keep'): Promis
   }
 }
 
-async function exists(view: View, path: string): Promise<boolean> {
+async function exists(view: Overlay, path: string): Promise<boolean> {
   try {
     const place = await view.walk(path, { syscall: 'access', last: 'follow' })
     view.saw(place, 'kind')
@@ -254,7 +254,7 @@ async function append(opened: Opened, path: string, end: Content): Promise<void>
   await put(opened, path, { ...content, mode: undefined })
 }
 
-async function makeDir(view: View, path: string, mode: number | undefined): Promise<void> {
+async function makeDir(view: Overlay, path: string, mode: number | undefined): Promise<void> {
   const place = await view.walk(path, { syscall: 'mkdir', last: 'keep' })
   view.saw(place, 'kind')
   if (place.node) throw fileError('EEXIST', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
@@ -262,7 +262,7 @@ async function makeDir(view: View, path: string, mode: number | undefined): Prom
   view.makeDir(place, mode)
 }
 
-async function makeDirs(view: View, path: string, mode: number | undefined): Promise<void> {
+async function makeDirs(view: Overlay, path: string, mode: number | undefined): Promise<void> {
   await view.admitNames(1, { syscall: 'mkdir', path: normalise(path, 'mkdir') })
   const named = await view.walk(path, { syscall: 'mkdir', last: 'keep', make: true })
   const place = named.node?.kind === 'link' ? await view.walk(path, { syscall: 'mkdir', last: 'follow' }) : named
@@ -271,7 +271,7 @@ async function makeDirs(view: View, path: string, mode: number | undefined): Pro
   throw fileError(place.node ? 'EEXIST' : 'ENOENT', { syscall: 'mkdir', path: normalise(path, 'mkdir') })
 }
 
-async function link(view: View, target: string, path: string): Promise<void> {
+async function link(view: Overlay, target: string, path: string): Promise<void> {
   const doing = { syscall: 'symlink', path: target, dest: normalise(path, 'symlink') }
   checkText(target, doing)
   checkLength(target, doing)
@@ -284,7 +284,7 @@ async function link(view: View, target: string, path: string): Promise<void> {
 }
 
 async function remove(
-  view: View,
+  view: Overlay,
   path: string,
   { recursive = false, force = false }: NonNullable<Parameters<Files['rm']>[1]> = {},
 ): Promise<void> {

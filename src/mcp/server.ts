@@ -12,11 +12,11 @@ import type { Clock } from '../core/clock.js'
 import { SkeinError, isSkeinError } from '../core/failure.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { openSession, reasonOf } from './session.js'
-import type { Session } from './session.js'
+import type { McpSession } from './session.js'
 
 export interface McpServer {
   tools(signal?: AbortSignal): Promise<readonly Tool[]>
-  call(tool: Called, sent: Sent): Promise<CallToolResult>
+  call(tool: McpCall, sent: Sent): Promise<CallToolResult>
   close(): Promise<void>
 }
 
@@ -25,7 +25,7 @@ interface Sent {
   readonly state: Pick<ToolState, 'signal' | 'progress'>
 }
 
-export interface Called {
+export interface McpCall {
   /** As the server calls it. */
   readonly name: string
   /** Calling it once more does no harm. */
@@ -79,16 +79,16 @@ export function createMcpServer(definition: McpDefinition, limits: Limits): McpS
 function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits) {
   const life = new AbortController()
   /** Sessions that are open, with the calls under way. */
-  const open = new Map<Session, number>()
-  const left = new Set<Session>()
-  let current: Promise<Session> | undefined
-  let live: Session | undefined
+  const open = new Map<McpSession, number>()
+  const left = new Set<McpSession>()
+  let current: Promise<McpSession> | undefined
+  let live: McpSession | undefined
 
-  const endIfIdle = (used: Session): void => {
+  const endIfIdle = (used: McpSession): void => {
     if (left.has(used) && open.get(used) === 0) void used.end()
   }
   /** The next call opens another. */
-  const leave = (lost: Session): void => {
+  const leave = (lost: McpSession): void => {
     if (live === lost) {
       live = undefined
       current = undefined
@@ -96,7 +96,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
     left.add(lost)
     endIfIdle(lost)
   }
-  const watch = (begun: Session): void => {
+  const watch = (begun: McpSession): void => {
     open.set(begun, 0)
     live = begun
     void begun.ended.then(() => {
@@ -107,7 +107,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
   }
   return {
     leave,
-    async get(signal?: AbortSignal): Promise<Session> {
+    async get(signal?: AbortSignal): Promise<McpSession> {
       life.signal.throwIfAborted()
       if (current) return current
       const opened = openSession(definition, {
@@ -121,7 +121,7 @@ function createSessions(definition: McpDefinition, { timeoutMs, clock }: Limits)
       })
       return opened
     },
-    async use<Result>(used: Session, work: (used: Session) => Promise<Result>): Promise<Result> {
+    async use<Result>(used: McpSession, work: (used: McpSession) => Promise<Result>): Promise<Result> {
       open.set(used, (open.get(used) ?? 0) + 1)
       try {
         return await work(used)
@@ -150,7 +150,7 @@ function unreachable(name: string, thrown: unknown): SkeinError {
 
 function lostWith(
   thrown: unknown,
-  { definition, tool, used }: { definition: McpDefinition; tool: Called; used: Session },
+  { definition, tool, used }: { definition: McpDefinition; tool: McpCall; used: McpSession },
 ): SkeinError {
   const known = reasonOf(thrown)
   const complaint = used.complaint()

@@ -18,7 +18,7 @@ import { isObject } from '../core/json.js'
 import { fromJsonSchema } from '../tools/foreign/schema.js'
 import type { McpDefinition, McpProcess } from '../tools/foreign/server.js'
 
-export interface Session {
+export interface McpSession {
   readonly client: Client
   readonly tools: readonly Tool[]
   /** Resolves when the connection is gone, whoever ended it. */
@@ -29,7 +29,7 @@ export interface Session {
   end(): Promise<void>
 }
 
-export interface Opening {
+export interface SessionOptions {
   readonly timeoutMs: number
   readonly signal: AbortSignal
   readonly clock: Clock
@@ -42,9 +42,9 @@ const endMs = 6000
 
 export async function openSession(
   server: McpDefinition,
-  opening: Opening,
+  opening: SessionOptions,
   protocol: 'common' | 'asked' = 'command' in server ? 'common' : 'asked',
-): Promise<Session> {
+): Promise<McpSession> {
   const transport = transportOf(server)
   const stderr = tailOf(transport)
   // An endpoint can be asked which protocol it speaks; a process would be started twice for that, so it is asked only

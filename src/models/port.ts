@@ -10,7 +10,7 @@
  *     the signal's reason.
  */
 import type { Json } from '../core/json.js'
-import type { Kept } from '../core/records/provider-parts.js'
+import type { ProviderParts } from '../core/records/provider-parts.js'
 import type { Message } from '../core/records/message.js'
 import type { FinishReason } from '../core/records/record.js'
 import type { Usage } from '../core/usage.js'
@@ -63,7 +63,7 @@ export interface ModelReply {
   readonly text: string
   readonly reasoning?: string
   /** What the model wants to hear again: it comes back with the message in later requests, whoever is asked then. */
-  readonly kept?: Kept
+  readonly kept?: ProviderParts
   readonly calls: readonly RequestedCall[]
   readonly usage: Usage
   readonly finish: FinishReason

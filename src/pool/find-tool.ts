@@ -5,9 +5,9 @@
 import type { ToolDefinition } from '../agent/define.js'
 
 /** A promise only where something has to be loaded first. */
-export type Shelf = (name: string) => ToolDefinition | undefined | Promise<ToolDefinition | undefined>
+export type FindTool = (name: string) => ToolDefinition | undefined | Promise<ToolDefinition | undefined>
 
-export function createShelf(tools: ReadonlyMap<string, ToolDefinition>): Shelf {
+export function createFindTool(tools: ReadonlyMap<string, ToolDefinition>): FindTool {
   return (name) => tools.get(name) ?? builtIn(name)
 }
 

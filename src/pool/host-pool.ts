@@ -8,17 +8,17 @@ import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
 import { workerModule } from '../tools/worker-url.js'
 import type { Job, Pool, Returned } from './port.js'
-import type { Shelf } from './find-tool.js'
+import type { FindTool } from './find-tool.js'
 
 interface InvokeModule {
   readonly invoke: (
     tool: ToolDefinition,
     job: Job,
-    means: { readonly find: Shelf; readonly clock: Clock; readonly limits: 'here' },
+    means: { readonly find: FindTool; readonly clock: Clock; readonly limits: 'here' },
   ) => Promise<Returned>
 }
 
-export async function createHostPool(find: Shelf, clock: Clock): Promise<Pool> {
+export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerModule('body/invoke').href)) as InvokeModule
   const means = { find, clock, limits: 'here' } as const
   const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> =>

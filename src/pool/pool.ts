@@ -7,7 +7,7 @@ import { effectOf } from '../agent/effect.js'
 import type { Clock } from '../core/clock.js'
 import { createHostPool } from './host-pool.js'
 import type { Pool } from './port.js'
-import { createShelf } from './find-tool.js'
+import { createFindTool } from './find-tool.js'
 import type { WorkerEnv } from './processes/worker-env.js'
 
 export interface PoolOptions {
@@ -23,7 +23,7 @@ export async function createPool(
   { tools, module }: Pick<App, 'tools' | 'module'>,
   options: PoolOptions,
 ): Promise<Pool> {
-  const find = createShelf(tools)
+  const find = createFindTool(tools)
   const host = await createHostPool(find, options.clock)
   if (module === undefined) return host
   const { createWorkerPool } = await import('./processes/pool.js')

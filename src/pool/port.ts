@@ -41,7 +41,7 @@ export interface Snapshot {
   entries(prefix: string): Promise<Entries>
 }
 
-export interface Desk {
+export interface SnapshotAccess {
   /**
    * The snapshot, when the call may see it: at once, or when the calls before it have been settled. A call that waits
    * here holds no place that others need.
@@ -54,7 +54,7 @@ export interface Desk {
   readonly given?: Readonly<Record<string, ValueAt>>
 }
 
-export type Said =
+export type ToolOutput =
   | { readonly type: 'progress'; readonly event: Json }
   | { readonly type: 'preliminary'; readonly event: Json }
   | { readonly type: 'log'; readonly text: string }
@@ -74,9 +74,9 @@ export interface Job {
   readonly env: Readonly<Record<string, string>>
   /** Of these, the values that nobody else may see; also what they replaced. */
   readonly secrets: readonly string[]
-  readonly desk: Desk
+  readonly desk: SnapshotAccess
   /** A body that runs again, because its thread died of another call, says it again. */
-  said(what: Said): void
+  said(what: ToolOutput): void
 }
 
 /** A content whose bytes the body gave: stored before the record that names it. */

@@ -7,10 +7,10 @@
 import { fromThrown, maskThrown } from '../core/thrown.js'
 import type { Pool } from '../pool/port.js'
 import { CallJob } from './effects/tool-job.js'
-import type { Envs } from './secrets/environment.js'
+import type { Environments } from './secrets/environment.js'
 
 interface Debugging {
-  readonly envs: Envs
+  readonly envs: Environments
   readonly warn: (what: string, thrown: unknown) => void
 }
 

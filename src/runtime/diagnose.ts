@@ -20,7 +20,7 @@ import type { WorkerEnv } from '../pool/processes/worker-env.js'
 import type { Job } from '../pool/port.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { commandsOf } from '../tools/own/host-tools.js'
-import { equip } from './app/equip.js'
+import { loadAppWithTools } from './app/equip.js'
 import { keySource } from './secrets/key-source.js'
 import type { KeyOptions, KeySource } from './secrets/key-source.js'
 import type { AppSource } from './app/load.js'
@@ -148,7 +148,7 @@ interface Loaded {
 
 async function load(source: AppSource): Promise<Loaded> {
   try {
-    const { app, servers, disconnect } = await equip(source)
+    const { app, servers, disconnect } = await loadAppWithTools(source)
     return {
       app,
       servers,

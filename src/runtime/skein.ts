@@ -7,39 +7,39 @@ import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
-import type { HostProfile, HostWork, Self } from '../backend/host-info.js'
+import type { HostProfile, HostWork, HostSelf } from '../backend/host-info.js'
 import type { BackendSource } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { nanoUsdOf } from '../core/budget.js'
 import type { Amounts } from '../core/budget.js'
-import { systemChance, systemClock } from '../core/clock.js'
-import type { Chance, Clock } from '../core/clock.js'
+import { systemRandom, systemClock } from '../core/clock.js'
+import type { Random, Clock } from '../core/clock.js'
 import { defined } from '../core/defined.js'
 import { SkeinError, fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
-import { createAdmission } from './effects/model-gates.js'
-import type { Admission } from './effects/model-gates.js'
+import { createModelGates } from './effects/model-gates.js'
+import type { ModelGates } from './effects/model-gates.js'
 import { check, createClient, keyFields, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
 import { debugged, warnProcess } from './debugging.js'
-import type { Means } from './effects/model-call.js'
-import { Envs } from './secrets/environment.js'
+import type { Services } from './effects/model-call.js'
+import { Environments } from './secrets/environment.js'
 import { Host } from './host/host.js'
-import type { HostNews } from './host/host.js'
+import type { HostEvent } from './host/host.js'
 import { createLoad, profileOf } from './identity.js'
 import { keySource } from './secrets/key-source.js'
 import type { KeyOptions } from './secrets/key-source.js'
 import { Janitor } from './host/janitor.js'
 import type { Retention } from './host/janitor.js'
-import { equip } from './app/equip.js'
+import { loadAppWithTools } from './app/equip.js'
 import type { AppSource } from './app/load.js'
 import { createModels } from './effects/models.js'
-import { Orphans } from './effects/orphaned-calls.js'
+import { OrphanedCalls } from './effects/orphaned-calls.js'
 import { Quotas } from './host/quotas.js'
 import type { QuotaRules } from './host/quotas.js'
-import { createBrief } from './resolve/model-request.js'
-import type { Brief } from './resolve/model-request.js'
+import { createAgentSetup } from './resolve/model-request.js'
+import type { AgentSetup } from './resolve/model-request.js'
 import { Secrets } from './secrets/secrets.js'
 import type { Resuming } from './host/unfinished.js'
 
@@ -131,11 +131,11 @@ export interface SkeinOptions extends KeyOptions {
    */
   readonly quotas?: QuotaRules
   readonly clock?: Clock
-  readonly chance?: Chance
+  readonly chance?: Random
   /** Told of what an operator should know. Default: a process warning. */
   readonly warn?: (what: string, thrown: unknown) => void
   /** Told of partitions that this host has got or lost, and of a server that it lost or has again. */
-  readonly told?: (news: HostNews) => void
+  readonly told?: (news: HostEvent) => void
 }
 
 export interface Skein extends SkeinClient {
@@ -202,11 +202,11 @@ const optionsSchema = z.strictObject({
     )
     .optional(),
   clock: z.custom<Clock>().optional(),
-  chance: z.custom<Chance>().optional(),
+  chance: z.custom<Random>().optional(),
   name: z.string().min(1).optional(),
   version: z.string().min(1).optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
-  told: z.custom<(news: HostNews) => void>().optional(),
+  told: z.custom<(news: HostEvent) => void>().optional(),
 })
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -214,14 +214,14 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   const {
     backend: source = local('.skein'),
     clock = systemClock,
-    chance = systemChance,
+    chance = systemRandom,
     limits = {},
     env = {},
     told = () => undefined,
   } = options
   const warn = options.warn ?? warnProcess
   const given = keySource(options)
-  const { app, disconnect } = await equip(options.app)
+  const { app, disconnect } = await loadAppWithTools(options.app)
   const opened: (() => Promise<void>)[] = [disconnect]
   try {
     checkEnv(app, env)
@@ -249,9 +249,9 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     // reader.
     if (declaresScoped(app) || given?.from === 'file') await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
-    const admission = createAdmission({ app, signals: backend.signals, clock, chance })
-    const envs = new Envs({ app, instance: env, secrets })
-    const orphans = new Orphans({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
+    const admission = createModelGates({ app, signals: backend.signals, clock, chance })
+    const envs = new Environments({ app, instance: env, secrets })
+    const orphans = new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
       means: createMeans(app, {
@@ -321,7 +321,7 @@ interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'told'>
   work(): Pick<HostWork, 'awake' | 'busy'>
 }
 
-function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work }: Telling): Self {
+function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work }: Telling): HostSelf {
   const load = createLoad()
   return {
     profile: profileOf(app, { clock, ...defined({ name, version }) }),
@@ -382,15 +382,15 @@ function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
 }
 
 type Given = Pick<
-  Means,
+  Services,
   'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'
-> & { readonly chance: Chance; readonly admission: Admission }
+> & { readonly chance: Random; readonly admission: ModelGates }
 
-function createMeans(app: App, { chance, admission, ...given }: Given): Means {
-  const briefs = new Map<string, Brief>()
-  const brief: Means['brief'] = (agent, side = 'a', disabled = []) => {
+function createMeans(app: App, { chance, admission, ...given }: Given): Services {
+  const briefs = new Map<string, AgentSetup>()
+  const brief: Services['brief'] = (agent, side = 'a', disabled = []) => {
     const key = [side, agent, ...disabled].join(' ')
-    const known = briefs.get(key) ?? createBrief(app, agent, { side, disabled })
+    const known = briefs.get(key) ?? createAgentSetup(app, agent, { side, disabled })
     briefs.set(key, known)
     return known
   }

@@ -12,7 +12,7 @@ import { isObject, toJson } from '../core/json.js'
 import type { Json } from '../core/json.js'
 import type { Schema, SchemaIssue } from '../core/schema.js'
 import { parse as validate } from '../core/schema.js'
-import { opened } from './envelope.js'
+import { openEnvelope } from './envelope.js'
 
 export type CheckedArgs =
   | { readonly ok: true; readonly args: Json }
@@ -43,7 +43,7 @@ export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedA
   }
   const excess = excessOf(parsed.value)
   if (excess !== undefined) return tooLarge(tool, excess, sent)
-  const inside = opened(schema, parsed.value)
+  const inside = openEnvelope(schema, parsed.value)
   if (inside) {
     const checked = checkArgs(tool, schema, inside.inside)
     // ZE1: a field of that name may be one of its own.

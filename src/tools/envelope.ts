@@ -33,7 +33,7 @@ export function envelopeOf(args: Schema, { $defs, ...schema }: JsonSchema): Json
 }
 
 /** What is inside, where it is one. */
-export function opened(args: Schema, sent: unknown): { readonly inside: unknown } | undefined {
+export function openEnvelope(args: Schema, sent: unknown): { readonly inside: unknown } | undefined {
   if (!enveloped.has(args) || !isObject(sent)) return undefined
   const keys = Object.keys(sent)
   return keys.length === 1 && keys[0] === key ? { inside: sent[key] } : undefined

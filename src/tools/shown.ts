@@ -14,14 +14,14 @@ import { toJson } from '../core/json.js'
 import { contentOf, heldBytes, spoken } from './foreign/content.js'
 import type { Item } from './foreign/content.js'
 
-export interface Shown {
+export interface ShownContent {
   /** What is read, where the tool does not say. */
   readonly text?: string
   readonly media?: readonly { readonly mediaType: string; readonly bytes: Uint8Array }[]
 }
 
 /** Undefined where there is nothing but the result. */
-export function shownBy(returned: unknown, output: unknown): Shown | undefined {
+export function shownContent(returned: unknown, output: unknown): ShownContent | undefined {
   const beside = isObject(returned) && returned['status'] === 'success' ? contentOf(returned['content']) : undefined
   const media = mediaOf([
     ...(beside ?? []),
@@ -32,7 +32,7 @@ export function shownBy(returned: unknown, output: unknown): Shown | undefined {
   return { text: [...result, spoken(beside)].join('\n'), ...(media.length > 0 && { media }) }
 }
 
-function mediaOf(content: readonly Item[]): NonNullable<Shown['media']> {
+function mediaOf(content: readonly Item[]): NonNullable<ShownContent['media']> {
   const found: { readonly mediaType: string; readonly bytes: Uint8Array }[] = []
   for (const item of content) {
     const held = heldBytes(item)

@@ -5,7 +5,7 @@
  */
 import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { createNames } from '../../src/backend/nats/subjects.js'
+import { createSubjects } from '../../src/backend/nats/subjects.js'
 import { nats } from '../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -127,7 +127,7 @@ export class Flock {
   async owners(): Promise<string> {
     const nc = await connect({ servers: this.#server.url })
     const jsm = await jetstreamManager(nc)
-    const names = createNames(namespace)
+    const names = createSubjects(namespace)
     const { state } = await jsm.streams.info(names.streams.live, { subjects_filter: names.lives })
     const owners: string[] = []
     for (let partition = 0; partition < partitions; partition++) {

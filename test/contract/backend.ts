@@ -3,7 +3,7 @@
  * Owns no backend: `makeSource` gives a fresh store for each test and what removes it.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Self } from '../../src/backend/host-info.js'
+import type { HostSelf } from '../../src/backend/host-info.js'
 import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
 import { blobs } from './backend-blobs.js'
 import { keyCheck } from './backend-key.js'
@@ -16,7 +16,7 @@ export interface Fresh {
 }
 
 /** What the hosts of this suite say of themselves. */
-const self: Self = {
+const self: HostSelf = {
   profile: { name: 'pear/1', since: 5, skein: '1.2.3', records: 7, app: 'shop', appVersion: '4.0.0' },
   work: () => ({ awake: 3, busy: 2, load: 0.25 }),
   warn: (what) => process.emitWarning(what),

@@ -10,10 +10,10 @@ import { SkeinError } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { createTreeSource } from '../../src/files/tree-source.js'
 import type { ContentStore } from '../../src/files/tree-source.js'
-import type { Desk, Job, Said, ValueAt } from '../../src/pool/port.js'
+import type { SnapshotAccess, Job, ToolOutput, ValueAt } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
 
-export interface TestDesk extends Desk {
+export interface TestDesk extends SnapshotAccess {
   /** Contents by hash. */
   readonly contents: Map<string, Uint8Array>
   opened: number
@@ -88,7 +88,7 @@ function storeOf(contents: Map<string, Uint8Array>, part: number): ContentStore 
   }
 }
 
-export type JobOptions = Partial<Omit<Job, 'tool' | 'args'>> & { readonly heard?: Said[] }
+export type JobOptions = Partial<Omit<Job, 'tool' | 'args'>> & { readonly heard?: ToolOutput[] }
 
 export function jobFor(tool: string, args: Json = {}, { heard, ...options }: JobOptions = {}): Job {
   return {

@@ -1,7 +1,7 @@
 /** What gets out of worker threads besides results: prints, last words; and what gets in: the environment. */
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { App } from '../../src/agent/app.js'
-import type { Said } from '../../src/pool/port.js'
+import type { ToolOutput } from '../../src/pool/port.js'
 import { until } from '../helpers/deferred.js'
 import { createMeeting, loadPoolApp, outcomeOf, withPool } from './meeting.js'
 
@@ -24,15 +24,16 @@ function printed(stream: NodeJS.WriteStream): string[] {
   return all
 }
 
-const logs = (heard: readonly Said[]): string[] => heard.flatMap((what) => (what.type === 'log' ? [what.text] : []))
+const logs = (heard: readonly ToolOutput[]): string[] =>
+  heard.flatMap((what) => (what.type === 'log' ? [what.text] : []))
 
 describe('prints', () => {
   it('WO1: what a body prints is its log, also while others run on the same thread; stdout is left alone', async () => {
     const out = printed(process.stdout)
     await withPool(app, { threads: 1 }, async (pool) => {
       const meeting = createMeeting('prints')
-      const one: Said[] = []
-      const two: Said[] = []
+      const one: ToolOutput[] = []
+      const two: ToolOutput[] = []
       const calls = [
         outcomeOf(pool, 'prints', { say: 'one', at: 'prints' }, { heard: one }),
         outcomeOf(pool, 'prints', { say: 'twice', at: 'prints' }, { heard: two }),
@@ -51,7 +52,7 @@ describe('prints', () => {
 
   it('WO1: a generator prints in its place', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       await outcomeOf(pool, 'prints_events', {}, { heard })
       expect(heard.map((what) => (what.type === 'log' ? what.text : what.event))).toEqual([
         '1',
@@ -64,10 +65,10 @@ describe('prints', () => {
 
   it('F3, WO1: prints are masked and bounded like any log', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       await outcomeOf(pool, 'prints_secret', {}, { env, heard })
       expect(logs(heard)).toEqual(['token [redacted]'])
-      const much: Said[] = []
+      const much: ToolOutput[] = []
       await outcomeOf(pool, 'prints_much', {}, { heard: much })
       expect(much.length).toBeLessThan(5_000)
       expect(logs(much).filter((text) => text.includes('dropped'))).toHaveLength(1)
@@ -77,7 +78,7 @@ describe('prints', () => {
   it('F3, WT3: what is printed when its call is over goes to the stderr of the host, without the secrets of the thread', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       const meeting = createMeeting('when over')
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       expect(await outcomeOf(pool, 'prints_when_over', { at: 'when over' }, { env, heard })).toMatchObject({ ok: true })
       await meeting.arrived(1)
       const errors = printed(process.stderr)

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { createPool } from '../../src/pool/pool.js'
-import type { Pool, Returned, Said } from '../../src/pool/port.js'
+import type { Pool, Returned, ToolOutput } from '../../src/pool/port.js'
 import { loadApp } from '../../src/runtime/app/load.js'
 import { builtins } from '../../src/tools/own/thread-files.js'
 import { deferred } from '../helpers/deferred.js'
@@ -249,7 +249,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
 
   describe('generators', () => {
     it('T8: every event is told in order, all before the result, which carries them', async () => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       const returned = await run('counts', { to: 20_000 }, { heard })
       expect(returned.outcome).toEqual({ ok: true, value: { n: -1 } })
       const events = Array.from({ length: 20_000 }, (_, index) => ({ n: index + 1 }))
@@ -259,7 +259,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
 
     it('T8: events are told while the body runs', async () => {
       const cancel = createCancel()
-      const first = deferred<Said>()
+      const first = deferred<ToolOutput>()
       const running = run('never_ends', {}, { cancel, said: (what) => first.resolve(what) })
       expect(await first.promise).toEqual({ type: 'preliminary', event: { n: 1 } })
       cancel.abort(new SkeinError('CANCELLED', 'enough'))
@@ -267,7 +267,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
     })
 
     it('T8: without a return the last event is the result', async () => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       expect((await run('counts', { to: 3, end: 'nothing' }, { heard })).outcome).toEqual({ ok: true, value: { n: 3 } })
       expect(heard.at(-1)).toEqual({ type: 'log', text: 'no return' })
       expect(await failureOf('counts', { to: 0, end: 'nothing' })).toMatchObject({ code: 'TOOL_OUTPUT_INVALID' })
@@ -328,7 +328,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
       ],
       ['reported', { outcome: { ok: false, failure: { message: '{"url":"/?key=[redacted]"}' } } }],
     ])('F3: a secret does not get out (%s)', async (by, found) => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       const returned = await run('leaks', { by }, { env, heard })
       const all = JSON.stringify([returned, heard])
       for (const form of [secret, Buffer.from(secret).toString('base64').slice(0, -4)]) expect(all).not.toContain(form)
@@ -343,7 +343,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
 
   describe('other tools', () => {
     it('T13: a tool that is invoked runs within the call', async () => {
-      const heard: Said[] = []
+      const heard: ToolOutput[] = []
       const returned = await run('delegates', { to: 'adds', args: { a: 2 } }, { heard })
       expect(returned.outcome).toEqual({ ok: true, value: { result: { sum: 3, key: 'key-1' }, left: true } })
       expect(returned.changes?.files?.map((change) => change.path)).toEqual(['/from', '/left'])
@@ -440,7 +440,7 @@ describe.each(['host', 'workers'] as const)('%s', (kind) => {
   })
 
   it('a body that talks too much is cut short, and it is said that it was', async () => {
-    const heard: Said[] = []
+    const heard: ToolOutput[] = []
     await run('babbles', {}, { heard })
     expect(heard.length).toBeLessThan(5_000)
     const [first] = heard

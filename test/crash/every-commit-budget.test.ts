@@ -9,7 +9,7 @@ import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.j
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
 import type { BackendSource } from '../../src/backend/port.js'
-import { change, toAmounts } from '../../src/core/budget.js'
+import { changeAmounts, toAmounts } from '../../src/core/budget.js'
 import type { Budget } from '../../src/core/budget.js'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
@@ -94,7 +94,7 @@ async function live(source: BackendSource, { plan, budget, grants }: Case, commi
   const check = async (): Promise<void> => {
     const after = taken
     const { total, ofRoot, threads, granted } = await booksOf(backend, 'root')
-    const all = change(given, granted)
+    const all = changeAmounts(given, granted)
     if (threads > 0 && !isDeepStrictEqual([only(given, total), only(given, ofRoot)], [all, all]))
       wrong.push({ after, total, ofRoot })
   }
@@ -188,14 +188,14 @@ describe('the books of a tree', () => {
       const { spent, threads } = await booksOf(backend, 'root')
       const { state } = await wakeWhole(backend, 'root')
       // At the end nothing is reserved, and the root knows of all that was spent.
-      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({
+      expect(state.budget?.reserved, `after ${commits} commits`).toEqual({
         tokens: 0,
         nanoUsd: 0,
         toolCalls: 0,
         steps: 0,
       })
       expect(threads).toBeGreaterThan(4)
-      expect(state.purse?.left).toEqual(change(toAmounts(family.budget), spent, -1))
+      expect(state.budget?.left).toEqual(changeAmounts(toAmounts(family.budget), spent, -1))
     }
   }, 120_000)
 
@@ -208,7 +208,7 @@ describe('the books of a tree', () => {
       await live(source, raised, commits)
       await live(source, raised)
       const { state } = await wakeWhole(await source.open('client'), 'root')
-      expect(state.purse?.reserved, `after ${commits} commits`).toEqual({
+      expect(state.budget?.reserved, `after ${commits} commits`).toEqual({
         tokens: 0,
         nanoUsd: 0,
         toolCalls: 0,
@@ -250,7 +250,7 @@ describe('the books of a tree', () => {
         await live(source, { plan, budget }, commits)
         await live(source, { plan, budget })
         const { state } = await wakeWhole(await source.open('client'), 'root')
-        for (const amount of Object.values(state.purse?.reserved ?? {})) expect(amount).toBe(0)
+        for (const amount of Object.values(state.budget?.reserved ?? {})) expect(amount).toBe(0)
       }),
       { numRuns: 60 },
     )

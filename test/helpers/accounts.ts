@@ -3,7 +3,7 @@
  * calls, and compared with what the purses say. Owns no assertion.
  */
 import type { Backend } from '../../src/backend/port.js'
-import { change, kinds, nanoUsdOf } from '../../src/core/budget.js'
+import { changeAmounts, budgetKinds, nanoUsdOf } from '../../src/core/budget.js'
 import type { Amounts } from '../../src/core/budget.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
 import { decode } from '../../src/runtime/journal/journal.js'
@@ -13,7 +13,7 @@ const nothing: Required<Amounts> = { tokens: 0, nanoUsd: 0, toolCalls: 0, steps:
 type Sums = Required<Amounts>
 const add = (sums: Sums, by: Amounts | undefined, sign: 1 | -1 = 1): Sums => ({
   ...nothing,
-  ...change(sums, by ?? {}, sign),
+  ...changeAmounts(sums, by ?? {}, sign),
 })
 
 export interface Books {
@@ -36,12 +36,12 @@ export async function booksOf(backend: Backend, root: string): Promise<Books> {
     const records = (await backend.journal.read(thread)).flatMap((entry) => [...decode(thread, entry)])
     const own = records.reduce((sums, record) => add(sums, spentIn(record)), nothing)
     spent = add(spent, own)
-    held = add(held, state.purse?.left)
+    held = add(held, state.budget?.left)
     for (const { amounts, sign } of records.flatMap(underWay)) held = add(held, amounts, sign)
     for (const record of records)
       if (thread === root && record.type === 'budget.granted' && record.child === undefined)
         granted = add(granted, record.amounts)
-    if (thread === root) top = add(add(add(own, below(records)), state.purse?.left), state.purse?.reserved)
+    if (thread === root) top = add(add(add(own, below(records)), state.budget?.left), state.budget?.reserved)
   }
   return { total: add(spent, held), ofRoot: top, spent, granted, threads: heads.length }
 }
@@ -87,5 +87,7 @@ function below(records: readonly ThreadRecord[]): Amounts {
 
 /** Of the kinds that a budget names. */
 export function only(budget: Amounts, amounts: Amounts): Amounts {
-  return Object.fromEntries(kinds.filter((kind) => budget[kind] !== undefined).map((kind) => [kind, amounts[kind]]))
+  return Object.fromEntries(
+    budgetKinds.filter((kind) => budget[kind] !== undefined).map((kind) => [kind, amounts[kind]]),
+  )
 }

@@ -4,7 +4,7 @@
  */
 import * as fc from 'fast-check'
 import { due, land, obey } from '../../actors/thread/decide/commands.js'
-import type { Decision, Landing, Moment, Order } from '../../actors/thread/decide/commands.js'
+import type { Decision, Landing, DecisionContext, ResolvedCommand } from '../../actors/thread/decide/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { outstanding } from '../../actors/thread/outstanding.js'
 import type { Move } from '../../actors/thread/position.js'
@@ -19,7 +19,7 @@ import { noUsage } from '../../src/core/usage.js'
 
 /** What may happen to a thread, told without its numbers: those depend on where it stands. */
 export type Happening =
-  | { readonly kind: 'command'; readonly command: Order }
+  | { readonly kind: 'command'; readonly command: ResolvedCommand }
   /** Someone decides about, or answers, the `pick`-th call that waits. */
   | {
       readonly kind: 'decided'
@@ -163,17 +163,17 @@ const landed: fc.Arbitrary<Landed> = fc.oneof(
   },
 )
 
-const message: fc.Arbitrary<Order> = fc.record({
+const message: fc.Arbitrary<ResolvedCommand> = fc.record({
   kind: fc.constant('message' as const),
   text,
   role: fc.constantFrom('user' as const, 'system' as const, 'assistant' as const),
   delivery: fc.constantFrom('steer' as const, 'new_turn' as const, 'store' as const),
 })
-const ender: fc.Arbitrary<Order> = fc.oneof(
-  { weight: 3, arbitrary: reason.map((why): Order => ({ kind: 'cancel', reason: why })) },
-  { weight: 2, arbitrary: reason.map((why): Order => ({ kind: 'pause', reason: why })) },
-  { weight: 3, arbitrary: fc.constant<Order>({ kind: 'resume' }) },
-  { weight: 1, arbitrary: reason.map((why): Order => ({ kind: 'terminate', reason: why })) },
+const ender: fc.Arbitrary<ResolvedCommand> = fc.oneof(
+  { weight: 3, arbitrary: reason.map((why): ResolvedCommand => ({ kind: 'cancel', reason: why })) },
+  { weight: 2, arbitrary: reason.map((why): ResolvedCommand => ({ kind: 'pause', reason: why })) },
+  { weight: 3, arbitrary: fc.constant<ResolvedCommand>({ kind: 'resume' }) },
+  { weight: 1, arbitrary: reason.map((why): ResolvedCommand => ({ kind: 'terminate', reason: why })) },
 )
 
 const happening: fc.Arbitrary<Happening> = fc.oneof(
@@ -248,11 +248,11 @@ export interface Watcher {
 const maxWallClockMs = 10_000
 
 /** Half of the lives have two sides. */
-export function momentOf(all: readonly Happening[], now: number): Moment {
+export function momentOf(all: readonly Happening[], now: number): DecisionContext {
   return { now, maxWallClockMs, mayBegin: true, ...(all.length % 2 === 0 && { session: { maxTurns: 2 } }) }
 }
 
-const createCommand: Order = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
+const createCommand: ResolvedCommand = { kind: 'create', agent: 'helper', tags: ['x'], path: ['t'] }
 
 /** Lives through what happens, from the creation on; a second passes between two happenings. */
 export function live(
@@ -263,7 +263,7 @@ export function live(
   const records: ThreadRecord[] = []
   const before: Landing[] = []
   let now = 1_000
-  const moment = (): Moment => momentOf(all, now)
+  const moment = (): DecisionContext => momentOf(all, now)
   const record = (fact: Fact, by?: string): void => {
     const next: ThreadRecord = { seq: state.seq + 1, at: now, ...(by !== undefined && { by }), ...fact }
     fold(state, next, move)
@@ -320,7 +320,7 @@ function planning(
   state: ThreadState,
   { op, delayMs }: Extract<Happening, { kind: 'planned' }>,
   { id, now }: { readonly id: string; readonly now: number },
-): Order {
+): ResolvedCommand {
   const first = outstanding(state).find((effect) => effect.kind === 'schedule')?.scheduled.id ?? 'none'
   return {
     kind: 'change',
@@ -346,7 +346,7 @@ const brought = freezeTree({
 function reporting(
   state: ThreadState,
   { pick, outcome: how, over }: Extract<Happening, { kind: 'reported' }>,
-): Order | undefined {
+): ResolvedCommand | undefined {
   const working = [...state.children].filter(([, { busy }]) => busy > 0)
   const [reference, child] = working[pick % Math.max(1, working.length)] ?? []
   if (reference === undefined || !child) return undefined
@@ -369,7 +369,7 @@ function reporting(
 function deciding(
   state: ThreadState,
   { pick, decision, edited }: Extract<Happening, { kind: 'decided' }>,
-): Order | undefined {
+): ResolvedCommand | undefined {
   const held = state.slots.items.flatMap(({ hold }, index) =>
     hold && hold.why !== 'children' ? [{ call: callId(state.step, index), why: hold.why }] : [],
   )
@@ -407,10 +407,10 @@ function toLanding(
         ...(stop && { stop: 'max_steps' as const }),
         ...(state.turn?.session && { side: state.turn.session.side }),
       }
-      return state.place.work === 'thinking' ? { kind: 'reply', reply } : undefined
+      return state.position.work === 'thinking' ? { kind: 'reply', reply } : undefined
     }
     case 'model_failed':
-      return state.place.work === 'thinking'
+      return state.position.work === 'thinking'
         ? { kind: 'model_failed', step: state.step + 1, failure: failure('MODEL_REJECTED', 'no') }
         : undefined
     case 'returned': {

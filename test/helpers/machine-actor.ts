@@ -4,23 +4,23 @@
  */
 import { createActor } from 'xstate'
 import { threadMachine } from '../../actors/thread/machine.js'
-import { ThreadActors, moveActor, placeAt } from '../../actors/thread/position.js'
-import type { Move, Place } from '../../actors/thread/position.js'
+import { ThreadActors, moveActor, positionAt } from '../../actors/thread/position.js'
+import type { Move, Position } from '../../actors/thread/position.js'
 
 type Value = ReturnType<typeof threadMachine.resolveState>['value']
 
-function toValue({ gate, work }: Place): Value {
+function toValue({ gate, work }: Position): Value {
   const [outer, inner] = work.split('.')
   return { [gate]: inner ? { [String(outer)]: inner } : outer } as Value
 }
 
-function fromValue(value: Value): Place {
+function fromValue(value: Value): Position {
   const gate = 'open' in value ? 'open' : 'paused'
   const work = 'open' in value ? value.open : value.paused
-  return placeAt(gate, typeof work === 'string' ? work : `waiting.${work.waiting}`)
+  return positionAt(gate, typeof work === 'string' ? work : `waiting.${work.waiting}`)
 }
 
-export function createMachineActor(place: Place) {
+export function createMachineActor(place: Position) {
   const actor = createActor(threadMachine, {
     snapshot: threadMachine.resolveState({ value: toValue(place), context: {} }),
   })
@@ -32,7 +32,7 @@ export function createMachineActor(place: Place) {
   return { actor, move }
 }
 
-export function createLiveActor(place: Place) {
+export function createLiveActor(place: Position) {
   const actors = new ThreadActors()
   const live = actors.create(place)
   const move: Move = (from, signal) => moveActor(live, from, signal)

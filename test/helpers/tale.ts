@@ -1,6 +1,6 @@
 /** A thread's life told step by step, for tests that say what happens and look at the state. Owns no assertion. */
 import { due, land, obey } from '../../actors/thread/decide/commands.js'
-import type { Decision, Landing, Moment, Order } from '../../actors/thread/decide/commands.js'
+import type { Decision, Landing, DecisionContext, ResolvedCommand } from '../../actors/thread/decide/commands.js'
 import { fold } from '../../actors/thread/fold.js'
 import { createState } from '../../actors/thread/state.js'
 import type { ThreadState } from '../../actors/thread/state.js'
@@ -13,7 +13,7 @@ export interface Tale {
   readonly records: readonly ThreadRecord[]
   now: number
   readonly maxWallClockMs?: number
-  obey(command: Order, id?: string): Decision
+  obey(command: ResolvedCommand, id?: string): Decision
   say(text: string, delivery?: 'steer' | 'new_turn' | 'store', id?: string): Decision
   land(landing: Landing): Decision
   /** The model replies with this text and calls of these tools. */
@@ -35,7 +35,7 @@ export function freshThread({ maxWallClockMs }: { readonly maxWallClockMs?: numb
   const state = createState('t')
   const records: ThreadRecord[] = []
   let ids = 0
-  const moment = (): Moment => ({
+  const moment = (): DecisionContext => ({
     now: tale.now,
     mayBegin: true,
     ...(maxWallClockMs !== undefined && { maxWallClockMs }),

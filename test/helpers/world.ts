@@ -13,7 +13,7 @@ import { memory } from '../../src/backend/memory/memory.js'
 import { nats } from '../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../src/backend/port.js'
 import type { Definition } from '../../src/agent/define.js'
-import type { Chance } from '../../src/core/clock.js'
+import type { Random } from '../../src/core/clock.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import type { ManualClock } from '../../src/core/manual-clock.js'
 import { createSkein } from '../../src/runtime/skein.js'
@@ -95,7 +95,7 @@ const key = Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('h
 
 /** Ids of a whole test run, so that two skeins on one store never give the same. */
 let given = 0
-const chance: Chance = { id: () => `id${++given}`, fraction: () => 0 }
+const chance: Random = { id: () => `id${++given}`, fraction: () => 0 }
 
 async function createWorld(make: () => Promise<Store>): Promise<World & { end(): Promise<void> }> {
   const made = await make()

@@ -7,7 +7,7 @@ import type { Cancel } from '../../src/core/async/cancel.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import type { ManualClock } from '../../src/core/manual-clock.js'
-import type { Returned, Said } from '../../src/pool/port.js'
+import type { Returned, ToolOutput } from '../../src/pool/port.js'
 import { callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { TodoValue } from '../../src/tools/own/runtime.js'
 import { invoke } from '../../workers/body/invoke.js'
@@ -177,7 +177,7 @@ describe('IV2: a body that was ended has lost its result', () => {
   })
 
   it('VC2: what a body says after its end is not heard', async () => {
-    const heard: Said[] = []
+    const heard: ToolOutput[] = []
     const late = deferred()
     const said = deferred()
     const tool = looseTool('look', ({ log }) => {
@@ -206,7 +206,7 @@ describe('generators', () => {
         returned.resolve()
       }
     }
-    const heard: Said[] = []
+    const heard: ToolOutput[] = []
     const first = deferred()
     const { cancel, outcome } = start(
       looseTool('look', body),
@@ -242,7 +242,7 @@ describe('what the model reads', () => {
     ],
     ['gives no text', () => JSON.parse('5')],
   ])('toModelOutput that %s costs a line in the log, not the result', async (_, toModelOutput) => {
-    const heard: Said[] = []
+    const heard: ToolOutput[] = []
     expect(
       await start(
         looseTool('look', () => 'fine', { toModelOutput }),

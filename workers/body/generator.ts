@@ -19,7 +19,7 @@ export function isGenerator(value: unknown): value is AsyncGenerator<unknown, un
   )
 }
 
-export interface Driven {
+export interface DrivenGenerator {
   readonly tool: ToolDefinition
   readonly signal: AbortSignal
   heard(event: Json): void
@@ -29,7 +29,10 @@ export interface Driven {
 const breath = 64
 
 /** What the body returned; without a return, the last event. */
-export async function drive(body: AsyncGenerator<unknown, unknown>, { tool, signal, heard }: Driven): Promise<unknown> {
+export async function drive(
+  body: AsyncGenerator<unknown, unknown>,
+  { tool, signal, heard }: DrivenGenerator,
+): Promise<unknown> {
   let last: unknown
   for (let count = 1; ; count++) {
     const { done, value } = await body.next()

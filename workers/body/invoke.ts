@@ -11,31 +11,31 @@ import { SkeinError, toFailure } from '../../src/core/failure.js'
 import { isObject, textOf } from '../../src/core/json.js'
 import { parse } from '../../src/core/schema.js'
 import type { Job, Returned } from '../../src/pool/port.js'
-import type { Shelf } from '../../src/pool/find-tool.js'
-import { shownBy } from '../../src/tools/shown.js'
+import type { FindTool } from '../../src/pool/find-tool.js'
+import { shownContent } from '../../src/tools/shown.js'
 import { isReportedError, namedFiles, toOutput } from '../../src/tools/outcome.js'
 import { drive, isGenerator } from './generator.js'
 import { withinLimits } from './limits.js'
 import { invokeNested } from './nested.js'
 import { presentFiles } from './present-files.js'
 import { CallState } from './state.js'
-import { Worksheet } from './worksheet.js'
+import { CallRecorder } from './worksheet.js'
 
-export interface InvokeMeans {
-  readonly find: Shelf
+export interface InvokeServices {
+  readonly find: FindTool
   readonly clock: Clock
   /** `elsewhere`: whoever owns the thread keeps the limits, and the outcome waits for the body, which may lose it. */
   readonly limits: 'here' | 'elsewhere'
   /** Runs all of it, so that what the body does behind our back can be told to be its. */
-  within?(sheet: Worksheet, run: () => Promise<Returned>): Promise<Returned>
+  within?(sheet: CallRecorder, run: () => Promise<Returned>): Promise<Returned>
 }
 
-export function invoke(tool: ToolDefinition, job: Job, means: InvokeMeans): Promise<Returned> {
-  const sheet = new Worksheet(tool, job, means)
+export function invoke(tool: ToolDefinition, job: Job, means: InvokeServices): Promise<Returned> {
+  const sheet = new CallRecorder(tool, job, means)
   return means.within ? means.within(sheet, () => carryOut(tool, sheet, means)) : carryOut(tool, sheet, means)
 }
 
-async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMeans): Promise<Returned> {
+async function carryOut(tool: ToolDefinition, sheet: CallRecorder, means: InvokeServices): Promise<Returned> {
   const { job } = sheet
   try {
     const begun = begin(tool, job, new CallState(tool, sheet, invokeNested))
@@ -45,7 +45,7 @@ async function carryOut(tool: ToolDefinition, sheet: Worksheet, means: InvokeMea
     const { outcome, output } = toOutput(tool.name, value, tool.outputSchema)
     if (!outcome.ok && !isReportedError(value)) return await sheet.failed(outcome.failure)
     const named = namedFiles(value)
-    const shown = outcome.ok ? shownBy(value, output) : undefined
+    const shown = outcome.ok ? shownContent(value, output) : undefined
     if (sheet.blank && !tool.toModelOutput && !named && !shown) return { outcome }
     const attached = named && { attached: await presentFiles(sheet.files, named) }
     const own = outcome.ok && tool.toModelOutput ? await spoken(tool.toModelOutput, { sheet, output }) : {}
@@ -94,8 +94,8 @@ function isAwaitable(value: unknown): value is PromiseLike<unknown> {
 }
 
 interface Surroundings {
-  readonly sheet: Worksheet
-  readonly means: InvokeMeans
+  readonly sheet: CallRecorder
+  readonly means: InvokeServices
 }
 
 function waited(
@@ -113,7 +113,7 @@ function waited(
 /** A text that cannot be made costs the model its comfort, not the result. */
 async function spoken(
   speak: NonNullable<ToolDefinition['toModelOutput']>,
-  { sheet, output }: { readonly sheet: Worksheet; readonly output: unknown },
+  { sheet, output }: { readonly sheet: CallRecorder; readonly output: unknown },
 ): Promise<Pick<Returned, 'text'>> {
   try {
     const text: unknown = await speak(output, sheet.job.args)

@@ -5,13 +5,13 @@ import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { createTimeLimit } from '../../src/pool/time-limit.js'
-import type { Worksheet } from './worksheet.js'
+import type { CallRecorder } from './worksheet.js'
 
 /** The body's value, unless it is aborted or out of time first (IV2). */
 export function withinLimits(
   body: PromiseLike<unknown>,
   tool: ToolDefinition,
-  { sheet, clock }: { readonly sheet: Worksheet; readonly clock: Clock },
+  { sheet, clock }: { readonly sheet: CallRecorder; readonly clock: Clock },
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const { name, timeoutMs } = tool

@@ -10,13 +10,13 @@ import type { Clock } from '../../src/core/clock.js'
 import { toJson } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
 import type { Redactor } from '../../src/core/redact/redact.js'
-import type { Said } from '../../src/pool/port.js'
+import type { ToolOutput } from '../../src/pool/port.js'
 
 const longestLine = 16_384
 const mostPerSecond = 1_000
 const mostCharsPerSecond = 1_048_576
 
-export interface Voice {
+export interface ToolProgress {
   progress(event: unknown): void
   log(what: readonly unknown[]): void
   /** Already JSON, and masked. */
@@ -24,13 +24,13 @@ export interface Voice {
   hush(): void
 }
 
-export interface VoiceOptions {
+export interface ProgressOptions {
   readonly clock: Clock
   readonly redactor: Redactor | undefined
-  said(what: Said): void
+  said(what: ToolOutput): void
 }
 
-export function createVoice({ clock, redactor, said }: VoiceOptions): Voice {
+export function createProgress({ clock, redactor, said }: ProgressOptions): ToolProgress {
   let silent = false
   let second = -1
   let count = 0

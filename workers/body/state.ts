@@ -17,24 +17,24 @@ import type { RuntimeState, TodoValue } from '../../src/tools/own/runtime.js'
 import { merged, shown } from './context.js'
 import { presentFiles } from './present-files.js'
 import type { Context } from './context.js'
-import type { Worksheet } from './worksheet.js'
+import type { CallRecorder } from './worksheet.js'
 
 /** A status is a line, not a report. */
 const longestStatus = 500
 
 /** Runs a tool on the worksheet of the call that asks for it. */
 export type InvokeNested = (
-  sheet: Worksheet,
+  sheet: CallRecorder,
   caller: ToolDefinition,
   asked: { readonly name: string; readonly args: unknown },
 ) => Promise<unknown>
 
 export class CallState implements RuntimeState {
   readonly #tool: ToolDefinition
-  readonly #sheet: Worksheet
+  readonly #sheet: CallRecorder
   readonly #invoke: InvokeNested
 
-  constructor(tool: ToolDefinition, sheet: Worksheet, invoke: InvokeNested) {
+  constructor(tool: ToolDefinition, sheet: CallRecorder, invoke: InvokeNested) {
     this.#tool = tool
     this.#sheet = sheet
     this.#invoke = invoke
@@ -185,7 +185,7 @@ export class CallState implements RuntimeState {
     }
   }
 
-  #toParent(member: string, text: unknown): { readonly text: string; readonly sheet: Worksheet } {
+  #toParent(member: string, text: unknown): { readonly text: string; readonly sheet: CallRecorder } {
     if (typeof text !== 'string')
       throw new SkeinError('BAD_OPTION', `${member} was given a ${typeof text}; give it a text`)
     if (!this.#sheet.job.hasParent)

@@ -10,7 +10,7 @@ import { kvKey, kvSpace } from '../../src/core/records/change.js'
 import type { ValueChange, ValueRead } from '../../src/core/records/change.js'
 import { toJson } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
-import type { Desk, Entries, Snapshot, ValueAt } from '../../src/pool/port.js'
+import type { SnapshotAccess, Entries, Snapshot, ValueAt } from '../../src/pool/port.js'
 
 export interface Values {
   read(key: string): Promise<Json | undefined>
@@ -25,7 +25,7 @@ export interface Values {
   done(): { readonly reads: readonly ValueRead[]; readonly changes: readonly ValueChange[] }
 }
 
-export function createValues(desk: Desk, open: () => Promise<Snapshot>): Values {
+export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>): Values {
   const seen = new Map<string, ValueAt>()
   const noted = new Map<string, ValueRead>()
   const changed = new Map<string, ValueChange>()

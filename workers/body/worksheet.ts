@@ -24,7 +24,7 @@ import type { Thrown } from '../../src/core/thrown.js'
 import { createWorkingCopy } from '../../src/files/working-copy.js'
 import type { WorkingCopy } from '../../src/files/working-copy.js'
 import type { Job, Returned, Snapshot } from '../../src/pool/port.js'
-import type { Shelf } from '../../src/pool/find-tool.js'
+import type { FindTool } from '../../src/pool/find-tool.js'
 import type { TimeLimit } from '../../src/pool/time-limit.js'
 import type { RunCode } from '../../src/tools/code.js'
 import { maskedFiles } from './masked-files.js'
@@ -33,13 +33,13 @@ import { createSchedules } from './schedules.js'
 import type { Schedules } from './schedules.js'
 import { createValues } from './values.js'
 import type { Values } from './values.js'
-import { createVoice } from './progress.js'
-import type { Voice } from './progress.js'
+import { createProgress } from './progress.js'
+import type { ToolProgress } from './progress.js'
 
 type Mutable<List> = List extends readonly (infer Item)[] ? Item[] : never
 
-export interface WorksheetMeans {
-  readonly find: Shelf
+export interface RecorderServices {
+  readonly find: FindTool
   readonly clock: Clock
   readonly limits: 'here' | 'elsewhere'
 }
@@ -47,9 +47,9 @@ export interface WorksheetMeans {
 /** Stacks of what bodies throw are part of their log. */
 const isDebugging = (): boolean => process.env['SKEIN_DEBUG'] === '1'
 
-export class Worksheet {
+export class CallRecorder {
   readonly job: Job
-  readonly find: Shelf
+  readonly find: FindTool
   readonly redactor: Redactor | undefined
   /** On the host. */
   readonly atHome: boolean
@@ -61,14 +61,14 @@ export class Worksheet {
   #files: Files | undefined
   #values: Values | undefined
   #schedules: Schedules | undefined
-  #voice: Voice | undefined
+  #voice: ToolProgress | undefined
   #runCode: RunCode | undefined
   #queued: Mutable<NonNullable<Returned['queued']>> | undefined
   #messages: Mutable<NonNullable<Returned['messages']>> | undefined
   #told: Mutable<NonNullable<Returned['told']>> | undefined
   #preliminaries: Json[] | undefined
 
-  constructor(tool: ToolDefinition, job: Job, means: WorksheetMeans) {
+  constructor(tool: ToolDefinition, job: Job, means: RecorderServices) {
     this.job = job
     this.find = means.find
     this.atHome = means.limits === 'here'
@@ -133,8 +133,8 @@ export class Worksheet {
     return (this.#schedules ??= createSchedules(this.values, this.#clock, this.job.idempotencyKey))
   }
 
-  get voice(): Voice {
-    return (this.#voice ??= createVoice({
+  get voice(): ToolProgress {
+    return (this.#voice ??= createProgress({
       clock: this.#clock,
       redactor: this.redactor,
       said: (what) => this.job.said(what),

@@ -24,7 +24,7 @@ export interface Fence {
   readonly before: readonly string[]
 }
 
-export interface Wanted {
+export interface FenceOptions {
   readonly isolation: Isolation
   readonly allowNetwork: boolean
   /** The user that the command runs as, where it is not the host's. */
@@ -38,7 +38,7 @@ const trialMs = 5_000
 /** HN1: by what was asked for. */
 const known = new Map<string, Promise<Fence>>()
 
-export async function fenceFor(wanted: Wanted): Promise<Fence> {
+export async function fenceFor(wanted: FenceOptions): Promise<Fence> {
   const { isolation, allowNetwork } = wanted
   if (isolation === 'none') return none
   const key = JSON.stringify([allowNetwork, wanted.uid, wanted.gid])
@@ -82,7 +82,7 @@ async function findPrograms(): Promise<Programs | undefined> {
 }
 
 /** Best first. */
-function fencesFor(wanted: Wanted, { unshare: program, setpriv, sh }: Programs): readonly Fence[] {
+function fencesFor(wanted: FenceOptions, { unshare: program, setpriv, sh }: Programs): readonly Fence[] {
   const { allowNetwork } = wanted
   const pids = ['--pid', '--fork', '--kill-child', '--mount-proc']
   const net = allowNetwork ? [] : ['--net']
@@ -103,7 +103,7 @@ function fencesFor(wanted: Wanted, { unshare: program, setpriv, sh }: Programs):
   return [...whole, ...unconnected]
 }
 
-function makersFor({ uid, gid }: Wanted, setpriv: string): readonly Maker[] {
+function makersFor({ uid, gid }: FenceOptions, setpriv: string): readonly Maker[] {
   const isOther = uid !== undefined || gid !== undefined
   const ids = [...(uid === undefined ? [] : [`--reuid=${uid}`]), ...(gid === undefined ? [] : [`--regid=${gid}`])]
   const root: Maker = { unshare: [], user: isOther ? [setpriv, ...ids, '--clear-groups', '--inh-caps=-all', '--'] : [] }

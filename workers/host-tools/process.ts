@@ -15,9 +15,9 @@ import { SkeinError } from '../../src/core/failure.js'
 import { errorCode } from '../builtins/path.js'
 import { createCollector } from '../builtins/text.js'
 import { executableOf, fenceFor } from './fence.js'
-import type { Wanted } from './fence.js'
+import type { FenceOptions } from './fence.js'
 import { keep } from './keeper.js'
-import type { Kept } from './keeper.js'
+import type { KeptGroup } from './keeper.js'
 import { killMarked, markName, newMark } from './stray.js'
 
 export interface Command {
@@ -26,7 +26,7 @@ export interface Command {
   readonly cwd: string
   readonly home: string
   readonly env?: Readonly<Record<string, string>>
-  readonly fence: Wanted
+  readonly fence: FenceOptions
   readonly timeoutMs: number
   readonly maxOutputBytes: number
   readonly signal: AbortSignal
@@ -100,7 +100,7 @@ async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: Comma
 
 interface Spawning {
   readonly options: SpawnOptions
-  readonly kept: Kept
+  readonly kept: KeptGroup
 }
 
 /** Some reasons why not are thrown at once, others come as an event. */
@@ -117,7 +117,7 @@ function spawned(cmd: string, [file = '', ...args]: readonly string[], { options
   }
 }
 
-function userOf({ uid, gid }: Wanted): Pick<SpawnOptions, 'uid' | 'gid'> {
+function userOf({ uid, gid }: FenceOptions): Pick<SpawnOptions, 'uid' | 'gid'> {
   return { ...defined({ uid, gid }) }
 }
 

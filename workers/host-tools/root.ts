@@ -10,7 +10,7 @@ import { constants } from 'node:fs'
 import { lchown, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
-import { systemChance } from '../../src/core/clock.js'
+import { systemRandom } from '../../src/core/clock.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { checkPath, errorCode } from '../builtins/path.js'
 
@@ -121,7 +121,7 @@ export async function replaceInside(root: Root, real: string, { content, owner =
   const made = await mkdir(dirname(real), { recursive: true })
   if (made !== undefined) await giveFolders(made, dirname(real), owner)
   const mode = await modeOf(real)
-  const draft = join(dirname(real), `.skein-${systemChance.id()}`)
+  const draft = join(dirname(real), `.skein-${systemRandom.id()}`)
   const handle = await open(
     draft,
     constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW,

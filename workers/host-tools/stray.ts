@@ -5,14 +5,14 @@
  * HS1 Who keeps the mark is found, whatever its group, session or parent. Who throws its environment away is not.
  */
 import { readFileSync, readdirSync } from 'node:fs'
-import { systemChance } from '../../src/core/clock.js'
+import { systemRandom } from '../../src/core/clock.js'
 import { errorCode } from '../builtins/path.js'
 
 export const markName = 'SKEIN_COMMAND'
 
 /** Undefined: nobody could be found by it here. */
 export function newMark(): string | undefined {
-  return process.platform === 'linux' ? systemChance.id() : undefined
+  return process.platform === 'linux' ? systemRandom.id() : undefined
 }
 
 /** A process may start another while we look: so often at most. */

@@ -4,7 +4,7 @@
 import type { Ending } from './ending.js'
 import { Guest } from './guest.js'
 import { createMachine } from './machine.js'
-import type { Said } from './said.js'
+import type { GuestOutput } from './said.js'
 import { strip } from './strip.js'
 import type { Stripped } from './strip.js'
 import type { Verdict } from './verdict.js'
@@ -14,7 +14,7 @@ import type { GuestJob, HostCall } from './wire.js'
 /** What a run has of its surroundings. */
 export interface Visit {
   readonly ending: Ending
-  readonly said: Said
+  readonly said: GuestOutput
   readonly now: () => number
   readonly module: Promise<WasmModule>
   /** Calls a host function. The JSON of its answer; null: `answered` will be called. */

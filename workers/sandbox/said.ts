@@ -8,7 +8,7 @@ import type { Json } from '../../src/core/json.js'
 
 export type Log = CodeResult['logs'][number]
 
-export interface Said {
+export interface GuestOutput {
   log(level: string, text: string): void
   /** Gives why the report was refused. */
   report(json: string): string | undefined
@@ -28,7 +28,7 @@ export interface Keeper {
   report(value: Json): void
 }
 
-export function createSaid(keeper: Keeper): Said {
+export function createGuestOutput(keeper: Keeper): GuestOutput {
   let logs = 0
   let reports = 0
   let logRoom = mostLogCharacters

@@ -15,11 +15,11 @@ import { answered, overAlready, refused } from './answer.js'
 import type { Ending } from './ending.js'
 import type { Job } from './job.js'
 import type { Log } from './said.js'
-import { takePlace } from './threads.js'
-import type { Leaving, Place } from './threads.js'
+import { takeGuestPlace } from './threads.js'
+import type { Leaving, GuestPlace } from './threads.js'
 import type { Verdict } from './verdict.js'
 import { watchdogMs, watched } from './watchdog.js'
-import type { HostCall, Word } from './wire.js'
+import type { HostCall, GuestWord } from './wire.js'
 
 /** Longer than the thread's own watchdog takes. */
 const lastWordMs = 250
@@ -55,7 +55,7 @@ export class Session {
         place.leave(how)
         resolve(ending.why ?? verdict)
       }
-      const place = takePlace({
+      const place = takeGuestPlace({
         heard: (word) => (word.type === 'ended' ? over(word.verdict, 'gone') : this.#hear(word)),
         called: (call) => this.#asCaller(() => this.#serve(call, place)),
         broke: (why) => over(broke(why), 'gone'),
@@ -80,13 +80,13 @@ export class Session {
     })
   }
 
-  #hear(word: Extract<Word, { run: number }>): void {
+  #hear(word: Extract<GuestWord, { run: number }>): void {
     if (word.type === 'log') this.logs.push(word.log)
     else if (word.type === 'report') this.reports.push(word.value)
   }
 
   /** SY2. Many calls one after the other are watched as one: that is what watching costs. */
-  #serve(first: HostCall, place: Place): void {
+  #serve(first: HostCall, place: GuestPlace): void {
     const ending = this.#ending
     const burstEnd = this.#turn() + burstMs
     let call: HostCall | undefined = first
@@ -121,7 +121,7 @@ export class Session {
   }
 
   /** The JSON of the answer; null: it comes when it is there. */
-  #answer({ run, id, index, json }: HostCall, place: Place): string | null {
+  #answer({ run, id, index, json }: HostCall, place: GuestPlace): string | null {
     try {
       const body = this.#job.imports[index]?.[1]
       const returned = body?.(...(JSON.parse(json) as Json[]))

@@ -12,17 +12,17 @@ import { textOf } from '../../src/core/json.js'
 import { createEnding } from './ending.js'
 import { perform } from './perform.js'
 import type { Visit } from './perform.js'
-import { createSaid } from './said.js'
+import { createGuestOutput } from './said.js'
 import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
 import { cell } from './wire.js'
-import type { HostCall, Order, Reply, ThreadData, Word } from './wire.js'
+import type { HostCall, GuestOrder, Reply, ThreadData, GuestWord } from './wire.js'
 
 if (!parentPort) throw broken('GW1', 'guests have a thread of their own')
 const port = parentPort
 const { calls, cells } = workerData as ThreadData
 
-const tell = (word: Word): void => port.postMessage(word)
+const tell = (word: GuestWord): void => port.postMessage(word)
 const now = (): number => Number(process.hrtime.bigint()) / 1e6
 
 interface Running {
@@ -47,7 +47,7 @@ function ask(call: HostCall): string | null {
   }
 }
 
-async function begin({ run, job, stop }: Extract<Order, { type: 'begin' }>): Promise<void> {
+async function begin({ run, job, stop }: Extract<GuestOrder, { type: 'begin' }>): Promise<void> {
   const stopped = new AbortController()
   const ending = createEnding({
     timeoutMs: job.timeoutMs,
@@ -55,7 +55,7 @@ async function begin({ run, job, stop }: Extract<Order, { type: 'begin' }>): Pro
     signal: stopped.signal,
     told: () => Atomics.load(stop, 0) === 1,
   })
-  const said = createSaid({
+  const said = createGuestOutput({
     log: (log) => tell({ type: 'log', run, log }),
     report: (value) => tell({ type: 'report', run, value }),
   })
@@ -84,7 +84,7 @@ function unforeseen(thrown: unknown): Verdict {
   return { status: 'error', error: { name: 'InternalError', message: `the sandbox failed: ${textOf(thrown)}` } }
 }
 
-port.on('message', (order: Order) => {
+port.on('message', (order: GuestOrder) => {
   if (order.type === 'engine') engine(order.module)
   else if (order.type === 'begin') void begin(order)
   else if (order.type === 'answer') runs.get(order.run)?.visit.answered(order.id, order.text)

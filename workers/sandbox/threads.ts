@@ -14,7 +14,7 @@ import { overAlready } from './answer.js'
 import { countGuests } from './guest-memory.js'
 import { compile } from './wasm.js'
 import { cell, cellCount } from './wire.js'
-import type { HostCall, Order, Reply, ThreadData, Word } from './wire.js'
+import type { HostCall, GuestOrder, Reply, ThreadData, GuestWord } from './wire.js'
 
 const mostThreads = 4
 const idleMs = 10_000
@@ -22,7 +22,7 @@ const idleMs = 10_000
 const nextCallMs = 0.1
 
 export interface Listener {
-  heard(word: Extract<Word, { run: number }>): void
+  heard(word: Extract<GuestWord, { run: number }>): void
   called(call: HostCall): void
   /** The thread is gone. */
   broke(why: string): void
@@ -32,11 +32,11 @@ export interface Listener {
 export type Leaving = 'gone' | 'stuck'
 
 /** A run's place on a thread. */
-export interface Place {
+export interface GuestPlace {
   readonly run: number
   /** Whether the thread hears at all: it may have just been started. */
   isReady(): boolean
-  send(order: Order): void
+  send(order: GuestOrder): void
   reply(reply: Reply): void
   /** Another call of this run, if it comes at once. */
   nextCall(): HostCall | undefined
@@ -47,7 +47,7 @@ let threads: GuestThread[] = []
 let runs = 0
 
 /** GH1. Listened to until it is left. */
-export function takePlace(listener: Listener): Place {
+export function takeGuestPlace(listener: Listener): GuestPlace {
   const open = threads.filter((thread) => !thread.stuck)
   const idle = open.find((thread) => thread.load === 0)
   if (idle) return idle.take(++runs, listener)
@@ -81,11 +81,11 @@ class GuestThread {
       name: 'skein guests',
     })
     port1.on('message', (call: HostCall) => this.#called(call)).unref()
-    this.#worker.on('message', (word: Word) => this.#hear(word))
+    this.#worker.on('message', (word: GuestWord) => this.#hear(word))
     this.#worker.on('error', (thrown) => this.#end(textOf(thrown)))
     this.#worker.on('exit', (code) => this.#end(`its thread exited with ${code}`))
     compile().then(
-      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies Order),
+      (module) => this.#worker.postMessage({ type: 'engine', module } satisfies GuestOrder),
       (thrown: unknown) => this.#end(textOf(thrown)),
     )
   }
@@ -94,7 +94,7 @@ class GuestThread {
     return this.#listeners.size
   }
 
-  take(run: number, listener: Listener): Place {
+  take(run: number, listener: Listener): GuestPlace {
     this.#wake()
     this.#listeners.set(run, listener)
     this.#worker.ref()
@@ -117,7 +117,7 @@ class GuestThread {
     this.#wake = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle')) // GH3
   }
 
-  #hear(word: Word): void {
+  #hear(word: GuestWord): void {
     if (word.type === 'ready') this.#ready = true
     else this.#listeners.get(word.run)?.heard(word)
   }

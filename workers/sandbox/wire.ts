@@ -43,7 +43,7 @@ export const cell = {
 export const cellCount = 3
 
 /** To the guests' thread. */
-export type Order =
+export type GuestOrder =
   | { readonly type: 'engine'; readonly module: WasmModule }
   /** The first number of `stop` is 1 when the run must end. */
   | { readonly type: 'begin'; readonly run: number; readonly job: GuestJob; readonly stop: Int32Array }
@@ -59,7 +59,7 @@ export interface HostCall {
 }
 
 /** From it. */
-export type Word =
+export type GuestWord =
   | { readonly type: 'ready' }
   | { readonly type: 'log'; readonly run: number; readonly log: Log }
   | { readonly type: 'report'; readonly run: number; readonly value: Json }

@@ -15,18 +15,18 @@ import { failure, toFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
 import type { Job, Part, Returned } from '../../src/pool/port.js'
-import { createShelf } from '../../src/pool/find-tool.js'
-import type { Shelf } from '../../src/pool/find-tool.js'
+import { createFindTool } from '../../src/pool/find-tool.js'
+import type { FindTool } from '../../src/pool/find-tool.js'
 import type { ThreadData, WorkerTask } from '../../src/pool/processes/wire.js'
 import { createContents } from './content-cache.js'
 import type { Contents } from './content-cache.js'
-import { createDesk } from './snapshot.js'
+import { createSnapshot } from './snapshot.js'
 import { invoke } from '../body/invoke.js'
-import { createLink } from './host-port.js'
-import type { Line, Link } from './host-port.js'
-import { catchOutput, heardAs, speakingTool } from './output.js'
-import { startPulse } from './pulse.js'
-import { createVoice } from '../body/progress.js'
+import { createHostPort } from './host-port.js'
+import type { CallPort, HostPort } from './host-port.js'
+import { catchOutput, runAsSpeaker, speakingTool } from './output.js'
+import { startHeartbeat } from './pulse.js'
+import { createProgress } from '../body/progress.js'
 
 const mb = 1024 * 1024
 const execute: Part = { part: 'execute' }
@@ -34,15 +34,15 @@ const execute: Part = { part: 'execute' }
 /** What the thread has, for as long as it lives. */
 interface Own {
   readonly app: string
-  readonly link: Link
+  readonly link: HostPort
   readonly contents: Contents
-  readonly shelf: Promise<Shelf>
+  readonly shelf: Promise<FindTool>
 }
 
 /** The one task of this thread. It never ends: calls come over the line to the host. */
 export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
   const contents = createContents(Math.min(32, memoryMb / 4) * mb)
-  const link = createLink(numbers, (task, line) => void run(own, task, line))
+  const link = createHostPort(numbers, (task, line) => void run(own, task, line))
   process.on('uncaughtException', (thrown) => {
     link.tell({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
     process.kill(process.pid, 'SIGKILL')
@@ -54,9 +54,9 @@ export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
       `${speakingTool() ?? 'the app'} left a promise that nobody awaits, and it was rejected: ${what}\n`,
     )
   })
-  startPulse({ clock: systemClock, numbers, memoryMb })
+  startHeartbeat({ clock: systemClock, numbers, memoryMb })
   catchOutput(
-    createVoice({
+    createProgress({
       clock: systemClock,
       redactor: undefined,
       said: (what) => what.type === 'log' && link.tell({ call: 0, printed: what.text }),
@@ -71,7 +71,7 @@ export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
   return new Promise<never>(() => undefined)
 }
 
-async function run(own: Own, task: WorkerTask, line: Line): Promise<void> {
+async function run(own: Own, task: WorkerTask, line: CallPort): Promise<void> {
   const { link } = own
   const { call } = task
   try {
@@ -88,7 +88,7 @@ async function run(own: Own, task: WorkerTask, line: Line): Promise<void> {
 async function returnedBy(
   { app, link, contents, shelf }: Own,
   task: WorkerTask,
-  line: Line,
+  line: CallPort,
 ): Promise<Returned | undefined> {
   const { tool: name, args, threadId, idempotencyKey, run: part = execute, env = {}, secrets = [], hasParent } = task
   const find = await shelf.catch((thrown: unknown) => notLoaded(thrown))
@@ -107,19 +107,19 @@ async function returnedBy(
     secrets,
     ...defined({ hasParent: hasParent || undefined }),
     cancel: line.cancel,
-    desk: createDesk(line, contents, task.given),
+    desk: createSnapshot(line, contents, task.given),
     said: (what) => line.say(what),
   }
   return invoke(tool, job, {
     find,
     clock: systemClock,
     limits: 'elsewhere',
-    within: (sheet, body) => heardAs({ line, sheet }, body),
+    within: (sheet, body) => runAsSpeaker({ line, sheet }, body),
   })
 }
 
 /** The bytes of new files go ahead of the answer. */
-function given(whole: Returned, line: Line): Returned {
+function given(whole: Returned, line: CallPort): Returned {
   if (!whole.contents) return whole
   const { contents: made, ...returned } = whole
   for (const content of made) line.give(content)
@@ -134,12 +134,12 @@ function notLoaded(thrown: unknown): Failure {
   return toFailure(thrown, 'APP_NOT_LOADED')
 }
 
-async function importTools(app: string): Promise<Shelf> {
+async function importTools(app: string): Promise<FindTool> {
   // Stacks of the app's bodies name its sources.
   process.setSourceMapsEnabled(true)
   const exported: object = await import(app)
   const definitions = Object.values(exported).flat().filter(isDefinition)
-  return createShelf(
+  return createFindTool(
     new Map(
       definitions.flatMap((definition) => (definition.kind === 'tool' ? [[definition.name, definition] as const] : [])),
     ),

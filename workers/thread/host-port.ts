@@ -16,7 +16,7 @@ import type { Cancel } from '../../src/core/async/cancel.js'
 import { fromFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { createUnframer, frame } from '../../src/pool/processes/frames.js'
-import type { NewContent, Returned, Said } from '../../src/pool/port.js'
+import type { NewContent, Returned, ToolOutput } from '../../src/pool/port.js'
 import { channel } from '../../src/pool/processes/wire.js'
 import type { FromWorker, Questions, ToWorker, Topic, WorkerTask } from '../../src/pool/processes/wire.js'
 import { beginsIn } from './control.js'
@@ -29,7 +29,7 @@ interface Asked {
 }
 
 /** One call's end of the line. It arrives, and begins when its tool is there. */
-export class Line {
+export class CallPort {
   readonly cancel: Cancel = createCancel()
   ended: Failure | undefined
   readonly #call: number
@@ -43,7 +43,7 @@ export class Line {
     this.#post = post
   }
 
-  say(said: Said): void {
+  say(said: ToolOutput): void {
     if (!this.over) this.#post({ call: this.#call, said })
   }
 
@@ -103,18 +103,18 @@ export class Line {
   }
 }
 
-export interface Link {
+export interface HostPort {
   /** Whether the body may begin: nobody has ended the call or withdrawn it. The host is told, if it wants to be. */
-  begin(task: WorkerTask, line: Line): boolean
-  end(call: number, line: Line): void
+  begin(task: WorkerTask, line: CallPort): boolean
+  end(call: number, line: CallPort): void
   tell: Post
   /** Written with those of other calls that end in this turn. */
   answer(call: number, returned: Returned): void
 }
 
 /** Says hello. `arrived` is given each call. */
-export function createLink(numbers: Int32Array, arrived: (task: WorkerTask, line: Line) => void): Link {
-  const lines = new Map<number, Line>()
+export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, line: CallPort) => void): HostPort {
+  const lines = new Map<number, CallPort>()
   let answers: Buffer[] = []
   const flush = (): void => {
     if (answers.length === 0) return
@@ -132,7 +132,7 @@ export function createLink(numbers: Int32Array, arrived: (task: WorkerTask, line
     createUnframer((said, bytes) => {
       const message = said as ToWorker
       if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
-      const line = new Line(message.call, post)
+      const line = new CallPort(message.call, post)
       lines.set(message.call, line)
       arrived(message.task, line)
     }),

@@ -7,19 +7,19 @@
  *     inherits one are not.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Line } from './host-port.js'
-import type { Voice } from '../body/progress.js'
-import type { Worksheet } from '../body/worksheet.js'
+import type { CallPort } from './host-port.js'
+import type { ToolProgress } from '../body/progress.js'
+import type { CallRecorder } from '../body/worksheet.js'
 
 interface Speaker {
-  readonly line: Line
-  readonly sheet: Worksheet
+  readonly line: CallPort
+  readonly sheet: CallRecorder
 }
 
 const speakers = new AsyncLocalStorage<Speaker>()
 
 /** What is printed from here on, also later, is said by the speaker. */
-export function heardAs<Given>(speaker: Speaker, run: () => Given): Given {
+export function runAsSpeaker<Given>(speaker: Speaker, run: () => Given): Given {
   return speakers.run(speaker, run)
 }
 
@@ -29,7 +29,7 @@ export function speakingTool(): string | undefined {
 }
 
 /** `nobody` says what has no speaker. */
-export function catchOutput(nobody: Voice): void {
+export function catchOutput(nobody: ToolProgress): void {
   const print = (text: string): void => {
     const speaker = speakers.getStore()
     const voice = speaker && !speaker.line.over ? speaker.sheet.voice : nobody

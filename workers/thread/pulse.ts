@@ -14,13 +14,13 @@ import { countShared } from './shared-memory.js'
 const beatMs = 50
 const mb = 1024 * 1024
 
-export interface PulseOptions {
+export interface HeartbeatOptions {
   readonly clock: Clock
   readonly numbers: Int32Array
   readonly memoryMb: number
 }
 
-export function startPulse({ clock, numbers, memoryMb }: PulseOptions): void {
+export function startHeartbeat({ clock, numbers, memoryMb }: HeartbeatOptions): void {
   const shared = countShared()
   const limit = memoryMb * mb
   const taken = (): number => getHeapStatistics().external_memory + shared() + guestBytes()

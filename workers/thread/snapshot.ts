@@ -4,11 +4,15 @@
 import { defined } from '../../src/core/defined.js'
 import { toFailure } from '../../src/core/failure.js'
 import type { FileSource } from '../../src/files/port.js'
-import type { Desk, Snapshot, ValueAt } from '../../src/pool/port.js'
+import type { SnapshotAccess, Snapshot, ValueAt } from '../../src/pool/port.js'
 import type { Contents } from './content-cache.js'
-import type { Line } from './host-port.js'
+import type { CallPort } from './host-port.js'
 
-export function createDesk(line: Line, contents: Contents, given: Readonly<Record<string, ValueAt>> | undefined): Desk {
+export function createSnapshot(
+  line: CallPort,
+  contents: Contents,
+  given: Readonly<Record<string, ValueAt>> | undefined,
+): SnapshotAccess {
   return {
     async open(): Promise<Snapshot> {
       const { at } = await line.ask('open', {}).answer
@@ -22,7 +26,7 @@ export function createDesk(line: Line, contents: Contents, given: Readonly<Recor
   }
 }
 
-function createSource(line: Line, contents: Contents, at: number): FileSource {
+function createSource(line: CallPort, contents: Contents, at: number): FileSource {
   return {
     at,
     node: (path) => line.ask('node', { path }).answer,
@@ -40,7 +44,7 @@ function createSource(line: Line, contents: Contents, at: number): FileSource {
   }
 }
 
-async function* streamOf(line: Line, hash: string): AsyncGenerator<Uint8Array, void> {
+async function* streamOf(line: CallPort, hash: string): AsyncGenerator<Uint8Array, void> {
   const { id: stream, answer } = line.ask('stream', { hash })
   await answer
   let whole = false
@@ -58,7 +62,7 @@ async function* streamOf(line: Line, hash: string): AsyncGenerator<Uint8Array, v
 }
 
 async function store(
-  line: Line,
+  line: CallPort,
   content: AsyncIterable<Uint8Array>,
 ): Promise<{ readonly hash: string; readonly size: number }> {
   const { id, answer } = line.ask('store', {})

@@ -7,15 +7,15 @@
  * GT3 A turn that ended because nothing was left goes on where it stood: by `resume`, by the next message, or with
  *     the grant itself.
  */
-import { kinds } from '../../../src/core/budget.js'
+import { budgetKinds } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { BudgetGranted, Fact } from '../../../src/core/records/record.js'
-import { granted, reserve, usedUp } from './budget.js'
-import { isOver, statusOf } from '../state.js'
+import { isGranted, reserve, exhaustedKinds } from './budget.js'
+import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 type Granted = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
@@ -25,11 +25,11 @@ const names = { tokens: 'tokens', nanoUsd: 'costUsd', toolCalls: 'toolCalls', st
 const listed = (all: readonly (keyof typeof names)[]): string => all.map((kind) => names[kind]).join(', ')
 
 /** `again` goes on with the turn that ended. */
-export function raise(state: ThreadState, command: Extract<Command, { kind: 'grant' }>, again: Fact): Granted {
-  const { id, purse } = state
+export function raiseBudget(state: ThreadState, command: Extract<Command, { kind: 'grant' }>, again: Fact): Granted {
+  const { id, budget: purse } = state
   const { amounts, child, from, resume, by } = command
   const inherited = from !== undefined
-  if (isOver(state)) return refuse(`thread ${id} is ${statusOf(state)} and spends nothing any more`)
+  if (hasEnded(state)) return refuse(`thread ${id} is ${statusOf(state)} and spends nothing any more`)
   if (child !== undefined) return toChild(state, { ...command, child })
   if (state.parent !== undefined && !inherited) {
     return refuse(
@@ -37,9 +37,9 @@ export function raise(state: ThreadState, command: Extract<Command, { kind: 'gra
     )
   }
   if (!purse) return refuse(`thread ${id} has no budget: nothing limits it`)
-  const strange = kinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
+  const strange = budgetKinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
   if (strange.length > 0 && !inherited) {
-    const known = kinds.filter((kind) => purse.left[kind] !== undefined)
+    const known = budgetKinds.filter((kind) => purse.left[kind] !== undefined)
     return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`) // GT1
   }
   const given: Fact = {
@@ -55,8 +55,8 @@ type OfChild = Extract<Command, { kind: 'grant' }> & { readonly child: string }
 
 function toChild(state: ThreadState, { amounts, child, resume, by }: OfChild): Granted {
   const known = [...state.children.values()].find(({ id }) => id === child)
-  if (!known || known.over) return refuse(`thread ${state.id} has no child ${child} that lives`)
-  const short = kinds.filter((kind) => (amounts[kind] ?? 0) > (state.purse?.left[kind] ?? Infinity))
+  if (!known || known.ended) return refuse(`thread ${state.id} has no child ${child} that lives`)
+  const short = budgetKinds.filter((kind) => (amounts[kind] ?? 0) > (state.budget?.left[kind] ?? Infinity))
   if (short.length > 0) {
     const why =
       `it is reserved from the parent ${state.id}, which has not so much left of ${listed(short)}; ` +
@@ -70,30 +70,30 @@ function refuse(message: string): Granted {
   return { refused: failure('COMMAND_REFUSED', message) }
 }
 
-export function budgetGranted(state: ThreadState, { amounts, child }: BudgetGranted): boolean {
-  if (child === undefined) granted(state, amounts)
+export function applyGrant(state: ThreadState, { amounts, child }: BudgetGranted): boolean {
+  if (child === undefined) isGranted(state, amounts)
   else reserve(state, amounts)
   return true
 }
 
 /** GT3: it rests, because nothing was left for the turn. */
-function isStoppedByBudget({ turn, lastTurn, place }: ThreadState): boolean {
+function isStoppedByBudget({ turn, lastTurn, position: place }: ThreadState): boolean {
   return !turn && place.work === 'idle' && lastTurn?.reason === 'budget_spent'
 }
 
 /** GT3: something is there again for it to go on. */
-export function mayGoOn(state: ThreadState): boolean {
-  return isStoppedByBudget(state) && usedUp(state) === undefined
+export function mayResume(state: ThreadState): boolean {
+  return isStoppedByBudget(state) && exhaustedKinds(state) === undefined
 }
 
 /** What is said to whoever resumes it too early. */
 export function needsGrant(state: ThreadState): Failure | undefined {
-  const what = isStoppedByBudget(state) ? usedUp(state) : undefined
+  const what = isStoppedByBudget(state) ? exhaustedKinds(state) : undefined
   if (what === undefined) return undefined
   return failure('BUDGET_SPENT', `thread ${state.id} has nothing left of ${what}: grant it more first, and it goes on`)
 }
 
 /** GT2: what comes with a grant that is refused. */
-export function givenBack(amounts: Amounts) {
+export function returnGrant(amounts: Amounts) {
   return { spent: { byModel: [], returned: amounts }, unasked: true as const }
 }

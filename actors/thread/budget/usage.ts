@@ -11,8 +11,8 @@ import type { Fact, ModelReplied, ReportSent, Spent } from '../../../src/core/re
 import { addByModel, addUsage, sumUsage } from '../../../src/core/usage.js'
 import type { ModelUsage } from '../../../src/core/usage.js'
 import type { Slot } from '../calls/slots.js'
-import { accountOf, accounted, isOwing, pay, takeBack } from './budget.js'
-import { isOver } from '../state.js'
+import { reportOf, applyReport, owesParent, pay, takeBack } from './budget.js'
+import { hasEnded } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 /** A reply was paid for. */
@@ -26,7 +26,7 @@ export function spend(
 }
 
 /** A child has told what it and all below it have spent. */
-export function spentBelow(state: ThreadState, spent: Spent | undefined): void {
+export function addUsageBelow(state: ThreadState, spent: Spent | undefined): void {
   if (!spent) return
   state.usageBelow = addUsage(state.usageBelow, sumUsage(spent.byModel))
   note(state, spent.byModel)
@@ -54,39 +54,39 @@ export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: O
 
 /** What goes with a report; `all`: nothing is expected of it any more. */
 export function unreported(state: ThreadState, all: boolean): { readonly spent?: Spent } {
-  const { unreported: byModel, purse, effects } = state
+  const { unreported: byModel, budget: purse, effects } = state
   return byModel.length === 0 && !purse && effects === 0
     ? {}
-    : { spent: { byModel: [...byModel], ...accountOf(state, all), ...(effects > 0 && { effects }) } }
+    : { spent: { byModel: [...byModel], ...reportOf(state, all), ...(effects > 0 && { effects }) } }
 }
 
 export function reportSent(state: ThreadState, { spent, over, to }: ReportSent): void {
-  state.told += to.length
+  state.mailsToParent += to.length
   state.unreported = []
   state.effects = 0
-  if (over) state.gone = true
-  accounted(state, spent ?? { byModel: [] })
+  if (over) state.parentKnowsEnd = true
+  applyReport(state, spent ?? { byModel: [] })
 }
 
 /**
  * It rests, and has something that its parent was not told: what came late from below, what others had it do, that it
  * is over.
  */
-export function owesAccount(state: ThreadState): boolean {
-  const { parent, child, turn, owed } = state
+export function owesUsageReport(state: ThreadState): boolean {
+  const { parent, child, turn, pendingReplies: owed } = state
   if (!child || parent === undefined || turn || owed.length > 0) return false
-  return state.unreported.length > 0 || isOwing(state) || (isOver(state) && !state.gone)
+  return state.unreported.length > 0 || owesParent(state) || (hasEnded(state) && !state.parentKnowsEnd)
 }
 
-export function dueAccount(state: ThreadState): Fact | undefined {
-  if (!owesAccount(state)) return undefined
+export function dueUsageReport(state: ThreadState): Fact | undefined {
+  if (!owesUsageReport(state)) return undefined
   const to = [{ thread: state.parent ?? '', quiet: true as const, unasked: true as const }]
   return {
     type: 'report.sent',
     run: '',
     to,
     outcome: { ok: true, value: null },
-    ...(isOver(state) && { over: true }),
+    ...(hasEnded(state) && { over: true }),
     ...unreported(state, true),
   }
 }

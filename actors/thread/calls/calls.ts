@@ -18,26 +18,26 @@ import type {
 import { applySchedules, schedulesKey } from '../../../src/core/records/schedule.js'
 import { applyChanges } from '../../../src/core/tree.js'
 import { childReported } from '../children/children.js'
-import { denied } from '../turn/denied.js'
-import { count } from '../decide/policy.js'
+import { deniedOutcome } from '../turn/denied.js'
+import { countOutcome } from '../decide/policy.js'
 import { takeResults } from '../turn/results.js'
 import { close, edit, hold, release, settle } from './slots.js'
 import type { ThreadState } from '../state.js'
 
-export function held(
+export function callHeld(
   { slots }: ThreadState,
   { index, why, missing, prompt, at }: CallHeld & { readonly at: number },
 ): boolean {
   return hold(slots, index, { why, at, ...defined({ missing, prompt }) })
 }
 
-export function settled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
+export function callSettled(state: ThreadState, record: CallSettled & { readonly at: number }): boolean {
   const slot = state.slots.items[record.index]
   const verdict = settle(state.slots, record)
   if (!slot || !verdict) return false
   if (verdict.kept) keep(state, verdict.kept, record)
-  if (record.verdict === 'kept' && state.turn) count(state.turn, slot, record.at)
-  if (record.verdict === 'stale' || state.slots.ordered) state.wants++
+  if (record.verdict === 'kept' && state.turn) countOutcome(state.turn, slot, record.at)
+  if (record.verdict === 'stale' || state.slots.ordered) state.effectsEpoch++
   takeResults(state, record.at)
   return true
 }
@@ -47,12 +47,12 @@ function keep(
   { changes, queued, messages, attached, told }: Landed,
   { step, index }: CallSettled,
 ): void {
-  if (changes) change(state, changes, state.stepAt)
+  if (changes) applyValueChanges(state, changes, state.stepAt)
   const { side } = state.slots
   for (const call of queued ?? [])
     state.queuedCalls.push({ call, run: state.turn?.run ?? '', notBefore: 0, ...defined({ side }) })
   if (attached && state.turn) state.turn.attachments = [...new Set([...(state.turn.attachments ?? []), ...attached])]
-  for (const saying of told ?? []) state.untold.push(saying)
+  for (const saying of told ?? []) state.outbox.push(saying)
   messages?.forEach(({ text, silent }, number) => {
     const message: Message = {
       id: `said_${step}_${index}_${number}`,
@@ -65,13 +65,13 @@ function keep(
   })
 }
 
-export function change(state: ThreadState, { files, values, schedules }: Changes, at: number): true {
+export function applyValueChanges(state: ThreadState, { files, values, schedules }: Changes, at: number): true {
   if (files) state.files = applyChanges(state.files, files, at)
   for (const { key, value } of values ?? []) setValue(state, key, value)
   if (!schedules) return true
   setValue(state, schedulesKey, applySchedules(state.values[schedulesKey]?.value, schedules))
   // Another one may be the next (TS2).
-  state.wants++
+  state.effectsEpoch++
   return true
 }
 
@@ -91,7 +91,7 @@ export function queueCall(
   { call, run, by, schedule }: CallQueued & { readonly by?: string },
 ): true {
   const asked = by ?? schedule
-  const notBefore = state.turn && state.place.work === 'thinking' ? state.step + 1 : 0
+  const notBefore = state.turn && state.position.work === 'thinking' ? state.step + 1 : 0
   state.queuedCalls.push({
     call,
     run,
@@ -99,11 +99,11 @@ export function queueCall(
     ...defined({ by: asked }),
     ...(schedule !== undefined && { scheduled: true }),
   })
-  if (schedule !== undefined) change(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
+  if (schedule !== undefined) applyValueChanges(state, { schedules: [{ op: 'remove', id: schedule }] }, state.updatedAt)
   return true
 }
 
-export function answered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {
+export function callAnswered({ slots }: ThreadState, { index, output }: CallAnswered): boolean {
   const slot = slots.items[index]
   if (!slot?.hold) return false
   release(slots, slot)
@@ -111,19 +111,19 @@ export function answered({ slots }: ThreadState, { index, output }: CallAnswered
   return true
 }
 
-export function reported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
+export function callReported(state: ThreadState, record: ChildReported & { readonly at: number }): boolean {
   const how = childReported(state, record)
   if (how === 'answered') takeResults(state, record.at)
   return how !== 'unknown'
 }
 
-export function decided(state: ThreadState, record: CallDecided): boolean {
+export function callDecided(state: ThreadState, record: CallDecided): boolean {
   const { index, decision, call } = record
   const { slots } = state
   const slot = slots.items[index]
   if (!slot?.hold || slot.outcome) return false
   if (decision === 'reject') {
-    close(slots, slot, denied(slot, record))
+    close(slots, slot, deniedOutcome(slot, record))
     takeResults(state, state.updatedAt)
     return true
   }

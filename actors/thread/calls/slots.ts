@@ -37,7 +37,7 @@ export interface Slot {
   began: true | undefined
   beganAt: number | undefined
   /** Set while the call waits for someone. */
-  hold: Held | undefined
+  hold: HeldSlot | undefined
   /** Its body waits for its turn, behind a call that waits for someone. */
   parked: true | undefined
   /** The child that answers it was called. */
@@ -84,7 +84,7 @@ function createSlot(call: RecordedCall, outcome?: Outcome): Slot {
 }
 
 /** A hold in its time. */
-export interface Held extends Hold {
+export interface HeldSlot extends Hold {
   readonly at: number
   readonly deadlineAt?: number
 }
@@ -122,13 +122,17 @@ export interface Slots {
 }
 
 /** Where the calls come from. */
-export interface AskedBy {
+export interface CallOrigin {
   readonly text?: string
   readonly side?: SideName
   readonly label?: string
 }
 
-export function createSlots(calls: readonly RecordedCall[], at = 0, { text = '', side, label }: AskedBy = {}): Slots {
+export function createSlots(
+  calls: readonly RecordedCall[],
+  at = 0,
+  { text = '', side, label }: CallOrigin = {},
+): Slots {
   const handoff = calls.find((call) => call.handoff !== undefined)?.handoff
   const slots = {
     items: [] as Slot[],
@@ -176,7 +180,7 @@ function needsOrder({ sideEffect, inTurn, policy, child, asks }: RecordedCall): 
 }
 
 /** The time that someone has begins when they are asked. */
-function heldAt(why: Hold, at: number): Held {
+function heldAt(why: Hold, at: number): HeldSlot {
   return { ...why, at, ...(why.deadlineMs !== undefined && { deadlineAt: at + why.deadlineMs }) }
 }
 
@@ -267,7 +271,7 @@ export function settle(
   return {}
 }
 
-export function hold(slots: Slots, index: number, why: Held): boolean {
+export function hold(slots: Slots, index: number, why: HeldSlot): boolean {
   const slot = slots.items[index]
   if (!slot || slot.outcome) return false
   if (!slot.hold) slots.held++
@@ -328,7 +332,7 @@ export function drain(slots: Slots, take: (slot: Slot, index: number, outcome: O
 }
 
 /** The call whose turn it is. */
-export function headOf(slots: Slots): Slot | undefined {
+export function firstUndrained(slots: Slots): Slot | undefined {
   return slots.items[slots.drained]
 }
 

@@ -13,12 +13,12 @@ import type { ThreadState } from '../state.js'
 
 const named = 20
 
-export function wayOf(
+export function mayStartChild(
   { children, working, living }: ThreadState,
   { reference, create, maxParallel, maxChildren = Infinity }: ChildCall,
 ): 'call' | 'wait' | Failure {
   const known = children.get(reference)
-  if (!create && (!known || known.over))
+  if (!create && (!known || known.ended))
     return failure(
       'TOOL_INPUT_INVALID',
       `${reference} takes no messages: ${known ? 'it has ended' : 'it was not created'}`,
@@ -28,7 +28,7 @@ export function wayOf(
   if (working >= maxParallel) return 'wait'
   if (!create || living < maxChildren) return 'call'
   if (working > 0) return 'wait'
-  const live = [...children].flatMap(([each, { over }]) => (over ? [] : [each]))
+  const live = [...children].flatMap(([each, { ended: over }]) => (over ? [] : [each]))
   const some =
     live.length > named ? `${live.slice(0, named).join(', ')} and ${live.length - named} more` : live.join(', ')
   return failure(

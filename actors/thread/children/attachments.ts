@@ -3,7 +3,7 @@
  *
  * ATT1 What the model reads of them are the paths at which they are here, never those where they come from.
  */
-import { attachedText, namesOf, place } from '../../../src/core/attachments.js'
+import { attachedText, namesOf, placeAttachments } from '../../../src/core/attachments.js'
 import { isObject } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 import { mediaAt } from '../../../src/core/media.js'
@@ -15,7 +15,7 @@ import type { ThreadState } from '../state.js'
 
 /** AH1: where each is now, by its name. */
 function put(state: ThreadState, files: FrozenTree, at: number): ReadonlyMap<string, string> {
-  const { changes, paths } = place(state.files, thawTree(files))
+  const { changes, paths } = placeAttachments(state.files, thawTree(files))
   state.files = applyChanges(state.files, changes, at)
   return paths
 }
@@ -36,7 +36,7 @@ interface Attached {
 }
 
 /** A message with the paths at which its files are now. */
-export function attached(state: ThreadState, { text, files, listed, at }: Attaching): Attached {
+export function withAttachments(state: ThreadState, { text, files, listed, at }: Attaching): Attached {
   if (!files && !listed) return { text }
   const placed = files ? put(state, files, at) : new Map<string, string>()
   const attachments = listed ? listed.map((each) => placed.get(each) ?? each) : [...placed.values()]
@@ -44,16 +44,16 @@ export function attached(state: ThreadState, { text, files, listed, at }: Attach
   return { text: `${text}\n\n${attachedText(attachments)}`, attachments, ...(media.length > 0 && { media }) }
 }
 
-export interface Answer {
+export interface ChildAnswer {
   readonly value: Json
   readonly attachments?: AnswerFiles
   readonly note?: string
 }
 
 /** ATT1: an answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
-export function answerHere(
+export function receiveAnswer(
   state: ThreadState,
-  { value, attachments, note }: Answer,
+  { value, attachments, note }: ChildAnswer,
   at: number,
 ): { readonly value: Json; readonly below: readonly string[]; readonly paths: readonly string[] } {
   const notes = note === undefined ? [] : [note]

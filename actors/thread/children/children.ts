@@ -19,20 +19,20 @@ import type {
   ChildRestarted,
   Fact,
 } from '../../../src/core/records/record.js'
-import { answerHere } from './attachments.js'
+import { receiveAnswer } from './attachments.js'
 import { frame } from './frame.js'
 import { awaitsVerdict, close, hold, release } from '../calls/slots.js'
 import type { Slot, Slots } from '../calls/slots.js'
-import { spentBelow } from '../budget/usage.js'
-import { keyOfCall, start, startOf, termsFor } from './start.js'
-import type { Charge } from './start.js'
-import { isOver, statusOf } from '../state.js'
+import { addUsageBelow } from '../budget/usage.js'
+import { keyOfCall, startChild, startOf, termsFor } from './start.js'
+import type { SupervisedCall } from './start.js'
+import { hasEnded, statusOf } from '../state.js'
 import type { Child, ThreadState } from '../state.js'
 import { childRestarted, giveUp, isAttempt, mayTryAgain, supervise } from './supervision.js'
 
 /** The next call that a child may be called for (KI2). */
 function nextCall(state: ThreadState): { readonly index: number; readonly child: ChildCall } | undefined {
-  const { slots, turn, place } = state
+  const { slots, turn, position: place } = state
   if (!turn || !slots.ordered || place.gate !== 'open') return undefined // LF1
   for (let index = Math.max(slots.called, slots.drained); index < slots.items.length; index++) {
     const slot = slots.items[index]
@@ -56,7 +56,7 @@ export function dueOfChildren(state: ThreadState): Fact | undefined {
       children: [...new Set(alike.map(({ child }) => child))],
       how: first.how,
       ...(messages.length > 0 && { messages }),
-      reason: isOver(state)
+      reason: hasEnded(state)
         ? `its parent is ${statusOf(state)}${state.endedFor === undefined ? '' : `: ${state.endedFor}`}`
         : 'nobody waits for it any more',
     }
@@ -88,7 +88,7 @@ export function childCalled(state: ThreadState, record: ChildCalled & { readonly
     if (record.refused) close(slots, slot, { ok: false, failure: record.refused })
     return true
   }
-  start(state, begun)
+  startChild(state, begun)
   slot.base = begun.base
   if (begun.waits !== undefined) hold(slots, record.index, { why: 'children', at: record.at })
   else close(slots, slot, started(begun.call))
@@ -108,46 +108,53 @@ export function childReported(
   const { child: id, reference, call, over, number, spent, unasked, began } = report
   const child = state.children.get(reference)
   if (!child || !isAttempt(child, id)) return 'unknown'
-  spentBelow(state, spent)
+  addUsageBelow(state, spent)
   // What an earlier attempt had below it comes late.
   if (child.id !== id) return 'noted'
-  if (over && !child.over) {
-    child.over = true
+  if (over && !child.ended) {
+    child.ended = true
     state.living--
   }
-  if (number !== undefined) child.heard = number
+  if (number !== undefined) child.lastMailNumber = number
   if (unasked) return 'noted'
   if (began) return deliver(state, child, report)
   // Of one that was not at work, it is nothing but news.
   if (child.busy > 0 && --child.busy === 0) state.working--
-  if (child.charge && !isWanted(state, child.charge, call)) delete child.charge
+  if (child.supervised && !isWanted(state, child.supervised, call)) delete child.supervised
   const outcome = supervise(state, child, report)
   if (outcome === 'again') return 'noted'
   return deliver(state, child, outcome === report.outcome ? report : { ...report, outcome })
 }
 
 /** Somebody waits for what it was asked, or will be told. */
-function isWanted(state: ThreadState, { waits, call: { reference } }: Charge, call: string | undefined): boolean {
-  return !isOver(state) && (waits === undefined || waitingSlot(state, reference, call) !== undefined)
+function isWanted(
+  state: ThreadState,
+  { waits, call: { reference } }: SupervisedCall,
+  call: string | undefined,
+): boolean {
+  return !hasEnded(state) && (waits === undefined || waitingSlot(state, reference, call) !== undefined)
 }
 
 /** Whether one that is supervised and failed is tried again, as it is recorded with its report. */
-export function triedAgain(
+export function isRetried(
   state: ThreadState,
   report: Omit<ChildReported, 'type'>,
   now: number,
 ): Pick<ChildReported, 'again'> {
   const child = state.children.get(report.reference)
-  const charge = child?.id === report.child && !report.unasked && !report.began ? child.charge : undefined
+  const charge = child?.id === report.child && !report.unasked && !report.began ? child.supervised : undefined
   return charge && report.failed
     ? { again: isWanted(state, charge, report.call) && mayTryAgain(charge, report, now) }
     : {}
 }
 
 /** One that failed is not called again after all: that is its answer. */
-export function restarted(state: ThreadState, record: ChildRestarted & { readonly at: number }): 'answered' | 'noted' {
+export function restartCall(
+  state: ThreadState,
+  record: ChildRestarted & { readonly at: number },
+): 'answered' | 'noted' {
   const child = state.children.get(record.reference)
-  const charge = child?.charge
+  const charge = child?.supervised
   const outcome = childRestarted(state, record)
   if (!outcome || !child || !charge) return 'noted'
   return deliver(state, child, {
@@ -174,7 +181,7 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
   const slot = waitingSlot(state, reference, call)
   if (slot) {
     // The model speaks to it by this name from now on, also where its first turn failed and it lives.
-    const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.over)
+    const named = slot.call.tool === 'subagent_create' && (outcome.ok || !child.ended)
     if (attachments || note !== undefined || named)
       slot.given = { ...defined({ attachments, note }), ...(named && { reference }) }
     if (!slot.base || !tree) {
@@ -186,7 +193,7 @@ function deliver(state: ThreadState, child: Child, answer: Answer): 'answered' |
     state.slots.joining++
     return 'noted'
   }
-  if (quiet && !outcome.ok) child.says = failureText(outcome.failure)
+  if (quiet && !outcome.ok) child.statusText = failureText(outcome.failure)
   if (call === undefined && !quiet) tell(state, child, answer)
   return 'noted'
 }
@@ -196,7 +203,7 @@ function tell(state: ThreadState, { side }: Child, { reference, outcome, attachm
   const at = state.updatedAt
   const notes = note === undefined ? [] : [note]
   const here = outcome.ok
-    ? answerHere(state, { value: outcome.value, ...defined({ attachments, note }) }, at)
+    ? receiveAnswer(state, { value: outcome.value, ...defined({ attachments, note }) }, at)
     : undefined
   // What stands below is of this thread, not of the child.
   const [said, below] = here
@@ -217,7 +224,7 @@ function beganText({ by, of }: Began): string {
 }
 
 /** Calls that were given up leave children behind that work for nobody. */
-export function abandon(state: ThreadState, slots: Slots): void {
+export function abandonCall(state: ThreadState, slots: Slots): void {
   for (let index = slots.drained; index < slots.items.length; index++) stop(state, index)
   giveUp(state, ({ waits }) => waits !== undefined)
 }
@@ -228,7 +235,7 @@ function stop(state: ThreadState, index: number): void {
   if (!slot?.sent || slot.outcome || !call) return
   const child = state.children.get(call.reference)
   // One that failed and was to be called again.
-  if (child?.charge && child.over) return
+  if (child?.supervised && child.ended) return
   const id = child?.id ?? call.thread
   state.toStop.push(
     call.lasting
@@ -238,7 +245,8 @@ function stop(state: ThreadState, index: number): void {
 }
 
 /** The thread is over, and its children with it. */
-export function abandonAll(state: ThreadState): void {
+export function abandonCalls(state: ThreadState): void {
   giveUp(state, () => true)
-  for (const { id, over } of state.children.values()) if (!over) state.toStop.push({ child: id, how: 'terminate' })
+  for (const { id, ended: over } of state.children.values())
+    if (!over) state.toStop.push({ child: id, how: 'terminate' })
 }

@@ -20,12 +20,16 @@ import type {
 } from '../../../src/core/records/record.js'
 import { frame } from './frame.js'
 import type { Decision } from '../decide/commands.js'
-import { sayings, valuesDeclined } from '../turn/denied.js'
-import { start, startOf, termsFor } from './start.js'
-import type { Request, ThreadState } from '../state.js'
+import { declineTexts, valuesDeclined } from '../turn/denied.js'
+import { startChild, startOf, termsFor } from './start.js'
+import type { DeferredChild, ThreadState } from '../state.js'
 
 /** Of the calls of a step. */
-export function defer(state: ThreadState, calls: readonly RecordedCall[], asked: Pick<Request, 'at' | 'side'>): void {
+export function defer(
+  state: ThreadState,
+  calls: readonly RecordedCall[],
+  asked: Pick<DeferredChild, 'at' | 'side'>,
+): void {
   for (const { tool, deferred } of calls)
     if (deferred) state.requests[deferred.request] = { ...deferred, tool, ...asked }
 }
@@ -78,7 +82,7 @@ function declined(state: ThreadState, { request, comment, declinedBy }: Variable
   const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
   if (!asked) return false
   delete state.requests[request]
-  const { who, why } = sayings({ comment, by: declinedBy })
+  const { who, why } = declineTexts({ comment, by: declinedBy })
   const { child, missing, side } = asked
   const text = failureText(
     failure('TOOL_DENIED', `it was not started: ${valuesDeclined(missing)}${who}${why}; go on without it`),
@@ -96,7 +100,7 @@ function provided({ requests }: ThreadState, { request, keys, set }: VariablesPr
 
 /** The next child that has its values and a place. */
 export function dueOfRequests(state: ThreadState): Fact | undefined {
-  if (state.place.gate !== 'open') return undefined // LF1
+  if (state.position.gate !== 'open') return undefined // LF1
   for (const { request, child, ready, files } of Object.values(state.requests)) {
     if (!ready) continue
     const own = {
@@ -118,7 +122,7 @@ function booted(state: ThreadState, record: ChildBooted): boolean {
   if (refused) say(state, call.reference, { text: failureText(refused), ...defined({ side }) })
   // Nobody waits for it: the call that asked for it was answered with what is missing.
   const begun = startOf(state, record)
-  if (begun) start(state, { ...begun, ...defined({ side }) })
+  if (begun) startChild(state, { ...begun, ...defined({ side }) })
   return true
 }
 

@@ -28,10 +28,12 @@ export function childrenOf(state: ThreadState): readonly ChildEntry[] {
 }
 
 function called({ children }: ThreadState): readonly ChildEntry[] {
-  return [...children].map(([reference, { id, agent, name, lasting, busy, over, says }]): ChildEntry => {
-    const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
-    return { reference, agent, thread: id, status, lasting, ...defined({ name, says }) }
-  })
+  return [...children].map(
+    ([reference, { id, agent, name, lasting, busy, ended: over, statusText: says }]): ChildEntry => {
+      const status = over ? 'done' : busy > 0 ? 'working' : 'waiting for a message'
+      return { reference, agent, thread: id, status, lasting, ...defined({ name, says }) }
+    },
+  )
 }
 
 /** RGY1. One that is spoken to again is in the list already. */
@@ -48,7 +50,7 @@ function inLine({ slots, turn, children }: ThreadState): readonly ChildEntry[] {
 }
 
 /** `subagent_list`: those that stay. Calls behind it are not made yet. */
-export function registry(state: ThreadState): Json {
+export function writeChildList(state: ThreadState): Json {
   return called(state).flatMap(({ thread: _, lasting, reference, agent, name = '', ...entry }) =>
     lasting ? [{ reference, agent, name, ...entry }] : [],
   )

@@ -13,8 +13,8 @@
  *     people were asked for, what came meanwhile. What it says last is the answer. One that did not finish ends at
  *     once, and says what ended with it.
  */
-import { brokenText, collect } from '../../../src/core/attachments.js'
-import type { Collected } from '../../../src/core/attachments.js'
+import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
+import type { CollectedAttachments } from '../../../src/core/attachments.js'
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
 import type { Outcome } from '../../../src/core/effect.js'
@@ -30,36 +30,36 @@ import type {
   Saying,
   Word,
 } from '../../../src/core/records/record.js'
-import { attached } from './attachments.js'
+import { withAttachments } from './attachments.js'
 import { frame } from './frame.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { promptResult } from './prompt-result.js'
 import { unreported } from '../budget/usage.js'
-import { isOver, statusOf } from '../state.js'
-import type { EndedTurn, Owed, Status, ThreadState, Turn } from '../state.js'
+import { hasEnded, statusOf } from '../state.js'
+import type { EndedTurn, PendingReply, Status, ThreadState, Turn } from '../state.js'
 
 /** What is to be told to the parent, or to whoever asked. */
 export function dueReport(state: ThreadState): Fact | undefined {
-  const { untold, owed, turn } = state
+  const { outbox: untold, pendingReplies: owed, turn } = state
   if (untold.length > 0) return { type: 'parent.told', words: untold.map((saying) => wordOf(state, saying)) }
   const back = owed.find(({ withdrawn: why }) => why !== undefined)
   if (back) return untaken(state, back)
-  return turn || owed.length === 0 || awaitsOwn(state) ? undefined : report(state)
+  return turn || owed.length === 0 || awaitsDescendants(state) ? undefined : report(state)
 }
 
 /** RP7. A prompt makes one request, and no second one for what comes late. */
-export function awaitsOwn(state: ThreadState): boolean {
+export function awaitsDescendants(state: ThreadState): boolean {
   const { child, lastTurn, working, retries, requests, queue, queuedCalls } = state
-  if (!lastTurn || child?.lasting !== false || child.gives || isOver(state) || !finished.has(lastTurn.reason))
+  if (!lastTurn || child?.lasting !== false || child.gives || hasEnded(state) || !finished.has(lastTurn.reason))
     return false
   if (working > 0 || retries.length > 0 || queuedCalls.length > 0 || Object.keys(requests).length > 0) return true
   return queue.some(({ delivery }) => delivery !== 'store')
 }
 
 /** RP7: as others see it, one that waits for what it started is not idle. */
-export function statusShown(state: ThreadState): Status {
+export function statusReported(state: ThreadState): Status {
   const status = statusOf(state)
-  if (status !== 'idle' || !awaitsOwn(state)) return status
+  if (status !== 'idle' || !awaitsDescendants(state)) return status
   return state.working > 0 || state.retries.length > 0 || Object.keys(state.requests).length === 0
     ? 'waiting'
     : 'awaiting_variables'
@@ -68,7 +68,7 @@ export function statusShown(state: ThreadState): Status {
 /** RP7: what the model reads of that. */
 function endedWith({ children, toStop, requests }: ThreadState): readonly string[] {
   const stopped = new Set(toStop.map(({ child }) => child))
-  const working = [...children].flatMap(([reference, { id, busy, over }]) =>
+  const working = [...children].flatMap(([reference, { id, busy, ended: over }]) =>
     busy > 0 && !over && !stopped.has(id) ? [reference] : [],
   )
   const asked = Object.values(requests).map(
@@ -80,8 +80,8 @@ function endedWith({ children, toStop, requests }: ThreadState): readonly string
 
 /** RP1 */
 function report(state: ThreadState): Fact | undefined {
-  const { owed, lastTurn, child } = state
-  const over = isOver(state)
+  const { pendingReplies: owed, lastTurn, child } = state
+  const over = hasEnded(state)
   const ofLast = lastTurn ? owed.filter(({ run }) => run === lastTurn.run) : []
   const last = over || child?.lasting === false
   if (lastTurn && ofLast.length > 0) {
@@ -114,9 +114,9 @@ function report(state: ThreadState): Fact | undefined {
 }
 
 /** RP6 */
-function untaken(state: ThreadState, { message, withdrawn: why, ...owed }: Owed): Fact {
+function untaken(state: ThreadState, { message, withdrawn: why, ...owed }: PendingReply): Fact {
   const failed = failure('CHILD_FAILED', `it did not read this: it was taken back${because(why || undefined)}`)
-  const last = state.owed.length === 1 && !state.turn
+  const last = state.pendingReplies.length === 1 && !state.turn
   return {
     type: 'report.sent',
     run: message,
@@ -126,10 +126,10 @@ function untaken(state: ThreadState, { message, withdrawn: why, ...owed }: Owed)
   }
 }
 
-export function withdrawn(state: ThreadState, { messages, reason = '' }: MessagesWithdrawn): boolean {
+export function messagesWithdrawn(state: ThreadState, { messages, reason = '' }: MessagesWithdrawn): boolean {
   const meant = new Set(messages)
   state.queue = state.queue.filter(({ message }) => !meant.has(message.id))
-  for (const owed of state.owed) {
+  for (const owed of state.pendingReplies) {
     if (!meant.has(owed.message)) continue
     owed.withdrawn = reason
     owed.run = owed.message
@@ -138,7 +138,7 @@ export function withdrawn(state: ThreadState, { messages, reason = '' }: Message
 }
 
 /** RP4 */
-function addressesOf(owed: readonly Owed[]) {
+function addressesOf(owed: readonly PendingReply[]) {
   const told = new Set<string>()
   return owed.map(({ thread, call, quiet, began }) => {
     const again = call === undefined && told.has(thread)
@@ -181,7 +181,7 @@ export function answerFiles({ attachments = [], output }: Partial<Pick<Turn, 'at
 type Brought = Pick<ReportSent, 'attachments' | 'note'>
 
 function filesOf({ files }: ThreadState, { attachments = [] }: EndedTurn, more: readonly string[]): Brought {
-  const { there, broken, files: found } = collect(files, attachments)
+  const { there, broken, files: found } = collectAttachments(files, attachments)
   const notes = [...(broken.length > 0 ? [lost(broken)] : []), ...more]
   return {
     ...(there.length > 0 && { attachments: { files: found, paths: there } }),
@@ -189,35 +189,35 @@ function filesOf({ files }: ThreadState, { attachments = [] }: EndedTurn, more: 
   }
 }
 
-const lost = (broken: Collected['broken']): string => `[not attached: ${brokenText(broken)}]`
+const lost = (broken: CollectedAttachments['broken']): string => `[not attached: ${brokenText(broken)}]`
 
 /** The body has seen that its files are there; one that is gone since is told by name. */
 function wordOf({ files }: ThreadState, saying: Saying): Word {
   if ('status' in saying) return saying
   const { text, attachments = [] } = saying
-  const { there, broken, files: found } = collect(files, attachments)
+  const { there, broken, files: found } = collectAttachments(files, attachments)
   return {
     text: broken.length === 0 ? text : `${text}\n\n${lost(broken)}`,
     ...(there.length > 0 && { attachments: found }),
   }
 }
 
-export function parentTold(state: ThreadState, { words }: ParentTold): boolean {
-  state.untold = []
-  state.told++
-  for (const word of words) if ('status' in word) state.says = word.status
+export function applyParentTold(state: ThreadState, { words }: ParentTold): boolean {
+  state.outbox = []
+  state.mailsToParent++
+  for (const word of words) if ('status' in word) state.statusText = word.status
   return true
 }
 
 /** RP2 */
-export function childTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
+export function applyChildTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
   const child = state.children.get(reference)
   if (child?.id !== id) return false
-  child.heard = number
+  child.lastMailNumber = number
   words.forEach((word, index) => {
-    if ('status' in word) child.says = word.status
+    if ('status' in word) child.statusText = word.status
     else {
-      const { text, attachments, media } = attached(state, {
+      const { text, attachments, media } = withAttachments(state, {
         text: frame(reference, word.text),
         at: state.updatedAt,
         ...(word.attachments && { files: word.attachments }),
@@ -241,10 +241,10 @@ export function childTold(state: ThreadState, { reference, child: id, words, num
 }
 
 /** RP3 */
-export function turnOf({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
+export function mailTurn({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
   if ((command.kind !== 'report' && command.kind !== 'tell') || command.number === undefined) return 'now'
   const child = children.get(command.reference)
   if (child?.id !== command.child) return 'now'
-  const heard = child.heard ?? 0
+  const heard = child.lastMailNumber ?? 0
   return command.number <= heard ? 'heard' : command.number === heard + 1 ? 'now' : 'early'
 }

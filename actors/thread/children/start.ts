@@ -5,7 +5,7 @@
  * STA1 A start is known by its key: the mail that begins it has no other id, so that starting twice is starting once.
  * STA2 What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
  */
-import { brokenText, collect } from '../../../src/core/attachments.js'
+import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
 import { defined } from '../../../src/core/defined.js'
 import { callKey } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
@@ -15,12 +15,12 @@ import type { SideName } from '../../../src/core/records/message.js'
 import type { ChildBooted, ChildCall, ChildCalled, ChildRestarted } from '../../../src/core/records/record.js'
 import { freezeTree } from '../../../src/core/tree.js'
 import type { FrozenTree } from '../../../src/core/tree.js'
-import { wayOf } from './admission.js'
+import { mayStartChild } from './admission.js'
 import { grantFor, reserve } from '../budget/budget.js'
 import type { Child, ThreadState } from '../state.js'
 
 /** A child that begins, or is spoken to. */
-export interface Start extends Terms {
+export interface Start extends StartTerms {
   /** STA1 */
   readonly key: string
   readonly call: ChildCall
@@ -37,10 +37,10 @@ export interface Start extends Terms {
 }
 
 /** What a supervised child was asked, while that is not answered. */
-export type Charge = Omit<Start, 'grant'>
+export type SupervisedCall = Omit<Start, 'grant'>
 
 /** What it starts with. */
-export interface Terms extends Pick<ChildCalled, 'attachments' | 'grant'> {}
+export interface StartTerms extends Pick<ChildCalled, 'attachments' | 'grant'> {}
 
 type Starting = ChildCalled | ChildBooted | ChildRestarted
 
@@ -57,8 +57,8 @@ export function termsFor(
   state: ThreadState,
   call: ChildCall,
   { kept, verb = 'called' }: How = {},
-): Terms | Refused | undefined {
-  const way = wayOf(state, call)
+): StartTerms | Refused | undefined {
+  const way = mayStartChild(state, call)
   if (way === 'wait') return undefined
   if (way !== 'call') return { refused: way }
   const grant = grantFor(state, call)
@@ -81,9 +81,9 @@ type Bringing = Pick<ChildCall, 'attachments' | 'reference'>
 export function attachmentsFor(
   { files }: Pick<ThreadState, 'files'>,
   { attachments: paths, reference }: Bringing,
-): Pick<Terms, 'attachments'> | Refused {
+): Pick<StartTerms, 'attachments'> | Refused {
   if (!paths?.length) return {}
-  const found = collect(files, paths)
+  const found = collectAttachments(files, paths)
   if (found.broken.length === 0) return { attachments: found.files }
   const why =
     `${brokenText(found.broken)}; nothing was sent to ${reference}. Attachments are absolute paths of ` +
@@ -106,7 +106,7 @@ export function startOf(state: ThreadState, record: Starting): Start | undefined
     return { ...terms, ...base, call, key: `${state.id}/${request}`, attempt: 1, failures: [] }
   }
   if (record.type === 'child.restarted') {
-    const charge = state.children.get(record.reference)?.charge
+    const charge = state.children.get(record.reference)?.supervised
     return (
       charge && {
         ...charge,
@@ -132,7 +132,7 @@ export function keyOfCall(thread: string, step: number, index: number): string {
 }
 
 /** The child has something to do; a new one is known from now on. */
-export function start(state: ThreadState, { grant, ...begun }: Start): Child {
+export function startChild(state: ThreadState, { grant, ...begun }: Start): Child {
   const { call, side } = begun
   if (grant) reserve(state, grant)
   const child = known(state, call)
@@ -140,7 +140,7 @@ export function start(state: ThreadState, { grant, ...begun }: Start): Child {
   if (child.busy === 0) state.working++
   child.busy++
   // What is asked of it is kept until it is answered, first try or last.
-  if (call.supervision) child.charge = { ...begun, call: { ...call, thread: child.first ?? call.thread } }
+  if (call.supervision) child.supervised = { ...begun, call: { ...call, thread: child.first ?? call.thread } }
   return child
 }
 
@@ -151,9 +151,9 @@ function known(state: ThreadState, { reference, thread, agent, lasting, name, sc
     // UV4
     child.first ??= child.id
     child.id = thread
-    if (child.over) state.living++
-    delete child.over
-    delete child.heard
+    if (child.ended) state.living++
+    delete child.ended
+    delete child.lastMailNumber
     return child
   }
   const made: Child = { id: thread, agent, lasting, busy: 0, ...defined({ name, scoped, apart }) }

@@ -12,13 +12,13 @@
 import type { Outcome } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { ChildReported, ChildRestarted, Fact } from '../../../src/core/records/record.js'
-import { start, startOf, termsFor } from './start.js'
-import type { Charge } from './start.js'
+import { startChild, startOf, termsFor } from './start.js'
+import type { SupervisedCall } from './start.js'
 import type { Child, ThreadState } from '../state.js'
 
 /** A child that failed for good. */
 export interface DeadLetter {
-  readonly charge: Charge
+  readonly charge: SupervisedCall
   readonly failure: Failure
   readonly at: number
 }
@@ -34,13 +34,13 @@ export function supervise(
   child: Child,
   report: ChildReported & { readonly at: number },
 ): 'again' | Outcome {
-  const { outcome, failed, spent, reference, at, again = mayTryAgain(child.charge, report, at) } = report
-  const { charge } = child
+  const { outcome, failed, spent, reference, at, again = mayTryAgain(child.supervised, report, at) } = report
+  const { supervised: charge } = child
   if (!charge) return outcome
-  delete child.charge
+  delete child.supervised
   if (outcome.ok || !failed) return outcome
   if (again) {
-    child.charge = { ...charge, failures: recent(charge, at) }
+    child.supervised = { ...charge, failures: recent(charge, at) }
     state.retries.push(reference)
     return 'again'
   }
@@ -52,7 +52,7 @@ export function supervise(
 
 /** UV2, UV3 */
 export function mayTryAgain(
-  charge: Charge | undefined,
+  charge: SupervisedCall | undefined,
   { outcome, failed, spent }: Pick<ChildReported, 'outcome' | 'failed' | 'spent'>,
   at: number,
 ) {
@@ -61,7 +61,7 @@ export function mayTryAgain(
 }
 
 /** Its failures that count, with the one at this moment. */
-function recent({ failures, call }: Charge, at: number): readonly number[] {
+function recent({ failures, call }: SupervisedCall, at: number): readonly number[] {
   const { withinMs = Infinity } = call.supervision ?? {}
   return [...failures, at].filter((when) => at - when < withinMs)
 }
@@ -73,9 +73,9 @@ function bury({ dead }: ThreadState, letter: DeadLetter): Outcome {
 
 /** The next one that is called again, when there is a place and something left for it. */
 export function dueRestart(state: ThreadState): Fact | undefined {
-  const { retries, children, place } = state
+  const { retries, children, position: place } = state
   const [reference] = retries
-  const charge = reference === undefined ? undefined : children.get(reference)?.charge
+  const charge = reference === undefined ? undefined : children.get(reference)?.supervised
   if (reference === undefined || !charge || place.gate !== 'open') return undefined
   const terms = termsFor(state, charge.call, { kept: charge.attachments ?? [], verb: 'tried again' })
   if (!terms) return undefined
@@ -93,24 +93,24 @@ export function childRestarted(
 ): Outcome | undefined {
   const { reference, refused, at } = record
   const child = state.children.get(reference)
-  const charge = child?.charge
+  const charge = child?.supervised
   state.retries = state.retries.filter((each) => each !== reference)
   if (!child || !charge) return undefined
   if (refused) {
-    delete child.charge
+    delete child.supervised
     return bury(state, { charge, failure: refused, at })
   }
   const begun = startOf(state, record)
-  if (begun) start(state, begun)
+  if (begun) startChild(state, begun)
   return undefined
 }
 
 /** Nobody waits for these any more. */
-export function giveUp(state: ThreadState, isMeant: (charge: Charge) => boolean): void {
+export function giveUp(state: ThreadState, isMeant: (charge: SupervisedCall) => boolean): void {
   state.retries = state.retries.filter((reference) => {
     const child = state.children.get(reference)
-    if (!child?.charge || !isMeant(child.charge)) return true
-    delete child.charge
+    if (!child?.supervised || !isMeant(child.supervised)) return true
+    delete child.supervised
     return false
   })
 }
@@ -122,7 +122,7 @@ export function requeued(state: ThreadState, reference: string): boolean {
   if (!letter || !child) return false
   delete state.dead[reference]
   const { waits: _, ...charge } = letter.charge
-  child.charge = { ...charge, call: { ...charge.call, blocking: false, reports: 'implicit' }, failures: [] }
+  child.supervised = { ...charge, call: { ...charge.call, blocking: false, reports: 'implicit' }, failures: [] }
   state.retries.push(reference)
   return true
 }

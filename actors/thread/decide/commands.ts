@@ -28,28 +28,28 @@ import type {
   RecordedCall,
   TurnEnded,
 } from '../../../src/core/records/record.js'
-import { dueOfChildren, triedAgain } from '../children/children.js'
+import { dueOfChildren, isRetried } from '../children/children.js'
 import { dueOfVariables } from '../variables.js'
 import type { Needs } from '../variables.js'
-import { raise } from '../budget/grants.js'
+import { raiseBudget } from '../budget/grants.js'
 import { pause, remove, resume, terminate } from './lifecycle.js'
-import { limited, withinLimit } from './limits.js'
+import { limitReply, withinLimit } from './limits.js'
 import { startable } from '../outstanding.js'
 import { verdictOf } from './policy.js'
 import { decline, dueOfRequests, provide } from '../children/deferred.js'
-import { answerFiles, awaitsOwn, dueReport } from '../children/reports.js'
+import { answerFiles, awaitsDescendants, dueReport } from '../children/reports.js'
 import { firstSide, hasSpoken, isFinal, stepsOf } from '../turn/session.js'
-import { headOf } from '../calls/slots.js'
-import type { Held, Slot } from '../calls/slots.js'
-import { dueAccount } from '../budget/usage.js'
-import { isOver, statusOf } from '../state.js'
+import { firstUndrained } from '../calls/slots.js'
+import type { HeldSlot, Slot } from '../calls/slots.js'
+import { dueUsageReport } from '../budget/usage.js'
+import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState, Turn } from '../state.js'
 import { dueRestart, isAttempt } from '../children/supervision.js'
 
 export type Decision = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 
 /** What the host knows at the moment of the decision. */
-export interface Moment {
+export interface DecisionContext {
   readonly now: number
   /** How long a turn may take; its deadline is fixed when it starts. */
   readonly maxWallClockMs?: number
@@ -90,7 +90,7 @@ export type Landing =
 const nothing: Decision = { facts: [] }
 
 /** A command whose definitions were asked: a call as it would be recorded. */
-export type Order =
+export type ResolvedCommand =
   | Exclude<Command, { readonly kind: 'call' | 'decide' }>
   | { readonly kind: 'call'; readonly call: RecordedCall }
   | (Omit<Extract<Command, { readonly kind: 'decide' }>, 'args' | 'call'> & {
@@ -99,7 +99,11 @@ export type Order =
     })
 
 /** Decides a command from outside; `id` is the command's own. */
-export function obey(state: ThreadState, { id, command }: { id: string; command: Order }, moment: Moment): Decision {
+export function obey(
+  state: ThreadState,
+  { id, command }: { id: string; command: ResolvedCommand },
+  moment: DecisionContext,
+): Decision {
   if (command.kind === 'create') return create(state, { id, command })
   if (state.seq === 0) return refuse('UNKNOWN_THREAD', `there is no thread ${state.id}; create it first`)
   switch (command.kind) {
@@ -107,7 +111,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
       return receive(state, { id, command })
     case 'edit': {
       const { message, text } = command
-      if (isOver(state))
+      if (hasEnded(state))
         return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       return { facts: [{ type: 'message.edited', id: message, ...defined({ text }) }] }
     }
@@ -123,7 +127,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'resume':
       return resume(state, command, turnStarted(state, id, moment))
     case 'grant':
-      return raise(state, command, turnStarted(state, id, moment))
+      return raiseBudget(state, command, turnStarted(state, id, moment))
     case 'terminate':
       return terminate(state, command)
     case 'delete':
@@ -133,7 +137,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'answer':
       return answer(state, command)
     case 'call':
-      if (isOver(state))
+      if (hasEnded(state))
         return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and makes no more calls`)
       return { facts: [{ type: 'call.queued', call: command.call, run: state.turn?.run ?? id }] }
     case 'report':
@@ -147,18 +151,18 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
     case 'env': {
       const { kind: _, ...change } = command
       // Its parent need not know yet that it is over.
-      if (isOver(state))
+      if (hasEnded(state))
         return change.level === 'inherited'
           ? nothing
           : refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more variables`)
       return { facts: [{ type: 'env.changed', ...change }] }
     }
     case 'provide':
-      return isOver(state)
+      return hasEnded(state)
         ? refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and starts no more children`)
         : provide(state, command)
     case 'change':
-      if (isOver(state))
+      if (hasEnded(state))
         return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and is not changed any more`)
       if (command.reads && stale(state.files, command.reads))
         return {
@@ -177,7 +181,7 @@ export function obey(state: ThreadState, { id, command }: { id: string; command:
 }
 
 /** Whoever asked does not wait any more (RP6). What others began goes on. */
-function takeBack({ turn, owed }: ThreadState, messages: readonly string[], reason?: string): Decision {
+function takeBack({ turn, pendingReplies: owed }: ThreadState, messages: readonly string[], reason?: string): Decision {
   const meant = new Set(messages)
   const unread = owed
     .filter(({ message, run }) => run === undefined && meant.has(message))
@@ -192,7 +196,7 @@ function takeBack({ turn, owed }: ThreadState, messages: readonly string[], reas
 function receipt(
   state: ThreadState,
   { step, index, landed }: Extract<Command, { kind: 'receipt' }>,
-  moment: Moment,
+  moment: DecisionContext,
 ): Decision {
   const began = step === state.step && state.slots.items[index]?.began
   return began ? land(state, { kind: 'returned', step, index, landed }, moment) : nothing
@@ -202,12 +206,16 @@ function letter(state: ThreadState, { kind, reference }: Extract<Command, { kind
   if (!Object.hasOwn(state.dead, reference))
     return refuse('COMMAND_REFUSED', `thread ${state.id} has no dead letter ${reference}`)
   if (kind === 'drop') return { facts: [{ type: 'letter.dropped', reference }] }
-  if (isOver(state))
+  if (hasEnded(state))
     return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and calls no more children`)
   return { facts: [{ type: 'letter.requeued', reference }] }
 }
 
-function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | 'tell' }>, { now }: Moment): Decision {
+function hear(
+  state: ThreadState,
+  command: Extract<Command, { kind: 'report' | 'tell' }>,
+  { now }: DecisionContext,
+): Decision {
   const reference = referenceOf(state, command)
   if (reference === undefined) return refuse('COMMAND_REFUSED', `thread ${state.id} has no child ${command.reference}`)
   if (command.kind === 'tell') {
@@ -216,7 +224,7 @@ function hear(state: ThreadState, command: Extract<Command, { kind: 'report' | '
   }
   const { kind: _, ...said } = command
   const report = { ...said, reference }
-  return { facts: [{ type: 'child.reported', ...report, ...triedAgain(state, report, now) }] }
+  return { facts: [{ type: 'child.reported', ...report, ...isRetried(state, report, now) }] }
 }
 
 /** A child that could not be made does not know what it is called. */
@@ -255,21 +263,21 @@ function heldCall(
   )
 }
 
-function waitedFor({ why, missing = [] }: Held): string {
+function waitedFor({ why, missing = [] }: HeldSlot): string {
   if (why === 'variables') return `variables: set ${missing.join(', ')}`
   return why === 'approval' ? 'an approval: approve or reject it' : 'an output: answer it'
 }
 
 function decide(
   state: ThreadState,
-  { call, decision, edited, comment, by }: Extract<Order, { kind: 'decide' }>,
+  { call, decision, edited, comment, by }: Extract<ResolvedCommand, { kind: 'decide' }>,
 ): Decision {
   // Whatever someone was asked for may be declined.
   const said = { ...defined({ comment, by }) }
-  const declined = decision === 'reject' && !isOver(state) ? decline(state, { call, ...said }) : undefined
+  const declined = decision === 'reject' && !hasEnded(state) ? decline(state, { call, ...said }) : undefined
   if (declined) return declined
-  if (call === 'turn' && state.turn?.awaits) {
-    const missing = state.turn.awaits.missing.join(', ')
+  if (call === 'turn' && state.turn?.missingVariables) {
+    const missing = state.turn.missingVariables.missing.join(', ')
     return refuse(
       'COMMAND_REFUSED',
       `the turn of thread ${state.id} waits for variables: set ${missing}, or cancel the turn`,
@@ -281,23 +289,23 @@ function decide(
   return { facts: [{ type: 'call.decided', ...held.place, ...decided }] }
 }
 
-function answer(state: ThreadState, { call, output, by }: Extract<Order, { kind: 'answer' }>): Decision {
+function answer(state: ThreadState, { call, output, by }: Extract<ResolvedCommand, { kind: 'answer' }>): Decision {
   const held = heldCall(state, call, ['person'])
   if ('code' in held) return { refused: held }
   return { facts: [{ type: 'call.answered', ...held.place, output, ...defined({ answeredBy: by }) }] }
 }
 
 /** Decides what came of an effect. */
-export function land(state: ThreadState, landing: Landing, moment: Moment): Decision {
+export function land(state: ThreadState, landing: Landing, moment: DecisionContext): Decision {
   if (landing.kind === 'scheduled') return scheduled(state, landing, moment)
   const { turn } = state
   if (!turn) return nothing
   switch (landing.kind) {
     case 'reply':
-      if (state.place.work !== 'thinking' || landing.reply.step !== state.step + 1) return nothing
-      return { facts: [{ type: 'model.replied', ...limited(state, landing.reply) }] }
+      if (state.position.work !== 'thinking' || landing.reply.step !== state.step + 1) return nothing
+      return { facts: [{ type: 'model.replied', ...limitReply(state, landing.reply) }] }
     case 'model_failed':
-      if (state.place.work !== 'thinking' || landing.step !== state.step + 1) return nothing
+      if (state.position.work !== 'thinking' || landing.step !== state.step + 1) return nothing
       return { facts: [endTurn(turn, { reason: 'failed', failure: landing.failure })] }
     case 'returned': {
       const slot = landing.step === state.step ? state.slots.items[landing.index] : undefined
@@ -341,7 +349,7 @@ export function land(state: ThreadState, landing: Landing, moment: Moment): Deci
 function scheduled(
   state: ThreadState,
   { id, call }: Extract<Landing, { kind: 'scheduled' }>,
-  { now }: Moment,
+  { now }: DecisionContext,
 ): Decision {
   const known = schedulesIn(state.values[schedulesKey]?.value).find((each) => each.id === id)
   if (!known || now < known.at) return nothing
@@ -363,7 +371,7 @@ function parked({ slots, step }: ThreadState, { step: of, index }: Extract<Landi
 }
 
 /** Nobody decided in time: what was said for that case is decided. */
-function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): Decision {
+function undecided({ slots, step }: ThreadState, key: string, { now }: DecisionContext): Decision {
   const index = Number(key.slice(key.lastIndexOf('/') + 1))
   if (callDeadlineKey(step, index) !== key) return nothing
   const hold = slots.items[index]?.hold
@@ -383,22 +391,22 @@ function undecided({ slots, step }: ThreadState, key: string, { now }: Moment): 
 }
 
 /** The fact that the state itself calls for, if any (CO4). */
-export function due(state: ThreadState, moment: Moment): Fact | undefined {
+export function due(state: ThreadState, moment: DecisionContext): Fact | undefined {
   const { turn, slots } = state
   if (state.seq === 0) return undefined
   const report = dueReport(state)
   if (report) return report
-  const boot = isOver(state) ? undefined : dueOfRequests(state)
+  const boot = hasEnded(state) ? undefined : dueOfRequests(state)
   if (boot) return boot
-  const again = isOver(state) ? undefined : dueRestart(state)
+  const again = hasEnded(state) ? undefined : dueRestart(state)
   if (again) return again
   if (!turn)
     return (
       dueOfChildren(state) ??
-      (isOver(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ??
-      dueAccount(state)
+      (hasEnded(state) ? undefined : (leave(state) ?? nextTurn(state, moment))) ??
+      dueUsageReport(state)
     )
-  if (isOver(state))
+  if (hasEnded(state))
     return endTurn(turn, { reason: 'terminated', ...(state.endedFor !== undefined && { detail: state.endedFor }) })
   const variables = dueOfVariables(state, moment.needs)
   if (variables) return variables
@@ -407,8 +415,8 @@ export function due(state: ThreadState, moment: Moment): Fact | undefined {
 }
 
 /** A step that no model asks for: children that begin by themselves (DU4), else what was queued. */
-function dueWithoutModel(state: ThreadState, moment: Moment, turn: Turn): Fact | undefined {
-  const { queuedCalls, step, place } = state
+function dueWithoutModel(state: ThreadState, moment: DecisionContext, turn: Turn): Fact | undefined {
+  const { queuedCalls, step, position: place } = state
   if (place.work !== 'thinking') return undefined
   const session = turn.session && { side: turn.session.side }
   const first = turn.stop || hasSpoken(state) ? [] : (moment.immediate?.() ?? [])
@@ -435,7 +443,7 @@ function dueEnd(turn: Turn): Fact | undefined {
     endTurn(turn, {
       reason: turn.stop,
       ...(turn.detail !== undefined && { detail: turn.detail }),
-      ...turn.cameTo,
+      ...turn.finalOutcome,
       ...outputOf(turn),
       ...answerFiles(turn),
     })
@@ -444,13 +452,13 @@ function dueEnd(turn: Turn): Fact | undefined {
 
 /** A child that does not stay ends with its answer. */
 function leave(state: ThreadState): Fact | undefined {
-  const { child, lastTurn, owed } = state
-  return child && !child.lasting && lastTurn && owed.length === 0 && !awaitsOwn(state)
+  const { child, lastTurn, pendingReplies: owed } = state
+  return child && !child.lasting && lastTurn && owed.length === 0 && !awaitsDescendants(state)
     ? { type: 'thread.ended' }
     : undefined
 }
 
-function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
+function nextTurn(state: ThreadState, moment: DecisionContext): Fact | undefined {
   const { queue, queuedCalls } = state
   const next = queue.find(({ delivery }) => delivery !== 'store')
   if (next) return turnStarted(state, next.message.id, moment)
@@ -462,9 +470,9 @@ function nextTurn(state: ThreadState, moment: Moment): Fact | undefined {
  * What is to be said of the call whose turn it is; then the next intent: what changes the world is announced first
  * (T10).
  */
-function dueOfCalls(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: Moment): Fact | undefined {
-  const { step, slots, place } = state
-  if (!slots.ordered && !headOf(slots)?.landed) return undefined
+function dueOfCalls(state: ThreadState, { now, mayBegin, maxBegun = Infinity }: DecisionContext): Fact | undefined {
+  const { step, slots, position: place } = state
+  if (!slots.ordered && !firstUndrained(slots)?.landed) return undefined
   const verdict = verdictOf(state, now)
   if (verdict) return { type: 'call.settled', step, index: slots.drained, ...verdict }
   if (!mayBegin || place.gate !== 'open') return undefined
@@ -506,7 +514,7 @@ function receive(
   state: ThreadState,
   { id, command }: { id: string; command: Extract<Command, { kind: 'message' }> },
 ): Decision {
-  if (isOver(state))
+  if (hasEnded(state))
     return refuse('COMMAND_REFUSED', `thread ${state.id} is ${statusOf(state)} and takes no more messages`)
   const absent = command.listed?.find((path) => path.startsWith('/') && !nodeAt(state.files, path))
   if (absent !== undefined)
@@ -557,7 +565,7 @@ function endTurn({ run }: Turn, end: Omit<TurnEnded, 'type' | 'run'>): Fact {
   return { type: 'turn.ended', run, ...end }
 }
 
-function turnStarted(state: ThreadState, run: string, { now, maxWallClockMs, limits, session }: Moment): Fact {
+function turnStarted(state: ThreadState, run: string, { now, maxWallClockMs, limits, session }: DecisionContext): Fact {
   return {
     type: 'turn.started',
     run,

@@ -14,10 +14,10 @@ import type { Command } from '../../../src/core/records/command.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { Fact, ThreadPaused, ThreadResumed, ThreadTerminated } from '../../../src/core/records/record.js'
-import { abandonAll } from '../children/children.js'
+import { abandonCalls } from '../children/children.js'
 import { dropSchedules } from '../calls/calls.js'
-import { mayGoOn, needsGrant } from '../budget/grants.js'
-import { isOver, statusOf } from '../state.js'
+import { mayResume, needsGrant } from '../budget/grants.js'
+import { hasEnded, statusOf } from '../state.js'
 import type { ThreadState } from '../state.js'
 
 type Told = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
@@ -25,7 +25,7 @@ type Told = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 const nothing: Told = { facts: [] }
 
 export function pause(state: ThreadState, { reason, tree, inherited }: Extract<Command, { kind: 'pause' }>): Told {
-  if (isOver(state) || (state.place.gate === 'paused' && !tree)) return inherited ? nothing : unchanged(state)
+  if (hasEnded(state) || (state.position.gate === 'paused' && !tree)) return inherited ? nothing : unchanged(state)
   return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...defined({ tree }) }] }
 }
 
@@ -35,17 +35,18 @@ export function resume(
   { tree, inherited }: Extract<Command, { kind: 'resume' }>,
   again: Fact,
 ): Told {
-  if (isOver(state)) return inherited ? nothing : unchanged(state)
-  const early = !inherited && !tree && state.place.gate === 'open' ? needsGrant(state) : undefined
+  if (hasEnded(state)) return inherited ? nothing : unchanged(state)
+  const early = !inherited && !tree && state.position.gate === 'open' ? needsGrant(state) : undefined
   if (early) return { refused: early }
-  const failed = state.place.gate === 'open' && !inherited && (state.place.work === 'failed' || mayGoOn(state))
-  if (state.place.gate === 'open' && !tree && !failed) return inherited ? nothing : unchanged(state)
-  const opened: Fact[] = state.place.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...defined({ tree }) }] : []
+  const failed = state.position.gate === 'open' && !inherited && (state.position.work === 'failed' || mayResume(state))
+  if (state.position.gate === 'open' && !tree && !failed) return inherited ? nothing : unchanged(state)
+  const opened: Fact[] =
+    state.position.gate === 'paused' || tree ? [{ type: 'thread.resumed', ...defined({ tree }) }] : []
   return { facts: failed ? [...opened, again] : opened }
 }
 
 export function terminate(state: ThreadState, { reason, inherited }: Extract<Command, { kind: 'terminate' }>): Told {
-  if (state.place.work === 'terminated') return inherited ? nothing : unchanged(state)
+  if (state.position.work === 'terminated') return inherited ? nothing : unchanged(state)
   return { facts: [{ type: 'thread.terminated', ...(reason && { reason }), ...defined({ inherited }) }] }
 }
 
@@ -56,7 +57,7 @@ export function remove(state: ThreadState, { terminate: first }: Extract<Command
   const busy =
     state.turn ??
     (state.working > 0 ||
-      (!isOver(state) && (state.queuedCalls.length > 0 || state.queue.some(({ delivery }) => delivery !== 'store'))))
+      (!hasEnded(state) && (state.queuedCalls.length > 0 || state.queue.some(({ delivery }) => delivery !== 'store'))))
   if (busy && !first)
     return refuse(
       `thread ${state.id} is ${statusOf(state)}, or children of it are at work; wait for them, or delete with ` +
@@ -73,26 +74,26 @@ function unchanged(state: ThreadState): Told {
   return refuse(`thread ${state.id} is ${statusOf(state)} already; nothing was changed`)
 }
 
-export function crossed(state: ThreadState, record: ThreadPaused | ThreadResumed): void {
+export function crossesEnd(state: ThreadState, record: ThreadPaused | ThreadResumed): void {
   delete state.pausedFor
   if (record.type === 'thread.paused' && record.reason !== undefined) state.pausedFor = record.reason
 }
 
 /** Whatever was to come does not come any more. */
-export function over(
+export function endThread(
   state: ThreadState,
   { reason, delete: deleting, inherited }: Omit<ThreadTerminated, 'type'> = {},
 ): void {
-  if (reason !== undefined && !isOver(state)) state.endedFor = reason
+  if (reason !== undefined && !hasEnded(state)) state.endedFor = reason
   if (deleting) state.deleting = true
   delete state.pausedFor
-  abandonAll(state)
+  abandonCalls(state)
   dropSchedules(state)
   state.requests = {}
   // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last
   // answer told it (RP5).
-  const { child, parent, owed, gone } = state
-  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !isOver(state))
+  const { child, parent, pendingReplies: owed, parentKnowsEnd: gone } = state
+  if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !hasEnded(state))
     owed.push({ thread: parent, quiet: true, message: endNotice })
 }
 

@@ -11,7 +11,7 @@ import { nanoUsdOf, tokensOf } from '../../../src/core/budget.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'
 import type { ModelReplied, RecordedCall, StopReason } from '../../../src/core/records/record.js'
-import { isCounted, usedUp } from '../budget/budget.js'
+import { isCounted, exhaustedKinds } from '../budget/budget.js'
 import type { ThreadState, Turn } from '../state.js'
 
 interface Stop {
@@ -38,7 +38,7 @@ function spent({ limits = {}, usage, steps: done }: Turn): Stop | undefined {
 }
 
 function budgetSpent(state: ThreadState): Stop | undefined {
-  const what = usedUp(state)
+  const what = exhaustedKinds(state)
   return what === undefined ? undefined : { reason: 'budget_spent', detail: `nothing is left of ${what}` }
 }
 
@@ -50,7 +50,7 @@ interface Room {
 }
 
 /** What of the turn's limit and the thread's budget is nearer. */
-function roomOf({ turn, purse }: ThreadState): Room | undefined {
+function roomOf({ turn, budget: purse }: ThreadState): Room | undefined {
   const limit = turn?.limits?.toolCalls
   const left = purse?.left.toolCalls
   const ofTurn = limit === undefined ? Infinity : Math.max(0, limit - (turn?.calls ?? 0))
@@ -85,7 +85,7 @@ function skipped({ tool, args }: RecordedCall, { code, message }: Failure): Reco
 }
 
 /** LM2: a model's reply as it is recorded. */
-export function limited(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
+export function limitReply(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
   const room = roomOf(state)
   if (!room) return reply
   const none = room.calls === 0 && !reply.stop && reply.calls.some(isCounted)

@@ -11,13 +11,13 @@ import { applyChanges, stale, overQuota, usageOf } from '../../../src/core/tree.
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'
-import { registry } from '../children/list.js'
-import { awaitsVerdict, headOf } from '../calls/slots.js'
+import { writeChildList } from '../children/list.js'
+import { awaitsVerdict, firstUndrained } from '../calls/slots.js'
 import type { Slot } from '../calls/slots.js'
 import type { ThreadState, Turn } from '../state.js'
 
 /** What a run remembers of its calls. */
-export interface Tally {
+export interface PolicyCounts {
   readonly cache: Record<string, { readonly outcome: Outcome; readonly text?: string; readonly at: number }>
   readonly tools: Record<string, { done: number; failed: number }>
 }
@@ -26,11 +26,12 @@ type Verdict = Pick<CallSettled, 'verdict' | 'outcome' | 'text'>
 
 /** What is to be said of the call whose turn it is, if anything yet. */
 export function verdictOf(state: ThreadState, now: number): Verdict | undefined {
-  const slot = headOf(state.slots)
+  const slot = firstUndrained(state.slots)
   if (!slot || slot.verdict || slot.hold) return undefined
   const landed = awaitsVerdict(slot)
   if (slot.outcome && !landed) return undefined
-  if (slot.call.asks && !slot.outcome) return { verdict: 'answered', outcome: { ok: true, value: registry(state) } }
+  if (slot.call.asks && !slot.outcome)
+    return { verdict: 'answered', outcome: { ok: true, value: writeChildList(state) } }
   const prevented = slot.call.policy && state.turn && preventing(state.turn, slot.call, now)
   // Once its intent is recorded it may have happened: too late to prevent.
   if (prevented && !slot.began && !slot.answer) return prevented
@@ -76,7 +77,7 @@ function preventing({ tally }: Turn, { tool, policy }: RecordedCall, now: number
 
 const none = { done: 0, failed: 0 }
 
-function tallied(tally: Tally | undefined, tool: string): { readonly done: number; readonly failed: number } {
+function tallied(tally: PolicyCounts | undefined, tool: string): { readonly done: number; readonly failed: number } {
   return tally && Object.hasOwn(tally.tools, tool) ? (tally.tools[tool] ?? none) : none
 }
 
@@ -96,7 +97,7 @@ function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Ve
 }
 
 /** Keeps count of a call that was settled with what it gave itself (PY2). */
-export function count(turn: Turn, { call, outcome, text }: Slot, at: number): void {
+export function countOutcome(turn: Turn, { call, outcome, text }: Slot, at: number): void {
   const { policy } = call
   if (!policy || !outcome) return
   turn.tally ??= { cache: {}, tools: {} }
@@ -107,7 +108,7 @@ export function count(turn: Turn, { call, outcome, text }: Slot, at: number): vo
 }
 
 /** PY1: whether a call may start before its turn, given the calls before it that are not settled. */
-export function createForesight(turn: Turn | undefined) {
+export function createSpeculationGuard(turn: Turn | undefined) {
   const earlier = new Map<string, number>()
   const keys = new Set<string>()
   return {

@@ -4,11 +4,11 @@ import { failure } from '../../../src/core/failure.js'
 import type { CallDecided, TurnEnded } from '../../../src/core/records/record.js'
 import type { Slot } from '../calls/slots.js'
 
-export function denied(
+export function deniedOutcome(
   { call, began, hold }: Pick<Slot, 'call' | 'began' | 'hold'>,
   { comment, decidedBy }: CallDecided,
 ): Outcome {
-  const { who, why } = sayings({ comment, by: decidedBy })
+  const { who, why } = declineTexts({ comment, by: decidedBy })
   const declined = (what: string): Outcome => ({ ok: false, failure: failure('TOOL_DENIED', `${call.tool} ${what}`) })
   if (hold?.why === 'person') return declined(`has no answer: it was declined${who}${why}; go on without it`)
   if (hold?.why === 'variables') return declined(`was not run: ${valuesDeclined(hold.missing ?? [])}${who}${why}`)
@@ -23,7 +23,13 @@ export const valuesDeclined = (missing: readonly string[]): string =>
   `the values that it needs (${missing.join(', ')}) were declined`
 
 /** Who decided, and why, as it follows what was decided. */
-export function sayings({ comment, by }: { readonly comment?: string | undefined; readonly by?: string | undefined }) {
+export function declineTexts({
+  comment,
+  by,
+}: {
+  readonly comment?: string | undefined
+  readonly by?: string | undefined
+}) {
   return {
     who: by === undefined ? '' : ` by ${by}`,
     why: comment === undefined ? '' : `: ${comment.replace(/\.\s*$/, '')}`,
@@ -31,7 +37,7 @@ export function sayings({ comment, by }: { readonly comment?: string | undefined
 }
 
 /** Of a call that had not ended, and of one that had begun to change the world. */
-export function cutOff({ reason, detail }: Pick<TurnEnded, 'reason' | 'detail'>): {
+export function cutOutcome({ reason, detail }: Pick<TurnEnded, 'reason' | 'detail'>): {
   readonly outcome: Outcome
   readonly unknown: Outcome
 } {

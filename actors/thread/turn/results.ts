@@ -4,12 +4,12 @@
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { callId, failureText, resultText } from '../../../src/core/records/message.js'
-import type { Kept } from '../../../src/core/records/provider-parts.js'
+import type { ProviderParts } from '../../../src/core/records/provider-parts.js'
 import { mediaAt } from '../../../src/core/media.js'
 import type { Media } from '../../../src/core/media.js'
 import type { Message, SideName } from '../../../src/core/records/message.js'
 import type { RecordedCall } from '../../../src/core/records/record.js'
-import { answerHere } from '../children/attachments.js'
+import { receiveAnswer } from '../children/attachments.js'
 import { stopAtLimit } from '../decide/limits.js'
 import { conclude, isFor } from './session.js'
 import { drain } from '../calls/slots.js'
@@ -28,7 +28,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
     slot.outcome = outcome
     noteEffect(state, slot, landed)
     if (state.child?.gives && state.turn)
-      (state.turn.given ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
+      (state.turn.callResults ??= []).push({ tool: slot.call.tool, args: slot.call.args, outcome })
     if (outcome.ok && outcome.whole && slot.verdict !== 'cached') {
       state.values[archiveKey(callId(step, index))] = { value: outcome.whole, version: 1 }
       state.archived++
@@ -55,26 +55,26 @@ function broughtHere(
   outcome: Outcome,
 ): Pick<Result, 'below' | 'attachments' | 'media'> & { readonly outcome: Outcome } {
   if (!given?.attachments || !outcome.ok) return { outcome }
-  const { value, below, paths } = answerHere(state, { value: outcome.value, ...given }, state.updatedAt)
+  const { value, below, paths } = receiveAnswer(state, { value: outcome.value, ...given }, state.updatedAt)
   const media = mediaAt(state.files, paths)
   return { outcome: { ...outcome, value }, below, attachments: paths, ...(media.length > 0 && { media }) }
 }
 
 const nothing: readonly string[] = []
 
-export interface Spoken {
+export interface StepSpeech {
   readonly step: number
   readonly at: number
   readonly text: string
   readonly calls: readonly RecordedCall[]
   readonly reasoning?: string
-  readonly kept?: Kept
+  readonly kept?: ProviderParts
   readonly side?: SideName
   readonly label?: string
 }
 
 /** A model's reply as the transcript has it. */
-export function stepMessage({ step, at, text, calls, reasoning, kept, side, label }: Spoken): Message {
+export function stepMessage({ step, at, text, calls, reasoning, kept, side, label }: StepSpeech): Message {
   return {
     id: `step_${step}`,
     role: 'assistant',
@@ -89,12 +89,12 @@ export function stepMessage({ step, at, text, calls, reasoning, kept, side, labe
 }
 
 /** What the model is told after a reply that the turn cannot end with. */
-export function askedAgain({
+export function retryRequest({
   step,
   at,
   asks,
   side,
-}: Pick<Spoken, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
+}: Pick<StepSpeech, 'step' | 'at' | 'side'> & { readonly asks?: string }): Message | undefined {
   return asks === undefined
     ? undefined
     : { id: `asked_${step}`, role: 'system', text: asks, at, silent: true, ...defined({ to: side }) }
@@ -144,8 +144,8 @@ function resultMessage(
 }
 
 /** A message enters the transcript: whoever waits for an answer to it waits for this turn's. */
-export function read(state: ThreadState, message: Message): void {
-  const { transcript, owed, turn } = state
+export function readQueued(state: ThreadState, message: Message): void {
+  const { transcript, pendingReplies: owed, turn } = state
   transcript.items.push(message)
   if (message.role !== 'system' && (!message.silent || state.opening === undefined)) state.opening = message.text
   if (owed.length === 0 || !turn) return
@@ -162,7 +162,7 @@ function takeQueued(state: ThreadState): void {
       (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))
     )
       rest.push(queued)
-    else read(state, queued.message)
+    else readQueued(state, queued.message)
   }
   state.queue = rest
 }

@@ -32,7 +32,7 @@ export interface Session {
 }
 
 /** What a turn came to by a call, and not by the words of a reply. */
-export interface CameTo {
+export interface FinalOutcome {
   readonly text?: string
   readonly failure?: Failure
 }
@@ -56,7 +56,7 @@ export function isFor(message: Message, session: Session | undefined): boolean {
 }
 
 /** The side that begins the turn of this message, of this call, or that goes on after a failure. */
-export function firstSide({ queue, queuedCalls, place, lastTurn }: ThreadState, run: string): SideName {
+export function firstSide({ queue, queuedCalls, position: place, lastTurn }: ThreadState, run: string): SideName {
   const own = queue.find(({ message }) => message.id === run)
   if (own) return readerOf(own.message)
   return (
@@ -157,20 +157,20 @@ export function conclude(state: ThreadState, at: number): void {
   const { turn, slots, step } = state
   if (!turn || !slots.decides) return
   slots.decides = false
-  if (state.child) state.untold.push(...statusesOf(slots))
+  if (state.child) state.outbox.push(...statusesOf(slots))
   const decisive = decisiveOf(slots)
   if (!decisive) return
   const { role, message, attachments } = decisive
   if (role.does === 'fail') {
     turn.stop = 'session_failed'
-    turn.cameTo = { failure: failure('SESSION_FAILED', message ?? turn.text) }
+    turn.finalOutcome = { failure: failure('SESSION_FAILED', message ?? turn.text) }
     return
   }
   const passed = passedOn(slots, { step, at })
   if (passed) state.transcript.items.push(passed)
   if (message !== undefined) {
     turn.text = message
-    if (message !== slots.said) turn.cameTo = { text: message }
+    if (message !== slots.said) turn.finalOutcome = { text: message }
   }
   if (attachments.length > 0) turn.attachments = [...new Set([...(turn.attachments ?? []), ...attachments])]
   if (role.does === 'stop') turn.stop = 'session_stopped'

@@ -13,16 +13,16 @@ import type {
   TurnStarted,
 } from '../../../src/core/records/record.js'
 import { addUsage, noUsage } from '../../../src/core/usage.js'
-import { abandon } from '../children/children.js'
-import { cutOff } from './denied.js'
+import { abandonCall } from '../children/children.js'
+import { cutOutcome } from './denied.js'
 import { detailOf, stopAtLimit } from '../decide/limits.js'
 import { isCounted, pay } from '../budget/budget.js'
 import { defer } from '../children/deferred.js'
-import { askedAgain, read, stepMessage, takeResults } from './results.js'
+import { retryRequest, readQueued, stepMessage, takeResults } from './results.js'
 import { createSession, endSide, isFor, noteVoice } from './session.js'
 import { closeRest, createSlots } from '../calls/slots.js'
 import { spend } from '../budget/usage.js'
-import { isOver } from '../state.js'
+import { hasEnded } from '../state.js'
 import type { QueuedCall, ThreadState, Turn } from '../state.js'
 
 /** Reasons that end a turn while the model may still be speaking. */
@@ -35,10 +35,11 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   // A turn that failed, or whose budget was spent, is tried again from where it began.
   const began = beganBy(state, run)
   const goesOn =
-    own === -1 && (state.place.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
+    own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
   const from = goesOn && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
   // Whoever waits for a child that does not stay waits for what it says last (RP7).
-  if (state.child?.lasting === false) for (const owed of state.owed) if (owed.run !== undefined) owed.run = run
+  if (state.child?.lasting === false)
+    for (const owed of state.pendingReplies) if (owed.run !== undefined) owed.run = run
   state.turn = {
     run,
     startedAt: at,
@@ -55,13 +56,13 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
     attachments: undefined,
     session: session && createSession(session),
     text: '',
-    cameTo: undefined,
+    finalOutcome: undefined,
     output: undefined,
     asked: 0,
     relaxed: undefined,
-    given: undefined,
+    callResults: undefined,
   }
-  for (const { message } of state.queue.splice(0, own + 1)) read(state, message)
+  for (const { message } of state.queue.splice(0, own + 1)) readQueued(state, message)
   stopAtLimit(state)
   return true
 }
@@ -84,7 +85,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   turn.calls += calls.filter(isCounted).length
   if (text !== '') {
     turn.text = text
-    turn.cameTo = undefined
+    turn.finalOutcome = undefined
   }
   const given = calls.find(({ tool, answered: output }) => tool === 'response' && output !== undefined)?.answered
   if (given !== undefined) turn.output = given
@@ -93,7 +94,7 @@ export function reply(state: ThreadState, record: ModelReplied & { readonly at: 
   nameChildren(state, record)
   spend(state, record)
   state.transcript.items.push(stepMessage(record))
-  const again = askedAgain(record)
+  const again = retryRequest(record)
   if (again) {
     turn.asked++
     state.transcript.items.push(again)
@@ -116,7 +117,7 @@ function nameChildren(
 ): void {
   for (const { child, deferred } of calls) {
     const asked = deferred?.child ?? child
-    if (asked?.create) state.named[asked.agent] = countOf(state.named, asked.agent) + 1
+    if (asked?.create) state.childCounters[asked.agent] = countOf(state.childCounters, asked.agent) + 1
   }
   defer(state, calls, { at, ...defined({ side }) })
 }
@@ -152,7 +153,7 @@ function end(
   if (stop) {
     turn.stop = stop
     turn.detail = detailOf(turn, stop)
-    if (failure) turn.cameTo = { failure }
+    if (failure) turn.finalOutcome = { failure }
   } else if (asks !== undefined) return
   else if (
     calls.length > 0 ||
@@ -173,11 +174,11 @@ export function countOf(counts: Readonly<Record<string, number>>, name: string):
 
 export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: number }): boolean {
   if (state.turn?.run !== record.run) return false
-  abandon(state, state.slots)
-  closeRest(state.slots, cutOff(record))
+  abandonCall(state, state.slots)
+  closeRest(state.slots, cutOutcome(record))
   takeResults(state, record.at, true)
-  if (state.place.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
-  const { text, output, given, from, session, began } = state.turn
+  if (state.position.work === 'thinking' && interrupted.has(record.reason)) state.step++ // TS3
+  const { text, output, callResults: given, from, session, began } = state.turn
   const { run, reason, failure, detail, attachments } = record
   state.lastTurn = {
     run,
@@ -198,8 +199,8 @@ export function endTurn(state: ThreadState, record: TurnEnded & { readonly at: n
 
 /** S7: a child that stays and speaks by itself tells every turn, also one that nobody waits for. */
 function tellUnasked(state: ThreadState, { run, began }: Pick<Turn, 'run' | 'began'>): void {
-  const { child, parent, owed } = state
-  if (child?.reports !== 'implicit' || parent === undefined || isOver(state) || owed.some((each) => each.run === run))
+  const { child, parent, pendingReplies: owed } = state
+  if (child?.reports !== 'implicit' || parent === undefined || hasEnded(state) || owed.some((each) => each.run === run))
     return
   owed.push({ thread: parent, message: run, run, began })
 }

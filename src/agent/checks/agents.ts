@@ -2,7 +2,7 @@
  * Fields of an agent that must be there together, or must not (D6), and the tools that its sides name. Each field
  * alone has been checked by then.
  */
-import type { Shelves } from '../app.js'
+import type { Definitions } from '../app.js'
 import { callablesOf } from '../callable.js'
 import type { AgentDefinition, Side } from '../define.js'
 import { sessionToolsOf } from '../sides.js'
@@ -56,7 +56,7 @@ function checkSide(at: string, side: Side): readonly string[] {
  * What sides say of tools, looked at with their prompts: tools of the session are offered to the model, and no side
  * gives the thread away.
  */
-export function checkSides(agent: AgentDefinition, app: Pick<Shelves, 'agents' | 'prompts'>): readonly string[] {
+export function checkSides(agent: AgentDefinition, app: Pick<Definitions, 'agents' | 'prompts'>): readonly string[] {
   const { sideB } = loosely(agent)
   const sides = [['sideA', agent.sideA] as const, ...(sideB ? [['sideB', sideB] as const] : [])]
   return sides.flatMap(([at, side]) => {

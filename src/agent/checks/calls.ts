@@ -32,13 +32,13 @@ const ofPrompts: readonly string[] = ['includeTextResponse', 'includeToolCalls',
 
 type Told = Pick<Mistake, 'code' | 'text'>
 
-export interface Called {
+export interface CalledDefinition {
   /** Names alone: tools, agents that take over, prompts. */
   readonly named: readonly string[]
   readonly relations: readonly Relation[]
 }
 
-export interface Known {
+export interface KnownDefinitions {
   readonly definitions: readonly Definition[]
   /** Names of tools that may be named. */
   readonly tools: readonly string[]
@@ -48,7 +48,7 @@ export interface Known {
   readonly meant: ReadonlyMap<string, string>
 }
 
-export function checkCalled({ named, relations }: Called, known: Known): readonly Told[] {
+export function checkCalled({ named, relations }: CalledDefinition, known: KnownDefinitions): readonly Told[] {
   const all = [...named, ...relations.map(({ name }) => name)]
   const twice = new Set(all.filter((name, index) => all.indexOf(name) !== index))
   return [
@@ -66,19 +66,19 @@ function isDual(each: Callable): boolean {
   return each.kind === 'agent' && each.type === 'dual_ai'
 }
 
-function callable({ definitions }: Known, name: string): readonly Callable[] {
+function callable({ definitions }: KnownDefinitions, name: string): readonly Callable[] {
   return definitions.filter(
     (each): each is Callable => (each.kind === 'agent' || each.kind === 'prompt') && each.name === name,
   )
 }
 
-function exposed({ definitions }: Known): readonly string[] {
+function exposed({ definitions }: KnownDefinitions): readonly string[] {
   return definitions
     .filter((each) => (each.kind === 'agent' || each.kind === 'prompt') && each.exposeAsTool === true)
     .map(({ name }) => name)
 }
 
-function checkName(name: string, known: Known): readonly Told[] {
+function checkName(name: string, known: KnownDefinitions): readonly Told[] {
   if (known.tools.includes(name) || known.claimed.has(name)) return []
   const found = callable(known, name)
   if (found.some(isDual))
@@ -109,7 +109,7 @@ function checkName(name: string, known: Known): readonly Told[] {
   ]
 }
 
-function checkRelation(given: Relation, known: Known): readonly Told[] {
+function checkRelation(given: Relation, known: KnownDefinitions): readonly Told[] {
   const { name, files, resumable, blocking } = given
   if (known.claimed.has(name)) return []
   const found = callable(known, name)

@@ -1,7 +1,7 @@
 /** Definitions that lead back to themselves. */
 import type { Definition } from '../define.js'
 
-export interface Linked {
+export interface Link {
   readonly definition: Definition
   /** Names of those that it leads to. */
   readonly to: readonly string[]
@@ -13,10 +13,10 @@ interface Cycle {
 }
 
 /** One for each way back; what merely leads to a cycle is not part of it. */
-export function cyclesOf(nodes: ReadonlyMap<string, Linked>): readonly Cycle[] {
+export function cyclesOf(nodes: ReadonlyMap<string, Link>): readonly Cycle[] {
   const cycles: Cycle[] = []
   const done = new Set<string>()
-  const visit = ({ definition, to }: Linked, trail: readonly string[]): void => {
+  const visit = ({ definition, to }: Link, trail: readonly string[]): void => {
     const path = [...trail, definition.name]
     for (const name of to) {
       const next = nodes.get(name)

@@ -8,9 +8,9 @@
 import { z } from 'zod'
 import type { Mistake } from '../app.js'
 import { checkCalled, checkClashes, relation } from './calls.js'
-import type { Known } from './calls.js'
+import type { KnownDefinitions } from './calls.js'
 import { cyclesOf } from './cycles.js'
-import type { Linked } from './cycles.js'
+import type { Link } from './cycles.js'
 import type { Definition, ToolDefinition } from '../define.js'
 import { lookalike } from '../lookalike.js'
 import { isReserved, runtimeTools } from './reserved.js'
@@ -61,7 +61,7 @@ export interface Claim {
   readonly name: string
 }
 
-export interface Mentioned {
+export interface MentionChecks {
   /** All that the app was given, right or wrong. */
   readonly definitions: readonly Definition[]
   readonly builtins: readonly ToolDefinition[]
@@ -71,7 +71,7 @@ export interface Mentioned {
   readonly lookalikes: readonly (Claim & { readonly says: string })[]
 }
 
-export function checkMentions({ definitions, builtins, claimed, lookalikes }: Mentioned): readonly Mistake[] {
+export function checkMentions({ definitions, builtins, claimed, lookalikes }: MentionChecks): readonly Mistake[] {
   const mistakes: Mistake[] = []
   const say = (code: Mistake['code'], definition: Definition, text: string): void =>
     void mistakes.push({ code, definition, text: `${definition.kind} "${definition.name}" ${text}` })
@@ -95,7 +95,7 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
     const meant = lookalikes.find((each) => each.kind === kind && each.name === name)
     return `"${name}"; ${meant?.says ?? `there are: ${listed(others)}`}`
   }
-  const known: Known = {
+  const known: KnownDefinitions = {
     definitions,
     tools: nameable,
     claimed: new Set(claimed.filter(({ kind }) => kind === 'agent' || kind === 'prompt').map(({ name }) => name)),
@@ -140,7 +140,7 @@ export function checkMentions({ definitions, builtins, claimed, lookalikes }: Me
   return [...mistakes, ...checkClashes(definitions, builtins)]
 }
 
-function byName(nodes: readonly Linked[]): ReadonlyMap<string, Linked> {
+function byName(nodes: readonly Link[]): ReadonlyMap<string, Link> {
   return new Map(nodes.map((node) => [node.definition.name, node]))
 }
 

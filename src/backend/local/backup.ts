@@ -10,22 +10,22 @@
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { systemChance } from '../../core/clock.js'
+import { systemRandom } from '../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { copyDatabase } from './database/driver.js'
 import { keyFile } from './owner.js'
-import { forItsUserAlone } from './files/private-file.js'
+import { makePrivate } from './files/private-file.js'
 
 export async function backUp(folder: string, dir: string): Promise<void> {
   const target = resolve(dir)
   await refuseUnlessEmpty(target)
-  const part = `${target}.${systemChance.id()}.part`
+  const part = `${target}.${systemRandom.id()}.part`
   try {
     await mkdir(dirname(target), { recursive: true })
     await mkdir(part, { mode: 0o700 })
     await copyBlobs(folder, part)
-    forItsUserAlone(join(part, 'skein.db'))
+    makePrivate(join(part, 'skein.db'))
     await copyDatabase(join(folder, 'skein.db'), join(part, 'skein.db'))
     await copyBlobs(folder, part)
     await copyIfThere(join(folder, keyFile), join(part, keyFile))

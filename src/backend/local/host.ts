@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
 import { checkCommit, mailText, storeClosed } from '../checks.js'
-import { say } from '../host-info.js'
-import type { HostInfo, Self } from '../host-info.js'
+import { encodeHost } from '../host-info.js'
+import type { HostInfo, HostSelf } from '../host-info.js'
 import type { Backend, Lease, Leases, Signals } from '../port.js'
 import { oneLease } from '../one-lease.js'
 import { createTopics, tell } from '../topics.js'
@@ -35,7 +35,7 @@ import type { Writer } from './database/writer.js'
 /** A client that stores mail without a host holds the lock for a few milliseconds: worth waiting for. */
 const patience = { tries: 50, pauseMs: 20 }
 
-export async function openHost(dir: string, durability: Durability, self: Self): Promise<Backend> {
+export async function openHost(dir: string, durability: Durability, self: HostSelf): Promise<Backend> {
   const folder = await prepareFolder(dir)
   const path = await socketPath(folder)
   const ownership = await persist(patience, async () => {
@@ -76,7 +76,7 @@ interface Held {
   readonly ownership: Ownership
   readonly store: Store
   readonly watchers: Set<(thread: string) => void>
-  readonly self: Self
+  readonly self: HostSelf
 }
 
 async function host({ folder, path, ownership, store, watchers, self }: Held): Promise<Backend> {
@@ -93,7 +93,9 @@ async function host({ folder, path, ownership, store, watchers, self }: Held): P
   const putBlob = (hash: string, bytes: Uint8Array): Promise<void> =>
     writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   const { leases, holds, release } = leasesOf(writer, writes, live)
-  const hosts = (): readonly HostInfo[] => [{ id: self.profile.name, ...say(self), partitions: holds() ? [0] : [] }]
+  const hosts = (): readonly HostInfo[] => [
+    { id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] },
+  ]
   const server = await OwnerServer.listen(path, { put, topics, hosts })
   const reader = createReader(database, live)
   let closing: Promise<void> | undefined

@@ -7,9 +7,9 @@
 import { statSync } from 'node:fs'
 import { z } from 'zod'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
-import { stranger } from '../host-info.js'
-import type { Self } from '../host-info.js'
-import type { Backend, BackendSource, Role } from '../port.js'
+import { anonymousHost } from '../host-info.js'
+import type { HostSelf } from '../host-info.js'
+import type { Backend, BackendSource, StoreRole } from '../port.js'
 import type { Durability } from './database/schema.js'
 
 export interface LocalOptions {
@@ -37,12 +37,12 @@ export function local(dir: string, options: LocalOptions = {}): BackendSource {
     )
   }
   const { durability = 'process' } = options
-  const side = async (role: Role, self: Self): Promise<Backend> => {
+  const side = async (role: StoreRole, self: HostSelf): Promise<Backend> => {
     if (role === 'client') return (await import('./client.js')).openClient(dir, durability)
     return (await import('./host.js')).openHost(dir, durability, self)
   }
   return {
-    open: (role, self = stranger) => openFolder(dir, () => side(role, self)),
+    open: (role, self = anonymousHost) => openFolder(dir, () => side(role, self)),
     examine: async () => ({ findings: await (await import('./examine.js')).examineFolder(dir), keepsKey: true }),
   }
 }

@@ -14,7 +14,7 @@ import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { systemClock } from '../../core/clock.js'
 import { openDatabase } from './database/driver.js'
-import { forItsUserAlone } from './files/private-file.js'
+import { makePrivate } from './files/private-file.js'
 
 export interface Ownership {
   release(): Promise<void>
@@ -33,7 +33,7 @@ export async function prepareFolder(dir: string): Promise<string> {
 
 /** Undefined while someone else owns the folder. */
 export async function takeOwnership(folder: string): Promise<Ownership | undefined> {
-  forItsUserAlone(join(folder, 'owner.db'))
+  makePrivate(join(folder, 'owner.db'))
   const database = await openDatabase(join(folder, 'owner.db'))
   try {
     database.exec('BEGIN EXCLUSIVE')

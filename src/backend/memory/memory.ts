@@ -10,12 +10,23 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
-import { say, stranger } from '../host-info.js'
-import type { HostInfo, Self } from '../host-info.js'
+import { encodeHost, anonymousHost } from '../host-info.js'
+import type { HostInfo, HostSelf } from '../host-info.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from '../checks.js'
 import { oneLease } from '../one-lease.js'
 import { MemoryStore } from './store.js'
-import type { Backend, BackendSource, Blobs, Heads, Journal, KeyCheck, Lease, Leases, Mailbox, Role } from '../port.js'
+import type {
+  Backend,
+  BackendSource,
+  Blobs,
+  Heads,
+  Journal,
+  KeyCheck,
+  Lease,
+  Leases,
+  Mailbox,
+  StoreRole,
+} from '../port.js'
 import type { Trees } from '../trees.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
@@ -52,7 +63,7 @@ export function memory(): BackendSource {
     keyCheck: undefined,
     holder: undefined,
   }
-  return { open: async (role, self = stranger) => openMemory(shared, role, self) }
+  return { open: async (role, self = anonymousHost) => openMemory(shared, role, self) }
 }
 
 /** ME1: the writes of one instance that wait for the end of this turn. */
@@ -90,9 +101,9 @@ class Turn {
 class Life {
   private open = true
   private readonly stops = new Set<() => void>()
-  private readonly role: Role
+  private readonly role: StoreRole
 
-  constructor(role: Role) {
+  constructor(role: StoreRole) {
     this.role = role
   }
 
@@ -122,13 +133,13 @@ class Life {
   }
 }
 
-function openMemory(shared: Shared, role: Role, self: Self): Backend {
+function openMemory(shared: Shared, role: StoreRole, self: HostSelf): Backend {
   const { store, topics, watchers } = shared
   const turn = new Turn(watchers)
   const life = new Life(role)
   const { live, hostOnly } = life
   const { leases, holds, release } = leasesOf(shared, hostOnly)
-  const info = (): HostInfo => ({ id: self.profile.name, ...say(self), partitions: holds() ? [0] : [] })
+  const info = (): HostInfo => ({ id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] })
   if (role === 'host') shared.hosts.add(info)
 
   return {

@@ -7,44 +7,44 @@
  */
 import type { NodeConnectionOptions } from '@nats-io/transport-node'
 import { clientMayNot, storeClosed } from '../checks.js'
-import type { Self } from '../host-info.js'
-import type { Backend, Role } from '../port.js'
+import type { HostSelf } from '../host-info.js'
+import type { Backend, StoreRole } from '../port.js'
 import { claimApp } from './membership/claim-app.js'
 import { NatsBlobs } from './store/blobs.js'
 import { Commits } from './store/commits.js'
 import { Directory } from './store/directory.js'
 import { durabilityDoubt } from './durability.js'
-import { createGround } from './context.js'
-import type { Ground } from './context.js'
+import { createNatsContext } from './context.js'
+import type { NatsContext } from './context.js'
 import { createKeyCheck } from './key-check.js'
 import { NatsLeases } from './membership/leases.js'
-import { Link } from './connection/connection.js'
+import { ServerConnection } from './connection/connection.js'
 import { NatsMailbox } from './store/mailbox.js'
-import { createNames } from './subjects.js'
+import { createSubjects } from './subjects.js'
 import { Presence } from './membership/presence.js'
-import { Reads } from './connection/read.js'
+import { StreamReader } from './connection/read.js'
 import { createHeads, createJournal } from './store/journal.js'
-import { Roster } from './membership/hosts.js'
+import { HostRegistry } from './membership/hosts.js'
 import { createSignals } from './store/signals.js'
 import { findStreams, prepareStreams } from './streams.js'
-import type { Settings, Wanted } from './streams.js'
+import type { StreamSettings, StreamPlan } from './streams.js'
 import { createSnapshots } from './store/snapshots.js'
 import { NatsTrees } from './store/trees.js'
 
-export interface Opening {
+export interface OpenOptions {
   readonly connection: NodeConnectionOptions
   readonly place: string
   readonly namespace: string
-  readonly wanted: Wanted
+  readonly wanted: StreamPlan
   readonly patienceMs: number
   readonly monitor?: string
   readonly sync: 'checked' | 'relaxed'
 }
 
-export async function openNats(opening: Opening, role: Role, self: Self): Promise<Backend> {
-  const link = await Link.open({ ...opening, reach: (server) => self.reach(server) })
+export async function openNats(opening: OpenOptions, role: StoreRole, self: HostSelf): Promise<Backend> {
+  const link = await ServerConnection.open({ ...opening, reach: (server) => self.reach(server) })
   try {
-    const names = createNames(opening.namespace)
+    const names = createSubjects(opening.namespace)
     const settings = await (role === 'host' ? prepareStreams : findStreams)(link, names, opening.wanted)
     if (role === 'host' && opening.sync === 'checked')
       void durabilityDoubt(link, opening.monitor).then((doubt) => doubt !== undefined && self.warn(doubt))
@@ -52,10 +52,10 @@ export async function openNats(opening: Opening, role: Role, self: Self): Promis
     const live = (): void => {
       if (!open) throw storeClosed('nats')
     }
-    const reads = new Reads(link, settings.replicas)
+    const reads = new StreamReader(link, settings.replicas)
     if (role === 'host') await claimApp({ link, reads, names }, self.profile)
     const blobs = new NatsBlobs({ link, reads, names, live })
-    const ground = createGround({ role, link, reads, names, partitions: settings.partitions, blobs, live })
+    const ground = createNatsContext({ role, link, reads, names, partitions: settings.partitions, blobs, live })
     return await assemble(ground, { ...settings, self }, () => (open = false))
   } catch (thrown) {
     await link.close()
@@ -64,14 +64,14 @@ export async function openNats(opening: Opening, role: Role, self: Self): Promis
 }
 
 async function assemble(
-  ground: Ground,
-  { leaseMs, self }: Settings & { readonly self: Self },
+  ground: NatsContext,
+  { leaseMs, self }: StreamSettings & { readonly self: HostSelf },
   end: () => void,
 ): Promise<Backend> {
   const { link, reads, names, role, live, blobs } = ground
   let presence: Presence | undefined
   const mailbox = new NatsMailbox(ground)
-  const roster = new Roster(ground)
+  const roster = new HostRegistry(ground)
   const leases = new NatsLeases(ground, { presence: () => presence, leaseMs, self, roster })
   const commits: Commits = new Commits(ground, mailbox, {
     over: (partition, epoch) => leases.over(partition, epoch),

@@ -4,28 +4,28 @@
  *
  * GD1 A payload that does not fit goes into a blob before its message is written; the message names it.
  */
-import type { Role } from '../port.js'
+import type { StoreRole } from '../port.js'
 import type { NatsBlobs } from './store/blobs.js'
-import type { Link } from './connection/connection.js'
-import type { Names } from './subjects.js'
-import type { Message, Reads } from './connection/read.js'
+import type { ServerConnection } from './connection/connection.js'
+import type { Subjects } from './subjects.js'
+import type { Message, StreamReader } from './connection/read.js'
 import { blobHeader } from './store/commit-message.js'
 
-export interface Ground {
-  readonly role: Role
-  readonly link: Link
-  readonly reads: Reads
-  readonly names: Names
+export interface NatsContext {
+  readonly role: StoreRole
+  readonly link: ServerConnection
+  readonly reads: StreamReader
+  readonly names: Subjects
   readonly partitions: number
   readonly blobs: NatsBlobs
   readonly live: () => void
   /** The payload and headers of a message whose own headers have that many bytes (GD1). */
-  readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<Spilt>
+  readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
   /** The payload, wherever it is. */
   readonly payloadOf: (message: Message) => Promise<Uint8Array>
 }
 
-export interface Spilt {
+export interface SpilledBody {
   readonly payload: Uint8Array
   readonly headers: Readonly<Record<string, string>>
 }
@@ -33,7 +33,7 @@ export interface Spilt {
 /** Room for the server's and our small headers. */
 const margin = 2 * 1024
 
-export function createGround(parts: Omit<Ground, 'spill' | 'payloadOf'>): Ground {
+export function createNatsContext(parts: Omit<NatsContext, 'spill' | 'payloadOf'>): NatsContext {
   const { link, blobs } = parts
   return {
     ...parts,

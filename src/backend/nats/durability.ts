@@ -3,7 +3,7 @@
  * asked, and what cannot be known is told to the operator. Owns nothing.
  */
 import { z } from 'zod'
-import type { Link } from './connection/connection.js'
+import type { ServerConnection } from './connection/connection.js'
 
 const varzSchema = z.object({
   server_id: z.string(),
@@ -12,7 +12,7 @@ const varzSchema = z.object({
 })
 const withinMs = 1_000
 
-function monitorOf({ nc }: Link): string {
+function monitorOf({ nc }: ServerConnection): string {
   return `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
 }
 
@@ -22,13 +22,16 @@ async function varz(base: string): Promise<z.infer<typeof varzSchema>> {
 }
 
 /** Undefined where it cannot be asked. */
-export async function serverTime(link: Link, monitor = monitorOf(link)): Promise<string | undefined> {
+export async function serverTime(link: ServerConnection, monitor = monitorOf(link)): Promise<string | undefined> {
   const { server_id, now } = await varz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
   return server_id === link.nc.info?.server_id ? now : undefined
 }
 
 /** Undefined: all is well. */
-export async function durabilityDoubt(link: Link, monitor: string | undefined): Promise<string | undefined> {
+export async function durabilityDoubt(
+  link: ServerConnection,
+  monitor: string | undefined,
+): Promise<string | undefined> {
   const { nc, place } = link
   const connected = nc.info?.server_id
   const base = monitor ?? monitorOf(link)

@@ -9,13 +9,13 @@ import { toFailure } from '../../core/failure.js'
 import { finding, fullness } from '../../core/finding.js'
 import type { Finding } from '../../core/finding.js'
 import type { HostInfo } from '../host-info.js'
-import type { Opening } from './backend.js'
+import type { OpenOptions } from './backend.js'
 import { durabilityDoubt, serverTime } from './durability.js'
-import { Link } from './connection/connection.js'
-import { createNames } from './subjects.js'
-import type { Names } from './subjects.js'
-import { Reads } from './connection/read.js'
-import { Roster, stamped } from './membership/hosts.js'
+import { ServerConnection } from './connection/connection.js'
+import { createSubjects } from './subjects.js'
+import type { Subjects } from './subjects.js'
+import { StreamReader } from './connection/read.js'
+import { HostRegistry, isoTime } from './membership/hosts.js'
 import { inspectStreams } from './streams.js'
 import type { Inspection } from './streams.js'
 
@@ -24,16 +24,16 @@ const leastPayload = { fail: 64 * 1024, warn: 1024 * 1024 }
 const mostSkewMs = { warn: 1_000, fail: 10_000 }
 const streamsNeeded = 6
 
-export async function examineNats(opening: Opening, clock: Clock): Promise<readonly Finding[]> {
-  let link: Link
+export async function examineNats(opening: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
+  let link: ServerConnection
   try {
-    link = await Link.open(opening)
+    link = await ServerConnection.open(opening)
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   }
   try {
     const { info } = link.nc
-    const names = createNames(opening.namespace)
+    const names = createSubjects(opening.namespace)
     const account = await link.persist('looking at the account', () => link.jsm.getAccountInfo())
     const namespace = await inspectStreams(link, names).catch(
       (thrown: unknown) => toFailure(thrown, 'STORE_FAILED').message,
@@ -55,7 +55,7 @@ export async function examineNats(opening: Opening, clock: Clock): Promise<reado
   }
 }
 
-async function examineSync(link: Link, { monitor, sync }: Opening): Promise<Finding> {
+async function examineSync(link: ServerConnection, { monitor, sync }: OpenOptions): Promise<Finding> {
   const doubt = sync === 'relaxed' ? undefined : await durabilityDoubt(link, monitor)
   return doubt === undefined
     ? finding(
@@ -124,7 +124,11 @@ function examineLimits({ limits, storage, streams, consumers }: JetStreamAccount
 }
 
 /** What is not as Skein needs it has failed before (NS1). */
-async function examineNamespace(link: Link, names: Names, found: Inspection | undefined): Promise<readonly Finding[]> {
+async function examineNamespace(
+  link: ServerConnection,
+  names: Subjects,
+  found: Inspection | undefined,
+): Promise<readonly Finding[]> {
   const { namespace } = names
   if (!found) return [finding('namespace', 'ok', `${namespace} is not there yet; the first host makes it`)]
   const { streams, partitions, replicas } = found
@@ -138,7 +142,7 @@ async function examineNamespace(link: Link, names: Names, found: Inspection | un
         'restore them from a back-up, or start a host: it makes them anew, empty',
       ),
     ]
-  const hosts = await new Roster({ link, names, reads: new Reads(link, replicas) }).list()
+  const hosts = await new HostRegistry({ link, names, reads: new StreamReader(link, replicas) }).list()
   return [examineRoom(namespace, streams), examineHosts(hosts, partitions)]
 }
 
@@ -175,12 +179,12 @@ function examineHosts(hosts: readonly HostInfo[], partitions: number): Finding {
 
 /** By the middle of a request: what it took counts half. */
 async function examineClock(
-  link: Link,
+  link: ServerConnection,
   { clock, monitor, stream }: { readonly clock: Clock; readonly monitor: string | undefined; readonly stream: string },
 ): Promise<Finding> {
   const before = clock.now()
   const info = await link.ask(() => link.jsm.streams.info(stream)).catch(() => undefined)
-  const stamp = stamped.safeParse(info).data?.ts ?? (await serverTime(link, monitor))
+  const stamp = isoTime.safeParse(info).data?.ts ?? (await serverTime(link, monitor))
   if (stamp === undefined)
     return finding('clock', 'warn', 'the time of the server is not known', 'name its monitoring port with --monitor')
   const skewMs = Math.round(Date.parse(stamp) - (before + clock.now()) / 2)

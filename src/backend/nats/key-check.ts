@@ -1,10 +1,10 @@
 /** The check of the key for secrets: one entry of the namespace, written once. */
 import { clientMayNot } from '../checks.js'
 import type { KeyCheck } from '../port.js'
-import type { Ground } from './context.js'
+import type { NatsContext } from './context.js'
 import { publish } from './connection/publish.js'
 
-export function createKeyCheck({ role, link, reads, names, live }: Ground): KeyCheck {
+export function createKeyCheck({ role, link, reads, names, live }: NatsContext): KeyCheck {
   const stream = names.streams.meta
   const subject = names.keyCheck
   const read = async (): Promise<string | undefined> => {

@@ -6,9 +6,9 @@
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
-import { stranger } from '../host-info.js'
+import { anonymousHost } from '../host-info.js'
 import type { BackendSource } from '../port.js'
-import type { Opening } from './backend.js'
+import type { OpenOptions } from './backend.js'
 
 export interface NatsOptions {
   /** One or more URLs of the same cluster. Default: `nats://127.0.0.1:4222`. User and password may be part of them. */
@@ -100,7 +100,7 @@ export function nats(options: NatsOptions = {}): BackendSource {
   } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
   const wanted = { ...defined({ partitions, leaseMs, replicas }) }
-  const opening = async (): Promise<Opening> => {
+  const opening = async (): Promise<OpenOptions> => {
     const { connectionOf, withoutSecrets } = await import('./credentials.js')
     const connection = { ...connectionOf(urls, options), name: 'skein' }
     return {
@@ -114,7 +114,7 @@ export function nats(options: NatsOptions = {}): BackendSource {
     }
   }
   return {
-    async open(role, self = stranger) {
+    async open(role, self = anonymousHost) {
       const [{ openNats }, how] = await Promise.all([import('./backend.js'), opening()])
       return openNats(how, role, self)
     },

@@ -13,18 +13,18 @@ import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { apiCode } from './connection/connection.js'
-import type { Link } from './connection/connection.js'
-import type { Names, StreamKind } from './subjects.js'
+import type { ServerConnection } from './connection/connection.js'
+import type { Subjects, StreamKind } from './subjects.js'
 import { publish } from './connection/publish.js'
-import { Reads } from './connection/read.js'
+import { StreamReader } from './connection/read.js'
 
-export interface Settings {
+export interface StreamSettings {
   readonly partitions: number
   readonly leaseMs: number
   readonly replicas: number
 }
 
-export interface Wanted {
+export interface StreamPlan {
   readonly partitions?: number
   readonly leaseMs?: number
   readonly replicas?: number
@@ -45,8 +45,8 @@ const nameInUse = 10_058
 const mostConsumers = 10_000
 
 function configs(
-  { streams, mails, namespace }: Names,
-  { leaseMs, replicas }: Settings,
+  { streams, mails, namespace }: Subjects,
+  { leaseMs, replicas }: StreamSettings,
 ): Readonly<Record<StreamKind, Partial<StreamConfig> & { name: string }>> {
   const common = {
     storage: StorageType.File,
@@ -70,9 +70,13 @@ function configs(
 }
 
 /** For a host: makes what is missing. */
-export async function prepareStreams(link: Link, names: Names, wanted: Wanted): Promise<Settings> {
+export async function prepareStreams(
+  link: ServerConnection,
+  names: Subjects,
+  wanted: StreamPlan,
+): Promise<StreamSettings> {
   const found = await findMeta(link, names)
-  const given: Settings = {
+  const given: StreamSettings = {
     partitions: wanted.partitions ?? 64,
     leaseMs: wanted.leaseMs ?? 3_000,
     replicas: found?.config.num_replicas ?? wanted.replicas ?? 1,
@@ -86,10 +90,14 @@ export async function prepareStreams(link: Link, names: Names, wanted: Wanted): 
 }
 
 /** For a client, which makes nothing. */
-export async function findStreams(link: Link, names: Names, wanted: Wanted): Promise<Settings> {
+export async function findStreams(
+  link: ServerConnection,
+  names: Subjects,
+  wanted: StreamPlan,
+): Promise<StreamSettings> {
   const found = await findMeta(link, names)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new Reads(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
   if (!settings)
     throw new SkeinError(
       'BAD_OPTION',
@@ -107,7 +115,7 @@ interface Inspected {
   readonly info?: StreamInfo
 }
 
-export interface Inspection extends Settings {
+export interface Inspection extends StreamSettings {
   readonly streams: readonly Inspected[]
 }
 
@@ -115,10 +123,10 @@ export interface Inspection extends Settings {
  * All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them
  * (NS1).
  */
-export async function inspectStreams(link: Link, names: Names): Promise<Inspection | undefined> {
+export async function inspectStreams(link: ServerConnection, names: Subjects): Promise<Inspection | undefined> {
   const found = await findMeta(link, names)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new Reads(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
   if (!settings) return undefined
   const wanted = Object.values(configs(names, { ...settings, replicas }))
   const streams = await Promise.all(
@@ -131,11 +139,11 @@ export async function inspectStreams(link: Link, names: Names): Promise<Inspecti
   return { ...settings, replicas, streams }
 }
 
-function findMeta(link: Link, { streams }: Names): Promise<StreamInfo | undefined> {
+function findMeta(link: ServerConnection, { streams }: Subjects): Promise<StreamInfo | undefined> {
   return infoOf(link, streams.meta)
 }
 
-function infoOf(link: Link, name: string): Promise<StreamInfo | undefined> {
+function infoOf(link: ServerConnection, name: string): Promise<StreamInfo | undefined> {
   return link.persist('looking for the namespace', () =>
     link.jsm.streams.info(name).catch((thrown: unknown) => {
       if (apiCode(thrown) === streamNotFound) return undefined
@@ -144,7 +152,10 @@ function infoOf(link: Link, name: string): Promise<StreamInfo | undefined> {
   )
 }
 
-async function readSettings(reads: Reads, names: Names): Promise<{ partitions: number; leaseMs: number } | undefined> {
+async function readSettings(
+  reads: StreamReader,
+  names: Subjects,
+): Promise<{ partitions: number; leaseMs: number } | undefined> {
   const stored = await reads.last(names.streams.meta, names.settings)
   if (!stored) return undefined
   const { version: found, partitions, leaseMs } = settingsSchema.parse(JSON.parse(Buffer.from(stored.data).toString()))
@@ -160,11 +171,11 @@ async function readSettings(reads: Reads, names: Names): Promise<{ partitions: n
 
 /** NS3: the first one says it for all. */
 async function fixSettings(
-  link: Link,
-  names: Names,
-  { partitions, leaseMs, replicas }: Settings,
+  link: ServerConnection,
+  names: Subjects,
+  { partitions, leaseMs, replicas }: StreamSettings,
 ): Promise<{ partitions: number; leaseMs: number }> {
-  const reads = new Reads(link, replicas)
+  const reads = new StreamReader(link, replicas)
   const there = await readSettings(reads, names)
   if (there) return there
   await publish(link, reads, {
@@ -176,7 +187,7 @@ async function fixSettings(
   return (await readSettings(reads, names)) ?? { partitions, leaseMs }
 }
 
-function checkWanted({ namespace }: Names, wanted: Wanted, settings: Settings): void {
+function checkWanted({ namespace }: Subjects, wanted: StreamPlan, settings: StreamSettings): void {
   for (const key of ['partitions', 'leaseMs', 'replicas'] as const) {
     if (wanted[key] === undefined || wanted[key] === settings[key]) continue
     throw new SkeinError(
@@ -188,7 +199,7 @@ function checkWanted({ namespace }: Names, wanted: Wanted, settings: Settings): 
 }
 
 /** Looks first: where an operator has made the streams, this user need not be allowed to. */
-async function ensure(link: Link, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+async function ensure(link: ServerConnection, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   const made =
     (await infoOf(link, config.name)) ??
     (await link.persist(`making the stream ${config.name}`, () =>

@@ -8,7 +8,7 @@
 import { hash } from 'node:crypto'
 import { SkeinError } from '../../core/failure.js'
 
-export interface Names {
+export interface Subjects {
   readonly namespace: string
   readonly streams: Readonly<Record<StreamKind, string>>
   /** One message per commit. */
@@ -50,7 +50,7 @@ export interface Names {
 
 export type StreamKind = 'log' | 'mail' | 'snapshots' | 'blobs' | 'meta' | 'live'
 
-export function createNames(namespace: string): Names {
+export function createSubjects(namespace: string): Subjects {
   const at = (...tokens: readonly (string | number)[]): string => [namespace, ...tokens].join('.')
   const stream = (kind: string): string => `${namespace}_${kind}`
   return {

@@ -7,13 +7,13 @@ import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
 import { jsonOrText } from '../json-text.js'
 import { piped } from '../stdin.js'
-import type { Perform } from '../run-command.js'
+import type { RunCommand } from '../run-command.js'
 
 interface Options extends DecideOptions {
   readonly text?: boolean
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   decidable(command)
     .argument('<output>', 'JSON, or text where it is none; - reads stdin')
     .option('--text', 'text, also where it could be read as JSON')

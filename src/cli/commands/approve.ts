@@ -3,14 +3,14 @@ import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
-import type { Perform } from '../run-command.js'
+import type { RunCommand } from '../run-command.js'
 
 interface Options extends DecideOptions {
   readonly args?: string
   readonly comment?: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   decidable(command)
     .option('--args <json>', 'run it with these args in place of the ones it was asked for with')
     .option('--comment <text>', 'why, for the journal')

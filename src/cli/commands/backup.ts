@@ -2,20 +2,20 @@
 import type { Command } from 'commander'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import type { Around, Perform } from '../run-command.js'
-import { localPlace } from '../place.js'
-import { typed, withClient } from '../store.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
+import { localStore } from '../place.js'
+import { commandLine, withClient } from '../store.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command.argument('<dir>', 'the new folder').action((dir: string) => perform(command, (around) => copy(around, dir)))
 }
 
-async function copy({ out, store }: Around, dir: string): Promise<ExitCode> {
+async function copy({ out, store }: CommandContext, dir: string): Promise<ExitCode> {
   await withClient(store, (client) => client.backup(dir))
   if (out.mode === 'json') out.json({ store: store.name, dir })
   else {
     out.print(`copied to ${dir}\n`)
-    out.note(`to look at it: ${typed(localPlace(dir), 'skein', 'ps')}`)
+    out.note(`to look at it: ${commandLine(localStore(dir), 'skein', 'ps')}`)
   }
   return exitCode.ok
 }

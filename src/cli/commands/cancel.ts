@@ -1,10 +1,10 @@
 /** `skein cancel`: ends the running turn; the thread lives on. */
 import type { Command } from 'commander'
-import { registerAsking } from './command.js'
-import type { Perform } from '../run-command.js'
+import { registerRequest } from './command.js'
+import type { RunCommand } from '../run-command.js'
 
-export function register(command: Command, perform: Perform): void {
-  registerAsking(perform, command.option('--reason <reason>', 'why, for the journal'), {
+export function register(command: Command, perform: RunCommand): void {
+  registerRequest(perform, command.option('--reason <reason>', 'why, for the journal'), {
     ask: (thread, { reason }) => thread.cancel(reason),
     done: 'cancelled',
     nothing: 'no turn was running',

@@ -9,25 +9,25 @@ import { createAsk, readLines } from '../turn/ask.js'
 import type { Lines } from '../turn/ask.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { createOnce, findThread, leave, look, open, openable, settingsOf } from '../opening.js'
-import type { Asked, Options } from '../opening.js'
-import type { Around, Perform } from '../run-command.js'
-import { typed } from '../store.js'
-import { seeOut, showFirst } from '../turn/turns.js'
-import type { Watched } from '../turn/turns.js'
+import { createOnce, findThread, leave, lookUpThread, open, openable, settingsOf } from '../opening.js'
+import type { OpenRequest, OpenFlags } from '../opening.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
+import { commandLine } from '../store.js'
+import { watchToEnd, showFirst } from '../turn/turns.js'
+import type { WatchedTurn } from '../turn/turns.js'
 import { standingOf } from '../turn/watch.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   openable(command)
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .option('--thread <id>', 'continue this thread, or create it with this id')
-    .action((app: string, options: Options) => perform(command, (around) => chat(around, { ...options, app })))
+    .action((app: string, options: OpenFlags) => perform(command, (around) => chat(around, { ...options, app })))
 }
 
-async function chat(around: Around, asked: Asked): Promise<ExitCode> {
+async function chat(around: CommandContext, asked: OpenRequest): Promise<ExitCode> {
   const { out, shell, store } = around
   const settings = await settingsOf(around, asked)
-  const { root = asked.thread } = await look(around, { ...asked, create: true })
+  const { root = asked.thread } = await lookUpThread(around, { ...asked, create: true })
   const opened = await open(around, { asked, settings, ...defined({ root }) })
   const finding = findThread(around, opened, { asked, settings, create: true })
   around.onStop(() => leave(around, { asked, opened, finding, once: createOnce() }))
@@ -38,7 +38,7 @@ async function chat(around: Around, asked: Asked): Promise<ExitCode> {
       out.paint('dim', `thread ${thread.id} · agent ${thread.agent} · a line is a message, /exit or Ctrl-D ends`),
     )
     await talk(around, { client: opened.client, thread, lines })
-    out.note(out.paint('dim', `go on with: ${typed(store, 'skein', 'chat', asked.app, '--thread', thread.id)}`))
+    out.note(out.paint('dim', `go on with: ${commandLine(store, 'skein', 'chat', asked.app, '--thread', thread.id)}`))
     return exitCode.ok
   } finally {
     lines.close()
@@ -52,7 +52,7 @@ interface Talk {
   readonly lines: Lines
 }
 
-async function talk(around: Around, { client, thread, lines }: Talk): Promise<void> {
+async function talk(around: CommandContext, { client, thread, lines }: Talk): Promise<void> {
   const { out, shell } = around
   const ask = createAsk({ out, shell, client, lines })
   for (;;) {
@@ -60,7 +60,11 @@ async function talk(around: Around, { client, thread, lines }: Talk): Promise<vo
     const line = await lines.next()
     if (line === undefined || line.trim() === '/exit') return
     if (line.trim() === '') continue
-    const watched: Watched = { watching: { client, thread, ask }, before: await standingOf(thread), shown: new Set() }
-    await seeOut(around, watched, await showFirst(around, watched, { text: line }))
+    const watched: WatchedTurn = {
+      watching: { client, thread, ask },
+      before: await standingOf(thread),
+      shown: new Set(),
+    }
+    await watchToEnd(around, watched, await showFirst(around, watched, { text: line }))
   }
 }

@@ -5,8 +5,8 @@ import type { Command } from 'commander'
 import type { SkeinClient, Thread } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { kept, keptNote } from '../unanswered.js'
-import type { Around, Perform } from '../run-command.js'
+import { markUnanswered, unansweredNote } from '../unanswered.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
 export interface AskOptions {
@@ -14,7 +14,7 @@ export interface AskOptions {
   readonly tree?: boolean
 }
 
-export interface Asking<Options> {
+export interface CommandRequest<Options> {
   /** False when there was nothing to change. */
   ask(thread: Thread, options: Options): Promise<boolean>
   readonly done: string
@@ -26,10 +26,10 @@ interface Named<Options> {
   readonly options: Options
 }
 
-export function registerAsking<Options = AskOptions>(
-  perform: Perform,
+export function registerRequest<Options = AskOptions>(
+  perform: RunCommand,
   command: Command,
-  asking: Asking<Options>,
+  asking: CommandRequest<Options>,
 ): void {
   command
     .argument('<thread>', 'id of the thread')
@@ -41,19 +41,19 @@ export function registerAsking<Options = AskOptions>(
 }
 
 async function tell<Options>(
-  { out }: Around,
+  { out }: CommandContext,
   client: SkeinClient,
-  { id, options, ask, done, nothing }: Asking<Options> & Named<Options>,
+  { id, options, ask, done, nothing }: CommandRequest<Options> & Named<Options>,
 ): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   let changed = false
   const answer = ask(thread, options).then((did) => {
     changed = did
   })
-  const state = await kept(answer)
+  const state = await markUnanswered(answer)
   if (out.mode === 'json')
     out.json({ thread: id, state, ...(state === 'accepted' && { changed, status: await thread.status() }) })
-  else if (state === 'kept') out.note(keptNote)
+  else if (state === 'kept') out.note(unansweredNote)
   else out.print(`${changed ? done : `${nothing}; it is ${await thread.status()}`}\n`)
   return exitCode.ok
 }

@@ -5,8 +5,8 @@ import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { envOf } from './env-option.js'
-import { kept, tellKept } from '../unanswered.js'
-import type { Around, Perform } from '../run-command.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { budgetHelp, budgetOf, fileHelp, filesOf, several } from '../settings.js'
 import { withClient } from '../store.js'
 
@@ -18,7 +18,7 @@ interface Options {
   readonly budget?: readonly string[]
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<agent>', 'agent of the thread')
     .option('--thread <id>', 'id of the thread (default: one that nobody has)')
@@ -36,7 +36,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function create(
-  { out, shell }: Around,
+  { out, shell }: CommandContext,
   { threads }: SkeinClient,
   { agent, thread = `t-${crypto.randomUUID().slice(0, 13)}`, tag = [], ...given }: Options & { readonly agent: string },
 ): Promise<ExitCode> {
@@ -45,10 +45,12 @@ async function create(
     filesOf(given.file),
     budgetOf(given.budget),
   ])
-  const state = await kept(threads.create({ agent, id: thread, tags: tag, env, files, ...defined({ budget }) }))
+  const state = await markUnanswered(
+    threads.create({ agent, id: thread, tags: tag, env, files, ...defined({ budget }) }),
+  )
   const value = { thread, state }
   if (out.mode !== 'json') out.print(`${thread}\n`)
-  if (state === 'kept') return tellKept(out, value)
+  if (state === 'kept') return tellUnanswered(out, value)
   if (out.mode === 'json') out.json(value)
   return exitCode.ok
 }

@@ -4,11 +4,11 @@ import type { DeadLetter, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, failureLine, oneLine, preview, table } from '../format.js'
-import { kept, tellKept } from '../unanswered.js'
-import type { Around, Perform } from '../run-command.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .option('--root <thread>', 'only those of the tree below this thread')
     .action((filter: { readonly root?: string }) =>
@@ -27,7 +27,11 @@ export function register(command: Command, perform: Perform): void {
   one('drop', 'forget it', 'dropped')
 }
 
-async function list({ out }: Around, client: SkeinClient, filter: { readonly root?: string }): Promise<ExitCode> {
+async function list(
+  { out }: CommandContext,
+  client: SkeinClient,
+  filter: { readonly root?: string },
+): Promise<ExitCode> {
   // A name with a mistake in it is no empty list.
   if (filter.root !== undefined) await client.threads.get(filter.root)
   const letters = await client.deadLetters.list(filter)
@@ -42,12 +46,12 @@ function row({ id, agent, attempts, at, text, failure }: DeadLetter): readonly s
 }
 
 async function tell(
-  { out }: Around,
+  { out }: CommandContext,
   client: SkeinClient,
   { id, name, done }: { readonly id: string; readonly name: 'requeue' | 'drop'; readonly done: string },
 ): Promise<ExitCode> {
-  const state = await kept(client.deadLetters[name](id))
-  if (state === 'kept') return tellKept(out, { id, state })
+  const state = await markUnanswered(client.deadLetters[name](id))
+  if (state === 'kept') return tellUnanswered(out, { id, state })
   if (out.mode === 'json') out.json({ id, state })
   else out.print(`${done}\n`)
   return exitCode.ok

@@ -12,12 +12,12 @@ import { answersTo, inFull, wholeOf } from '../turn/waiting-for.js'
 import { waitsFor } from '../turn/call-line.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { kept, tellKept } from '../unanswered.js'
-import type { Around } from '../run-command.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
+import type { CommandContext } from '../run-command.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 
-export interface Deciding {
+export interface Decision {
   readonly id: string
   readonly wait?: boolean
   /** What the call must wait for; without, for anyone. */
@@ -41,14 +41,14 @@ export function decidable(command: Command): Command {
     .option('--wait', 'watch the turn until it ends or waits again')
 }
 
-export function decide(around: Around, deciding: Deciding): Promise<ExitCode> {
+export function decide(around: CommandContext, deciding: Decision): Promise<ExitCode> {
   return withClient(around.store, (client) => tell(around, client, deciding))
 }
 
 async function tell(
-  around: Around,
+  around: CommandContext,
   client: SkeinClient,
-  { id, wait, why, done, shows, say }: Deciding,
+  { id, wait, why, done, shows, say }: Decision,
 ): Promise<ExitCode> {
   const { out } = around
   const thread = await threadOf(client, id)
@@ -58,9 +58,9 @@ async function tell(
   if (shows && item && out.mode !== 'json') for (const line of [...wholeOf(item), ...instead]) out.note(line)
   // Before it is said: the turn may be over when the answer comes.
   const run = wait ? await thread.current() : undefined
-  const state = await kept(say(client.inbox))
+  const state = await markUnanswered(say(client.inbox))
   const value = { id, thread: thread.id, state, ...(shows && item && { tool: item.tool, args: item.args, ...shows }) }
-  if (state === 'kept') return tellKept(out, value, wait)
+  if (state === 'kept') return tellUnanswered(out, value, wait)
   if (run) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json(value)
   else out.print(`${done}\n`)
@@ -79,7 +79,7 @@ async function threadOf({ threads }: SkeinClient, id: string): Promise<Thread> {
 
 /** DC1. A host that is there says more of a call that waits for nothing. */
 async function check(
-  { store }: Around,
+  { store }: CommandContext,
   client: SkeinClient,
   { id, thread, why }: { id: string; thread: Thread; why?: InboxItem['why'] },
 ): Promise<InboxItem | undefined> {

@@ -2,26 +2,26 @@
 import type { Command } from 'commander'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { kept, keptNote } from '../unanswered.js'
-import type { Around, Perform } from '../run-command.js'
+import { markUnanswered, unansweredNote } from '../unanswered.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
 interface Options {
   readonly terminate?: boolean
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the root of the tree')
     .option('--terminate', 'also when it is at work: ends it first')
     .action((id: string, options: Options) => perform(command, (around) => remove(around, id, options)))
 }
 
-async function remove({ out, store }: Around, id: string, { terminate = false }: Options): Promise<ExitCode> {
+async function remove({ out, store }: CommandContext, id: string, { terminate = false }: Options): Promise<ExitCode> {
   return withClient(store, async (client) => {
-    const state = await kept(client.threads.delete(id, { terminate }))
+    const state = await markUnanswered(client.threads.delete(id, { terminate }))
     if (out.mode === 'json') out.json({ thread: id, state })
-    else if (state === 'kept') out.note(keptNote)
+    else if (state === 'kept') out.note(unansweredNote)
     else out.print('deleted\n')
     return exitCode.ok
   })

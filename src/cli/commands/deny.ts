@@ -6,13 +6,13 @@ import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import { decidable, decide } from './decide.js'
 import type { DecideOptions } from './decide.js'
-import type { Perform } from '../run-command.js'
+import type { RunCommand } from '../run-command.js'
 
 interface Options extends DecideOptions {
   readonly comment?: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   decidable(command)
     .option('--comment <text>', 'why; the model reads it')
     .action((id: string, { wait, ...said }: Options) =>

@@ -6,11 +6,11 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { oneLine } from '../format.js'
 import type { Colour } from '../output.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { several, workerEnvHelp, workersOf } from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('[app]', 'module or folder of the definitions, to be checked as well')
     .option('--worker-env <name>', workerEnvHelp, several)
@@ -19,7 +19,11 @@ export function register(command: Command, perform: Perform): void {
 
 const colours: Readonly<Record<Finding['level'], Colour>> = { ok: 'green', warn: 'yellow', fail: 'red' }
 
-async function examine({ out, shell, store }: Around, app: string | undefined, flags: WorkerFlags): Promise<ExitCode> {
+async function examine(
+  { out, shell, store }: CommandContext,
+  app: string | undefined,
+  flags: WorkerFlags,
+): Promise<ExitCode> {
   const workers = await workersOf(shell, flags)
   const { diagnose } = await import('../../index.js')
   const findings = await diagnose({

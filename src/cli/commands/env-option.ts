@@ -1,8 +1,8 @@
 /** Variables for tools from the command line: `NAME=value`, or `NAME` alone for the value that this process has. */
-import type { Shell } from '../process.js'
+import type { CliProcess } from '../process.js'
 
 export async function envOf(
-  { env: around }: Shell,
+  { env: around }: CliProcess,
   given: readonly string[],
   flag = '',
 ): Promise<Readonly<Record<string, string>>> {

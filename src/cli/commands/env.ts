@@ -11,9 +11,9 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { table } from '../format.js'
 import { envOf } from './env-option.js'
-import { kept, tellKept } from '../unanswered.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import { piped } from '../stdin.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 
@@ -29,7 +29,7 @@ interface Asked extends Options {
   readonly given: readonly string[]
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument(
       '<thread>',
@@ -54,7 +54,7 @@ function several(given: string, before: readonly string[] = []): readonly string
   return [...before, given]
 }
 
-async function env(around: Around, client: SkeinClient, asked: Asked): Promise<ExitCode> {
+async function env(around: CommandContext, client: SkeinClient, asked: Asked): Promise<ExitCode> {
   const { out } = around
   const [, parent, request] = /^(.+)\/([^/]+)$/.exec(asked.id) ?? []
   const thread = await client.threads.get(parent ?? asked.id)
@@ -63,9 +63,9 @@ async function env(around: Around, client: SkeinClient, asked: Asked): Promise<E
   if (Object.keys(values).length === 0) return list(around, client, asked.id)
   // Before it is said: the turn may be over when the answer comes.
   const run = asked.wait ? await thread.current() : undefined
-  const state = await kept(thread.env.set(values))
+  const state = await markUnanswered(thread.env.set(values))
   const told = { thread: asked.id, names: Object.keys(values), state }
-  if (state === 'kept') return tellKept(out, told, asked.wait)
+  if (state === 'kept') return tellUnanswered(out, told, asked.wait)
   if (run) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json(told)
   else
@@ -85,22 +85,22 @@ interface Providing {
 
 /** A child that waits to begin takes all of its values at once. */
 async function provide(
-  { out }: Around,
+  { out }: CommandContext,
   { variables }: SkeinClient,
   { thread, request, values }: Providing,
 ): Promise<ExitCode> {
   const given = Object.fromEntries(
     Object.entries(values).flatMap(([name, value]): [string, string][] => (value === null ? [] : [[name, value]])),
   )
-  const state = await kept(variables.provide(thread, request, given))
+  const state = await markUnanswered(variables.provide(thread, request, given))
   const told = { thread, request, names: Object.keys(given), state }
-  if (state === 'kept') return tellKept(out, told)
+  if (state === 'kept') return tellUnanswered(out, told)
   if (out.mode === 'json') out.json(told)
   else out.print('started\n')
   return exitCode.ok
 }
 
-async function list({ out }: Around, client: SkeinClient, id: string): Promise<ExitCode> {
+async function list({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
   const thread = await client.threads.get(id)
   const [variables, { pending = [] }] = await Promise.all([thread.env.names(), thread.info()])
   const missing = [...new Set(pending.flatMap((item) => item.missing ?? []))]
@@ -119,7 +119,7 @@ async function list({ out }: Around, client: SkeinClient, id: string): Promise<E
 
 /** CE1 */
 async function valuesOf(
-  { shell }: Around,
+  { shell }: CommandContext,
   { given, stdin, file = [], unset = [] }: Asked,
 ): Promise<Readonly<Record<string, string | null>>> {
   const { SkeinError } = await import('../../index.js')

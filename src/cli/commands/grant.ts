@@ -2,8 +2,8 @@
 import { InvalidArgumentError } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import { registerAsking } from './command.js'
-import type { Perform } from '../run-command.js'
+import { registerRequest } from './command.js'
+import type { RunCommand } from '../run-command.js'
 
 interface Options {
   readonly tokens?: number
@@ -14,7 +14,7 @@ interface Options {
   readonly by?: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .option('--tokens <n>', 'so many more, input and output', whole)
     .option('--cost <usd>', 'so many more dollars', amount)
@@ -22,7 +22,7 @@ export function register(command: Command, perform: Perform): void {
     .option('--steps <n>', 'so many more model calls', whole)
     .option('--resume', 'and let a turn go on that ended because nothing was left')
     .option('--by <name>', 'who gives it, for the journal')
-  registerAsking<Options>(perform, command, {
+  registerRequest<Options>(perform, command, {
     async ask(thread, { cost, tokens, toolCalls, steps, resume, by }) {
       const more = {
         ...defined({ tokens }),

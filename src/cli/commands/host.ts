@@ -12,7 +12,7 @@ import type { ExitCode } from '../exit.js'
 import { counted, oneLine } from '../format.js'
 import { envOf } from './env-option.js'
 import type { Output } from '../output.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { limitHelp, limitsOf, several, workerEnvHelp, workersHelp, workersOf } from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
 import { label } from '../visible.js'
@@ -24,7 +24,7 @@ interface Options extends WorkerFlags {
   readonly limit?: readonly string[]
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<app>', 'module or folder of the definitions')
     .option('--name <name>', 'name of the app (default: that of its package.json)')
@@ -44,7 +44,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function host(
-  around: Around,
+  around: CommandContext,
   { app, name, appVersion, env: given = [], ...more }: Options & { readonly app: string },
 ): Promise<ExitCode> {
   const { out, shell, store } = around
@@ -92,7 +92,11 @@ function createLines(out: Output): Line {
   }
 }
 
-async function tellServing({ store }: Around, { profile, agents, hosts: list }: Skein, line: Line): Promise<void> {
+async function tellServing(
+  { store }: CommandContext,
+  { profile, agents, hosts: list }: Skein,
+  line: Line,
+): Promise<void> {
   const { name, app, appVersion } = profile
   const { hosts, partitions: of } = await list()
   const { partitions = [] } = hosts.find((each) => each.name === name) ?? {}

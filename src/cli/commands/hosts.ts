@@ -4,14 +4,14 @@ import type { HostInfo, SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, dateTime, oneLine, table } from '../format.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command.action(() => perform(command, (around) => withClient(around.store, (client) => list(around, client))))
 }
 
-async function list({ out }: Around, client: SkeinClient): Promise<ExitCode> {
+async function list({ out }: CommandContext, client: SkeinClient): Promise<ExitCode> {
   const { hosts, partitions } = await client.hosts()
   if (out.mode === 'json') {
     out.json({ hosts, partitions })

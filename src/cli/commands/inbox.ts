@@ -7,11 +7,11 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, oneLine, preview, table } from '../format.js'
 import type { Output } from '../output.js'
-import type { Around, Perform } from '../run-command.js'
-import { typed, withClient } from '../store.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
+import { commandLine, withClient } from '../store.js'
 import { label } from '../visible.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .addOption(new Option('--root <thread>', 'only what waits in the tree below this thread').conflicts('thread'))
     .option('--thread <thread>', 'only what this thread waits for')
@@ -25,7 +25,11 @@ interface Options extends InboxFilter {
   readonly full?: boolean
 }
 
-async function inbox({ out, store }: Around, client: SkeinClient, { full, ...filter }: Options): Promise<ExitCode> {
+async function inbox(
+  { out, store }: CommandContext,
+  client: SkeinClient,
+  { full, ...filter }: Options,
+): Promise<ExitCode> {
   const named = filter.thread ?? filter.root
   // A name with a mistake in it is no empty inbox.
   if (named !== undefined) await client.threads.get(named)
@@ -40,7 +44,7 @@ async function inbox({ out, store }: Around, client: SkeinClient, { full, ...fil
     out.print(listing(out, items))
     if (items.some(({ args }) => preview(args, Infinity) !== preview(args, mostArgs)))
       out.note(
-        `args that end with … are cut: ${typed(store, 'skein', 'inbox', '--full')} shows all of them, and so does ` +
+        `args that end with … are cut: ${commandLine(store, 'skein', 'inbox', '--full')} shows all of them, and so does ` +
           `skein approve before it decides`,
       )
   }

@@ -8,7 +8,7 @@ import type { ExitCode } from '../exit.js'
 import { dateTime, table } from '../format.js'
 import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
 import type { ModelWait } from '../turn/model-waits.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
 interface Options {
@@ -36,7 +36,7 @@ const statuses = [
 ]
 const over = new Set(['done', 'terminated'])
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .addOption(new Option('--status <status>', 'only threads that are').choices(statuses))
     .option('--agent <name>', 'only threads of this agent')
@@ -55,7 +55,7 @@ export function atLeastOne(given: string): number {
   return count
 }
 
-async function ps({ out }: Around, client: SkeinClient, options: Options): Promise<ExitCode> {
+async function ps({ out }: CommandContext, client: SkeinClient, options: Options): Promise<ExitCode> {
   const { status, agent, tag, limit } = options
   const filter: HeadFilter = { ...(status && { status }), ...(agent && { agent }), ...(tag && { tag }) }
   const { found, below } = await newest(client, filter, options)

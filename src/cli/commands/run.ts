@@ -7,14 +7,14 @@ import { defined } from '../../core/defined.js'
 import { createAsk, readLines } from '../turn/ask.js'
 import type { ExitCode } from '../exit.js'
 import { givenMessage, pipedMessage } from '../stdin.js'
-import { createOnce, findThread, goOnCommand, leave, look, open, openable, settingsOf } from '../opening.js'
-import type { Asked, Opened, Options } from '../opening.js'
-import type { Around, Perform } from '../run-command.js'
+import { createOnce, findThread, goOnCommand, leave, lookUpThread, open, openable, settingsOf } from '../opening.js'
+import type { OpenRequest, OpenedThread, OpenFlags } from '../opening.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, several } from '../settings.js'
-import { seeOut, showFirst } from '../turn/turns.js'
-import type { Watched } from '../turn/turns.js'
+import { watchToEnd, showFirst } from '../turn/turns.js'
+import type { WatchedTurn } from '../turn/turns.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   openable(command)
     .argument('<app>', 'module that exports the definitions (.ts or .js)')
     .argument('[message]', 'what to say; - or nothing reads a piped stdin')
@@ -23,18 +23,22 @@ export function register(command: Command, perform: Perform): void {
       'continue this thread, or create it with this id; without a message: go on with what is outstanding',
     )
     .option('--attach <file>', attachHelp, several)
-    .action((app: string, message: string | undefined, options: Options) =>
+    .action((app: string, message: string | undefined, options: OpenFlags) =>
       perform(command, (around) => run(around, { ...options, app }, message)),
     )
 }
 
-async function run(around: Around, options: Omit<Asked, 'message'>, given: string | undefined): Promise<ExitCode> {
+async function run(
+  around: CommandContext,
+  options: Omit<OpenRequest, 'message'>,
+  given: string | undefined,
+): Promise<ExitCode> {
   const message = await (given === undefined ? pipedMessage(around.shell) : givenMessage(around.shell, given))
-  const asked: Asked = { ...options, ...defined({ message }) }
+  const asked: OpenRequest = { ...options, ...defined({ message }) }
   const create = message !== undefined
   await check(asked)
   const settings = await settingsOf(around, asked)
-  const before = await look(around, { ...asked, create })
+  const before = await lookUpThread(around, { ...asked, create })
   // One that was created without a host is made by its mail.
   const root = before.root ?? asked.thread
   const opened = await open(around, { asked, settings, ...defined({ root }) })
@@ -46,7 +50,7 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
     if (around.out.mode !== 'json')
       around.out.note(around.out.paint('dim', `thread ${found.id} · agent ${found.agent}`))
     const how = opened.runs === 'here' ? { goOn: () => once(goOnCommand(around, asked, found)) } : {}
-    const watched: Watched = {
+    const watched: WatchedTurn = {
       watching: { client: opened.client, thread: found, ...how, ...asking(around, opened) },
       before,
       shown: new Set(),
@@ -56,19 +60,19 @@ async function run(around: Around, options: Omit<Asked, 'message'>, given: strin
       watched,
       message === undefined ? undefined : { text: message, attachments: settings.attachments },
     )
-    return opened.runs === 'here' || code === undefined ? await seeOut(around, watched, code) : code
+    return opened.runs === 'here' || code === undefined ? await watchToEnd(around, watched, code) : code
   } finally {
     await opened.client.close()
   }
 }
 
-function asking({ shell, out }: Around, { client }: Opened): Pick<Watched['watching'], 'ask'> {
+function asking({ shell, out }: CommandContext, { client }: OpenedThread): Pick<WatchedTurn['watching'], 'ask'> {
   return shell.interactive() && out.mode === 'live'
     ? { ask: createAsk({ shell, out, client, lines: readLines(shell) }) }
     : {}
 }
 
-async function check({ message, thread, attach = [] }: Asked): Promise<void> {
+async function check({ message, thread, attach = [] }: OpenRequest): Promise<void> {
   const { SkeinError } = await import('../../index.js')
   if (message === undefined && attach.length > 0)
     throw new SkeinError(

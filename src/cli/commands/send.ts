@@ -3,9 +3,9 @@ import type { Command } from 'commander'
 import type { SkeinClient } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { kept, tellKept } from '../unanswered.js'
+import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import { givenMessage } from '../stdin.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { attachHelp, attachmentsOf, several } from '../settings.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
@@ -22,7 +22,7 @@ interface Asked extends Options {
   readonly message: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<message>', 'what to say; - reads stdin')
@@ -39,7 +39,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function send(
-  around: Around,
+  around: CommandContext,
   client: SkeinClient,
   { thread: id, message, newTurn, wait, ...options }: Asked,
 ): Promise<ExitCode> {
@@ -58,8 +58,8 @@ async function send(
     attachments,
     ...(options.id !== undefined && { id: options.id }),
   })
-  const state = await kept(run.accepted())
-  if (state === 'kept') return tellKept(out, { thread: id, run: run.id, state }, wait)
+  const state = await markUnanswered(run.accepted())
+  if (state === 'kept') return tellUnanswered(out, { thread: id, run: run.id, state }, wait)
   if (wait) return (await watchHere(around, { client, thread, run })).code
   if (out.mode === 'json') out.json({ thread: id, run: run.id, state })
   else out.print(`accepted as ${run.id}\n`)

@@ -4,11 +4,11 @@ import { defined } from '../../core/defined.js'
 import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { answersTo, awaitedLine, awaitedOf } from '../turn/waiting-for.js'
+import { answersTo, waitingLine, waitingItems } from '../turn/waiting-for.js'
 import { bytes, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
 import { label, visible } from '../visible.js'
 import type { Output } from '../output.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { atLeastOne } from './ps.js'
 import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
@@ -17,7 +17,7 @@ interface Options {
   readonly limit: number
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--limit <n>', 'the last so many messages', atLeastOne, 20)
@@ -27,7 +27,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function show(
-  { out, store }: Around,
+  { out, store }: CommandContext,
   client: SkeinClient,
   { id, limit }: Options & { readonly id: string },
 ): Promise<ExitCode> {
@@ -61,8 +61,8 @@ async function show(
     ['spent', spent(usage.own)],
     ...spentBelow(usage),
     ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
-    ...awaitedOf(info).flatMap((item) => [
-      ['waits', awaitedLine(item)],
+    ...waitingItems(info).flatMap((item) => [
+      ['waits', waitingLine(item)],
       ...answersTo(store, item).map((command) => ['', command]),
     ]),
   ]

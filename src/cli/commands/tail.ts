@@ -9,7 +9,7 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
 import type { Output } from '../output.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
 import { label } from '../visible.js'
@@ -19,7 +19,7 @@ interface Options {
   readonly follow: boolean
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .option('--from <cursor>', 'go on after the event with this cursor (events with --json have one)')
@@ -30,7 +30,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function tail(
-  around: Around,
+  around: CommandContext,
   client: SkeinClient,
   { id, from, follow }: Options & { readonly id: string },
 ): Promise<ExitCode> {

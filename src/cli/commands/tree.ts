@@ -4,28 +4,28 @@
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
 import type { SkeinClient, StoredHead, Usage } from '../../index.js'
-import { awaitedOf } from '../turn/waiting-for.js'
+import { waitingItems } from '../turn/waiting-for.js'
 import { childName } from '../turn/calls.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
-import { createFamily } from '../turn/children.js'
-import type { Family } from '../turn/children.js'
+import { createChildren } from '../turn/children.js'
+import type { Children } from '../turn/children.js'
 import { counted, table } from '../format.js'
 import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
 import type { ModelWait } from '../turn/model-waits.js'
-import type { Around, Perform } from '../run-command.js'
+import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 import { subtree } from '../turn/subtree.js'
 
 interface Tree {
   readonly heads: readonly StoredHead[]
-  readonly family: Family
+  readonly family: Children
   /** Of each with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
   readonly modelWaits: ReadonlyMap<string, ModelWait>
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .action((id: string) =>
@@ -33,7 +33,7 @@ export function register(command: Command, perform: Perform): void {
     )
 }
 
-async function show({ out }: Around, client: SkeinClient, id: string): Promise<ExitCode> {
+async function show({ out }: CommandContext, client: SkeinClient, id: string): Promise<ExitCode> {
   const top = await (await client.threads.get(id)).info()
   const tree = await read(client, top)
   const hosted = await client.hosted()
@@ -48,7 +48,7 @@ async function show({ out }: Around, client: SkeinClient, id: string): Promise<E
 
 async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
   const heads = await subtree(client, top)
-  const family = createFamily()
+  const family = createChildren()
   // Parents know what their children are called, and who waits in line; the rest need not be read.
   const parents = new Set(
     heads.flatMap(({ thread, parent, status }) => [
@@ -66,7 +66,7 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
 async function usageOf(
   client: SkeinClient,
   heads: readonly StoredHead[],
-  family: Family,
+  family: Children,
 ): Promise<ReadonlyMap<string, Usage>> {
   const usage = new Map<string, Usage>()
   for (const { thread, status } of heads) {
@@ -139,7 +139,7 @@ function shortly(
 
 function waits({ family, modelWaits }: Tree, head: StoredHead): string {
   const line = modelWaits.get(head.thread)
-  const people = awaitedOf(head).map(({ why, tool }) => `${why}: ${tool}`)
+  const people = waitingItems(head).map(({ why, tool }) => `${why}: ${tool}`)
   const working = head.status === 'waiting' ? family.working(head.thread).length : 0
   return [
     ...people,

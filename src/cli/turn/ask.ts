@@ -9,13 +9,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Json, SkeinClient } from '../../index.js'
-import type { Awaited } from './waiting-for.js'
+import type { WaitingItem } from './waiting-for.js'
 import { label, visible } from '../visible.js'
 import { jsonOrText } from '../json-text.js'
-import { kept, keptNote } from '../unanswered.js'
+import { markUnanswered, unansweredNote } from '../unanswered.js'
 import type { Output } from '../output.js'
-import type { Shell } from '../process.js'
-import type { Halt } from './summary.js'
+import type { CliProcess } from '../process.js'
+import type { StandstillEntry } from './summary.js'
 
 export interface Lines {
   /** The next line; undefined at the end of the input. */
@@ -23,7 +23,7 @@ export interface Lines {
   close(): void
 }
 
-export function readLines({ stdin }: Pick<Shell, 'stdin'>): Lines {
+export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
   const reader = createInterface({ input: stdin, terminal: false })
   const lines = reader[Symbol.asyncIterator]()
   return {
@@ -37,13 +37,13 @@ export function readLines({ stdin }: Pick<Shell, 'stdin'>): Lines {
 
 interface Means {
   readonly out: Output
-  readonly shell: Shell
+  readonly shell: CliProcess
   readonly client: SkeinClient
   readonly lines: Lines
 }
 
 /** Says whether something was decided, so that the turn goes on. */
-export type Ask = (halt: Halt) => Promise<boolean>
+export type Ask = (halt: StandstillEntry) => Promise<boolean>
 
 export function createAsk(means: Means): Ask {
   const decided = new Set<string>()
@@ -68,7 +68,7 @@ export function createAsk(means: Means): Ask {
 
 type Decision = 'decided' | 'later'
 
-function show({ out }: Means, { tool, args, prompt, reference }: Awaited, words: string): void {
+function show({ out }: Means, { tool, args, prompt, reference }: WaitingItem, words: string): void {
   const whose = reference === undefined ? '' : `${reference} › `
   out.print(
     `${out.paint('yellow', `‖ ${whose}${label(tool)} ${words}`)}${prompt === undefined ? '' : `\n${visible(prompt)}`}\n${indented(args)}\n`,
@@ -82,7 +82,7 @@ function indented(args: Json): string {
     .join('\n')
 }
 
-async function askApproval(means: Means, item: Awaited): Promise<Decision> {
+async function askApproval(means: Means, item: WaitingItem): Promise<Decision> {
   const { client, lines, out } = means
   show(means, item, 'waits for approval')
   for (;;) {
@@ -102,7 +102,7 @@ async function askApproval(means: Means, item: Awaited): Promise<Decision> {
   }
 }
 
-async function askAnswer(means: Means, item: Awaited): Promise<Decision> {
+async function askAnswer(means: Means, item: WaitingItem): Promise<Decision> {
   const { client, lines, out } = means
   show(means, item, 'waits for an answer')
   for (;;) {
@@ -118,7 +118,7 @@ async function said({ out }: Means, answer: Promise<void>): Promise<Decision> {
   const { isSkeinError } = await import('../../index.js')
   try {
     // Where the host has left meanwhile, it is kept for the next one.
-    if ((await kept(answer)) === 'kept') out.note(keptNote)
+    if ((await markUnanswered(answer)) === 'kept') out.note(unansweredNote)
     return 'decided'
   } catch (thrown) {
     if (

@@ -45,7 +45,7 @@ export function callLine(paint: Output['paint'], news: CallNews, more: string): 
 }
 
 /** How long a call that is answered took, or why no time. */
-export function tookOf({ tookMs, cached }: Extract<CallNews, { state: 'answered' }>): string {
+export function durationOf({ tookMs, cached }: Extract<CallNews, { state: 'answered' }>): string {
   if (cached) return 'cached'
   return tookMs === undefined ? '' : duration(tookMs)
 }

@@ -12,8 +12,8 @@ import type { SkeinEvent } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { createChildStates, heldIn, standsStill } from './child-state.js'
 import type { ChildState } from './child-state.js'
-import { createFamily } from './children.js'
-import type { Family } from './children.js'
+import { createChildren } from './children.js'
+import type { Children } from './children.js'
 import { counted, duration, preview } from '../format.js'
 import { modelWaitLine } from './model-waits.js'
 import type { Output } from '../output.js'
@@ -43,7 +43,7 @@ function ordered(states: States): ReadonlyMap<string, readonly string[]> {
 /** What a line is made of. */
 interface Picture {
   readonly paint: Output['paint']
-  readonly family: Family
+  readonly family: Children
   readonly states: States
   readonly now: number
   readonly turning: string
@@ -104,7 +104,7 @@ function fewLines(picture: Picture): readonly string[] {
 }
 
 export function createChildRows(paint: Output['paint'], top: string) {
-  const family = createFamily()
+  const family = createChildren()
   const swarm = createSwarmLine(top)
   const { states, take } = createChildStates(top)
   return {

@@ -19,9 +19,9 @@ interface Parent {
   readonly working: Map<string, number>
 }
 
-export type Family = ReturnType<typeof createFamily>
+export type Children = ReturnType<typeof createChildren>
 
-export function createFamily() {
+export function createChildren() {
   const parents = new Map<string, Parent>()
   const references = new Map<string, Reference>()
   const reported = new Map<string, Usage>()

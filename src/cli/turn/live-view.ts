@@ -8,7 +8,7 @@
  *     running line and counted at its end.
  */
 import type { SkeinEvent } from '../../index.js'
-import { callLine, tookOf, waitsFor } from './call-line.js'
+import { callLine, durationOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews, HoldReason, ShownCall } from './calls.js'
 import { createChildRows } from './child-rows.js'
@@ -20,8 +20,8 @@ import { modelWaitLine, waitAfter } from './model-waits.js'
 import type { ModelWait } from './model-waits.js'
 import type { Output } from '../output.js'
 import { speakerOf } from './speaker.js'
-import { exitOfTally, tallyLine } from './summary.js'
-import type { Tally } from './summary.js'
+import { exitOfSummary, summaryLine } from './summary.js'
+import type { TurnSummary } from './summary.js'
 import type { View } from './view.js'
 
 const frames = ['◐', '◓', '◑', '◒']
@@ -43,7 +43,7 @@ function toldOf({ paint, fit }: Output, news: CallNews): string | undefined {
   const line = callLine(
     paint,
     news,
-    paint('dim', `${tookOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()),
+    paint('dim', `${durationOf(news)} ${preview(news.call.args, news.outcome.ok ? 200 : 40)}`.trim()),
   )
   return line !== undefined && news.outcome.ok ? fit(line) : line
 }
@@ -55,15 +55,15 @@ function asideOf(paint: Output['paint'], event: SkeinEvent): string | undefined 
   return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
 }
 
-function endLine(paint: Output['paint'], tally: Tally): string {
-  const code = exitOfTally(tally)
+function endLine(paint: Output['paint'], tally: TurnSummary): string {
+  const code = exitOfSummary(tally)
   const [mark, colour] =
     code === exitCode.ok
       ? (['✓', 'green'] as const)
       : code === exitCode.waiting
         ? (['‖', 'yellow'] as const)
         : (['✗', 'red'] as const)
-  return `${paint(colour, mark)} ${paint('dim', oneLine(tallyLine(tally), 1_000))}`
+  return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(tally), 1_000))}`
 }
 
 export function createLiveView(out: Output, thread: string): View {

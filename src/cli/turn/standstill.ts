@@ -6,15 +6,15 @@
  *     it goes on: what that one says may be what is waited for.
  */
 import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../../index.js'
-import { awaitedOf } from './waiting-for.js'
+import { waitingItems } from './waiting-for.js'
 import { createCalls } from './calls.js'
 import { isStandstill } from '../exit.js'
-import { createFamily } from './children.js'
+import { createChildren } from './children.js'
 import { subtree } from './subtree.js'
-import type { Halt } from './summary.js'
+import type { StandstillEntry } from './summary.js'
 
-export function createHalts(client: SkeinClient, { id, info }: Thread) {
-  const family = createFamily()
+export function createStandstills(client: SkeinClient, { id, info }: Thread) {
+  const family = createChildren()
   const suspects = createSuspects()
   /** The last record of each thread that was shown. */
   const seen = new Map<string, number>()
@@ -26,7 +26,7 @@ export function createHalts(client: SkeinClient, { id, info }: Thread) {
     return (suspects.has(thread) || working.length > 0) && working.every(likely)
   }
   return {
-    async after(event: SkeinEvent): Promise<Halt | undefined> {
+    async after(event: SkeinEvent): Promise<StandstillEntry | undefined> {
       if (!('seq' in event)) return undefined
       seen.set(event.thread, event.seq)
       family.take(event)
@@ -79,12 +79,16 @@ function stillOf(thread: string, find: (thread: string) => Known | undefined): r
   return own ? [head, ...below.flat()] : below.flat()
 }
 
-function haltOf(thread: string, still: readonly StoredHead[]): Halt | undefined {
+function haltOf(thread: string, still: readonly StoredHead[]): StandstillEntry | undefined {
   // What a person can answer is told rather than a pause beside it.
   const status = (still.find((head) => head.status !== 'paused') ?? still[0])?.status ?? ''
   if (!isStandstill(status)) return undefined
   const paused = still.filter((head) => head.status === 'paused' && head.thread !== thread).map((head) => head.thread)
-  return { standstill: status, pending: still.flatMap(awaitedOf), ...(paused.length > 0 && { pausedChildren: paused }) }
+  return {
+    standstill: status,
+    pending: still.flatMap(waitingItems),
+    ...(paused.length > 0 && { pausedChildren: paused }),
+  }
 }
 
 /** Children that cannot begin before someone has given them values. */

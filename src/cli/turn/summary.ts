@@ -4,21 +4,21 @@
  */
 import { defined } from '../../core/defined.js'
 import type { Failure, Json, SkeinEvent, StopReason, Usage } from '../../index.js'
-import type { Awaited } from './waiting-for.js'
+import type { WaitingItem } from './waiting-for.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode, Standstill } from '../exit.js'
 import { addedUsage, counted, duration, failureLine, spent } from '../format.js'
 
 /** A turn that has not ended and does not go on until someone acts. */
-export interface Halt {
+export interface StandstillEntry {
   readonly standstill: Standstill
   /** The calls that wait for someone. */
-  readonly pending: readonly Awaited[]
+  readonly pending: readonly WaitingItem[]
   /** Threads below that are paused. */
   readonly pausedChildren?: readonly string[]
 }
 
-export interface Tally extends Partial<Halt> {
+export interface TurnSummary extends Partial<StandstillEntry> {
   readonly thread: string
   readonly run: string
   readonly text: string
@@ -39,8 +39,8 @@ export interface Tally extends Partial<Halt> {
 
 const nothing: Usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
 
-export function createTally(thread: string, run: string) {
-  let tally: Tally = { thread, run, text: '', steps: 0, usage: nothing, subtree: nothing, elapsedMs: 0 }
+export function createSummary(thread: string, run: string) {
+  let tally: TurnSummary = { thread, run, text: '', steps: 0, usage: nothing, subtree: nothing, elapsedMs: 0 }
   let startedAt: number | undefined
   return {
     take(event: SkeinEvent): void {
@@ -50,11 +50,11 @@ export function createTally(thread: string, run: string) {
       startedAt ??= event.at
       tally = { ...tally, elapsedMs: event.at - startedAt, ...news(tally, event) }
     },
-    sum: (halt?: Halt): Tally => ({ ...tally, ...halt }),
+    sum: (halt?: StandstillEntry): TurnSummary => ({ ...tally, ...halt }),
   }
 }
 
-function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> {
+function news({ text, steps, usage }: TurnSummary, event: SkeinEvent): Partial<TurnSummary> {
   if (event.type === 'model.replied') {
     return {
       text: event.text || text,
@@ -72,7 +72,7 @@ function news({ text, steps, usage }: Tally, event: SkeinEvent): Partial<Tally> 
   return event.type === 'thread.terminated' ? { stopReason: 'terminated' } : {}
 }
 
-export function exitOfTally({ stopReason, standstill }: Tally): ExitCode {
+export function exitOfSummary({ stopReason, standstill }: TurnSummary): ExitCode {
   if (standstill) return exitCode.waiting
   return stopReason ? exitOfStop(stopReason) : exitCode.failed
 }
@@ -85,7 +85,7 @@ const standstillWords: Readonly<Record<Standstill, string>> = {
 }
 
 /** Children often spend more than the one who called them. */
-function costs({ usage, subtree }: Tally): string {
+function costs({ usage, subtree }: TurnSummary): string {
   const own =
     subtree.inputTokens === usage.inputTokens &&
     subtree.outputTokens === usage.outputTokens &&
@@ -93,7 +93,7 @@ function costs({ usage, subtree }: Tally): string {
   return own ? spent(usage) : `${spent(subtree)}, of which its own: ${spent(usage)}`
 }
 
-export function tallyLine(tally: Tally): string {
+export function summaryLine(tally: TurnSummary): string {
   const { stopReason, standstill, detail, failure, steps, elapsedMs } = tally
   const how = stopReason ?? (standstill && standstillWords[standstill]) ?? 'unfinished'
   const why = failure ? failureLine(failure) : detail

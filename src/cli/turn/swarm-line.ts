@@ -9,7 +9,7 @@ type State = 'work' | 'done' | 'failed'
 
 const cells = 12
 
-export interface Standing {
+export interface SwarmCounts {
   /** Children that are still to be called. */
   readonly inLine: number
   /** How many may be at work at once, where some are in line for that. */
@@ -51,7 +51,7 @@ export function createSwarmLine(top: string) {
         set(event.thread, 'failed')
     },
     /** Undefined where there is no swarm, or nothing left of it to wait for. */
-    line({ inLine, atOnce, waiting }: Standing): string | undefined {
+    line({ inLine, atOnce, waiting }: SwarmCounts): string | undefined {
       const all = states.size + inLine
       if (all < 2) return undefined
       const count = (wanted: State): number => [...states.values()].filter((state) => state === wanted).length

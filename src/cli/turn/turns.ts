@@ -5,16 +5,16 @@ import type { SendMessage } from '../../index.js'
 import { exitCode, exitOfStatus } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted } from '../format.js'
-import type { Around } from '../run-command.js'
-import { typed } from '../store.js'
+import type { CommandContext } from '../run-command.js'
+import { commandLine } from '../store.js'
 import { subtree } from './subtree.js'
 import { turnsSince, watchHere } from './watch.js'
-import type { Standing, Watching } from './watch.js'
+import type { ThreadStanding, WatchOptions } from './watch.js'
 
 /** The turn that was asked for, or what was outstanding. */
 export async function showFirst(
-  around: Around,
-  watched: Watched,
+  around: CommandContext,
+  watched: WatchedTurn,
   message: SendMessage | undefined,
 ): Promise<ExitCode | undefined> {
   const { watching, shown } = watched
@@ -31,16 +31,16 @@ export async function showFirst(
   return seen.code
 }
 
-export interface Watched {
-  readonly watching: Omit<Watching, 'run'>
+export interface WatchedTurn {
+  readonly watching: Omit<WatchOptions, 'run'>
   /** Where the thread stood before anything was asked of it here. */
-  readonly before: Standing
+  readonly before: ThreadStanding
   /** Turns that were shown. */
   readonly shown: Set<string>
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn({ client, thread }: Omit<Watching, 'run'>): Promise<void> {
+async function goOn({ client, thread }: Omit<WatchOptions, 'run'>): Promise<void> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
   // The same for children that wait for someone, who may have answered. Paused ones stay so.
@@ -51,7 +51,10 @@ async function goOn({ client, thread }: Omit<Watching, 'run'>): Promise<void> {
 }
 
 /** Shows the turns that nobody has seen yet; stops at one that waits for people. */
-async function watchTurns(around: Around, { watching, before, shown }: Watched): Promise<ExitCode | undefined> {
+async function watchTurns(
+  around: CommandContext,
+  { watching, before, shown }: WatchedTurn,
+): Promise<ExitCode | undefined> {
   let code: ExitCode | undefined
   for await (const turn of turnsSince(watching.thread, before)) {
     if (shown.has(turn.id)) continue
@@ -67,7 +70,11 @@ async function watchTurns(around: Around, { watching, before, shown }: Watched):
  * Waits until everything rests or waits for people: children that nobody waits for are let finish, and what they say
  * may start further turns, which are shown like the first.
  */
-export async function seeOut(around: Around, watched: Watched, first: ExitCode | undefined): Promise<ExitCode> {
+export async function watchToEnd(
+  around: CommandContext,
+  watched: WatchedTurn,
+  first: ExitCode | undefined,
+): Promise<ExitCode> {
   const { client, thread } = watched.watching
   const { out, store } = around
   let code = first
@@ -94,7 +101,7 @@ export async function seeOut(around: Around, watched: Watched, first: ExitCode |
     path.includes(thread.id),
   )
   if (asked.length > 0) {
-    const command = typed(store, 'skein', 'inbox')
+    const command = commandLine(store, 'skein', 'inbox')
     out.note(`${counted(asked.length, 'call waits', 'calls wait')} for someone; see ${command}`, {
       thread: thread.id,
       command,

@@ -10,23 +10,23 @@
  *     for its parent.
  */
 import type { SkeinEvent } from '../../index.js'
-import { callLine, tookOf } from './call-line.js'
+import { callLine, durationOf } from './call-line.js'
 import { createCalls } from './calls.js'
 import type { CallNews } from './calls.js'
 import { exitCode } from '../exit.js'
-import { createFamily } from './children.js'
+import { createChildren } from './children.js'
 import { oneLine, outputText } from '../format.js'
 import { label, visible } from '../visible.js'
 import { createLiveView } from './live-view.js'
 import type { Output } from '../output.js'
 import { speakerOf } from './speaker.js'
-import { exitOfTally, tallyLine } from './summary.js'
-import type { Tally } from './summary.js'
+import { exitOfSummary, summaryLine } from './summary.js'
+import type { TurnSummary } from './summary.js'
 
 export interface View {
   take(event: SkeinEvent): void
   /** The turn ended, or stands still. */
-  end(tally: Tally): void
+  end(tally: TurnSummary): void
 }
 
 export function createView(out: Output, thread: string): View {
@@ -37,7 +37,7 @@ export function createView(out: Output, thread: string): View {
 function createJsonView(out: Output): View {
   return {
     take: (event) => out.json(event),
-    end: (tally) => out.json({ type: 'run.ended', ...tally, exitCode: exitOfTally(tally) }),
+    end: (tally) => out.json({ type: 'run.ended', ...tally, exitCode: exitOfSummary(tally) }),
   }
 }
 
@@ -46,7 +46,7 @@ const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied
 
 function createPlainView(out: Output, thread: string): View {
   const calls = new Map<string, ReturnType<typeof createCalls>>()
-  const family = createFamily()
+  const family = createChildren()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */
   const whose = ({ path }: SkeinEvent): string =>
     path
@@ -71,11 +71,11 @@ function createPlainView(out: Output, thread: string): View {
       for (const news of known.take(event)) {
         if (!own && !news.call.child && !people.has(news.state)) continue
         const named = { ...news, call: { ...news.call, tool: `${whose(event)}${news.call.tool}` } }
-        const line = callLine(out.paint, named, news.state === 'answered' ? tookOf(news) : '')
+        const line = callLine(out.paint, named, news.state === 'answered' ? durationOf(news) : '')
         if (line !== undefined) out.note(line)
       }
     },
     end: (tally) =>
-      out.note(`${exitOfTally(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${tallyLine(tally)}`),
+      out.note(`${exitOfSummary(tally) === exitCode.ok ? '✓' : tally.standstill ? '‖' : '✗'} ${summaryLine(tally)}`),
   }
 }

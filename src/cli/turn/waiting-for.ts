@@ -8,25 +8,35 @@ import { defined } from '../../core/defined.js'
 import type { InboxItem, StoredHead } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { oneLine, preview } from '../format.js'
-import type { Place } from '../place.js'
-import { typed } from '../store.js'
-import type { Tally } from './summary.js'
+import type { StoreLocation } from '../place.js'
+import { commandLine } from '../store.js'
+import type { TurnSummary } from './summary.js'
 import { label, visible } from '../visible.js'
 
-export type Awaited = Omit<InboxItem, 'thread' | 'path' | 'agent'>
+export type WaitingItem = Omit<InboxItem, 'thread' | 'path' | 'agent'>
 
 /** The calls of a thread that wait for someone. */
-export function awaitedOf({
+export function waitingItems({
   thread,
   reference,
   pending = [],
-}: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly Awaited[] {
+}: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly WaitingItem[] {
   return pending
     .filter(({ why }) => why !== 'children')
     .map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))
 }
 
-export function awaitedLine({ call, tool, args, why, missing, request, prompt, unknown, reference }: Awaited): string {
+export function waitingLine({
+  call,
+  tool,
+  args,
+  why,
+  missing,
+  request,
+  prompt,
+  unknown,
+  reference,
+}: WaitingItem): string {
   const question = prompt === undefined || prompt.trim() === '' ? '' : `: ${oneLine(prompt, 500)}`
   const whose = reference === undefined ? '' : `${label(reference)} › `
   if (request !== undefined) return `${whose}a child (${preview(args, 200)}) ${waitsFor(why, missing)}`
@@ -40,7 +50,7 @@ export function inFull(name: string, json: unknown): readonly string[] {
 }
 
 /** All that someone agrees to, in lines: nothing of it is cut. */
-export function wholeOf({ id, tool, args, prompt, defaults, reference }: Awaited): readonly string[] {
+export function wholeOf({ id, tool, args, prompt, defaults, reference }: WaitingItem): readonly string[] {
   return [
     `${label(id)}${reference === undefined ? '' : ` (${label(reference)})`}: ${label(tool)}`,
     ...inFull('args', args),
@@ -56,21 +66,31 @@ export function wholeOf({ id, tool, args, prompt, defaults, reference }: Awaited
 }
 
 /** The commands that answer it. */
-export function answersTo(store: Place, { id, call, why, missing = [], request }: Awaited): readonly string[] {
-  const deny = call === 'turn' ? [] : [typed(store, 'skein', 'deny', id)]
+export function answersTo(
+  store: StoreLocation,
+  { id, call, why, missing = [], request }: WaitingItem,
+): readonly string[] {
+  const deny = call === 'turn' ? [] : [commandLine(store, 'skein', 'deny', id)]
   if (why === 'variables')
     return [
       ...missing.map((name) =>
-        typed(store, 'skein', 'env', request === undefined ? id.slice(0, id.lastIndexOf('/')) : id, '--stdin', name),
+        commandLine(
+          store,
+          'skein',
+          'env',
+          request === undefined ? id.slice(0, id.lastIndexOf('/')) : id,
+          '--stdin',
+          name,
+        ),
       ),
       ...deny,
     ]
-  if (why === 'approval') return [typed(store, 'skein', 'approve', id), ...deny]
-  return why === 'person' ? [`${typed(store, 'skein', 'answer', id)} …`, ...deny] : []
+  if (why === 'approval') return [commandLine(store, 'skein', 'approve', id), ...deny]
+  return why === 'person' ? [`${commandLine(store, 'skein', 'answer', id)} …`, ...deny] : []
 }
 
 interface Way {
-  readonly store: Place
+  readonly store: StoreLocation
   /** How the thread goes on where no other process serves it. */
   readonly goOn?: string
 }
@@ -79,8 +99,8 @@ interface Way {
 const mostAlike = 3
 
 /** Waits for the same thing, together, in the order of the first of each. */
-function alike(pending: readonly Awaited[]): readonly (readonly Awaited[])[] {
-  const groups = new Map<string, Awaited[]>()
+function alike(pending: readonly WaitingItem[]): readonly (readonly WaitingItem[])[] {
+  const groups = new Map<string, WaitingItem[]>()
   for (const item of pending) {
     // Values for a child that has not begun are its own.
     const key =
@@ -96,25 +116,25 @@ function alike(pending: readonly Awaited[]): readonly (readonly Awaited[])[] {
 
 /** A value that many wait for is given once, to the thread above them all: it flows down. */
 function stepsFor(
-  items: readonly Awaited[],
-  { store, thread }: { readonly store: Place; readonly thread: string },
+  items: readonly WaitingItem[],
+  { store, thread }: { readonly store: StoreLocation; readonly thread: string },
 ): readonly string[] {
   const [first] = items
   if (items.length > 1 && first?.why === 'variables') {
     const { missing = [] } = first
     return [
       `${items.length} calls ${waitsFor('variables', missing).replace('waits', 'wait')}`,
-      ...missing.map((name) => `  ${typed(store, 'skein', 'env', thread, '--stdin', name)}`),
+      ...missing.map((name) => `  ${commandLine(store, 'skein', 'env', thread, '--stdin', name)}`),
     ]
   }
   const shown = items.length > mostAlike + 1 ? items.slice(0, mostAlike) : items
-  const lines = shown.flatMap((item) => [awaitedLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
+  const lines = shown.flatMap((item) => [waitingLine(item), ...answersTo(store, item).map((command) => `  ${command}`)])
   return shown.length === items.length
     ? lines
     : [
         ...lines,
         `… and ${items.length - shown.length} more of ${first?.tool ?? ''}`,
-        `  ${typed(store, 'skein', 'inbox', '--root', thread)}`,
+        `  ${commandLine(store, 'skein', 'inbox', '--root', thread)}`,
       ]
 }
 
@@ -125,16 +145,16 @@ export function nextSteps(
     standstill,
     pending = [],
     pausedChildren = [],
-  }: Pick<Tally, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>,
+  }: Pick<TurnSummary, 'thread' | 'standstill' | 'pending' | 'pausedChildren'>,
   { store, goOn }: Way,
 ): readonly string[] {
   if (!standstill) return []
   const people = alike(pending).flatMap((items) => stepsFor(items, { store, thread }))
   const asked = [
     ...people,
-    ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${typed(store, 'skein', 'resume', child)}`]),
+    ...pausedChildren.flatMap((child) => [`a child is paused`, `  ${commandLine(store, 'skein', 'resume', child)}`]),
   ]
   if (standstill === 'paused' && pausedChildren.length === 0)
-    return [...asked, `go on with: ${goOn ?? typed(store, 'skein', 'resume', thread)}`]
+    return [...asked, `go on with: ${goOn ?? commandLine(store, 'skein', 'resume', thread)}`]
   return goOn === undefined ? asked : [...asked, `then go on with: ${goOn}`]
 }

@@ -4,15 +4,15 @@ import type { Run, SkeinClient, Thread } from '../../index.js'
 import type { Ask } from './ask.js'
 import { nextSteps } from './waiting-for.js'
 import type { ExitCode } from '../exit.js'
-import { createHalts } from './standstill.js'
-import type { Around } from '../run-command.js'
-import { createTally, exitOfTally } from './summary.js'
-import type { Halt, Tally } from './summary.js'
+import { createStandstills } from './standstill.js'
+import type { CommandContext } from '../run-command.js'
+import { createSummary, exitOfSummary } from './summary.js'
+import type { StandstillEntry, TurnSummary } from './summary.js'
 import { turnEvents } from './events.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
 
-export interface Watching {
+export interface WatchOptions {
   readonly client: SkeinClient
   readonly thread: Thread
   readonly run: Run
@@ -24,17 +24,20 @@ export interface Watching {
   readonly alone?: boolean
 }
 
-export interface Seen {
+export interface WatchResult {
   readonly code: ExitCode
   /** The turn that it was: a message that steers belongs to another one. */
   readonly run: string
 }
 
 /** Shows a turn, and when it stands still what to type. */
-export async function watchHere({ out, store }: Around, { goOn, ...watched }: Watching): Promise<Seen> {
+export async function watchHere(
+  { out, store }: CommandContext,
+  { goOn, ...watched }: WatchOptions,
+): Promise<WatchResult> {
   const tally = await watchTurn(watched, createView(out, watched.thread.id))
   // A program has it in the tally.
-  const seen = { code: exitOfTally(tally), run: tally.run }
+  const seen = { code: exitOfSummary(tally), run: tally.run }
   if (!tally.standstill || out.mode === 'json') return seen
   const command = goOn?.()
   if (!goOn || command !== undefined)
@@ -43,12 +46,12 @@ export async function watchHere({ out, store }: Around, { goOn, ...watched }: Wa
 }
 
 async function watchTurn(
-  { client, thread, run, ask, alone = false }: Omit<Watching, 'goOn'>,
+  { client, thread, run, ask, alone = false }: Omit<WatchOptions, 'goOn'>,
   view: View,
-): Promise<Tally> {
-  const tally = createTally(thread.id, run.id)
-  const halts = createHalts(client, thread)
-  let halt: Halt | undefined
+): Promise<TurnSummary> {
+  const tally = createSummary(thread.id, run.id)
+  const halts = createStandstills(client, thread)
+  let halt: StandstillEntry | undefined
   for await (const { event, belongs } of turnEvents(client, thread, { run, alone })) {
     if (belongs) {
       tally.take(event)
@@ -63,13 +66,13 @@ async function watchTurn(
 }
 
 /** Where a thread stood at some moment. */
-export interface Standing {
+export interface ThreadStanding {
   readonly seq: number
   /** The turn that had begun and not ended. */
   readonly open?: string
 }
 
-export async function standingOf(thread: Thread): Promise<Standing> {
+export async function standingOf(thread: Thread): Promise<ThreadStanding> {
   // In this order: a turn that begins in between is seen twice, not never.
   const { seq } = await thread.info()
   const open = await thread.current()
@@ -77,7 +80,7 @@ export async function standingOf(thread: Thread): Promise<Standing> {
 }
 
 /** The turns that were open then or began since, oldest first; looks for more when the last one was watched. */
-export async function* turnsSince(thread: Thread, { seq, open }: Standing): AsyncGenerator<Run> {
+export async function* turnsSince(thread: Thread, { seq, open }: ThreadStanding): AsyncGenerator<Run> {
   if (open !== undefined) yield thread.run(open)
   let from: string | undefined
   for (let found = true; found;) {

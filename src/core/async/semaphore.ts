@@ -1,5 +1,5 @@
 /** At most so many at once; the others come in order when one is through. Owns the line. */
-export class Gate {
+export class Semaphore {
   #free: number
   readonly #line: (() => void)[] = []
 

@@ -2,7 +2,7 @@
  * Work that is done one after another per key, and at once when nothing is before it. Keeps nothing of a key that is
  * idle.
  */
-export class Chains {
+export class SerialQueues {
   readonly #last = new Map<string, Promise<unknown>>()
 
   run<T>(key: string, work: () => Promise<T>): Promise<T> {

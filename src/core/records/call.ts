@@ -7,7 +7,7 @@ import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
 import type { Media } from '../media.js'
 import type { SideName } from './message.js'
-import type { ChildCall, Deferred, Saying } from './child.js'
+import type { ChildCall, Deferred, OutgoingMessage } from './child.js'
 import type { SessionRole } from './session.js'
 
 export type StopReason =
@@ -142,7 +142,7 @@ export interface Landed {
   /** Files that go with the turn's answer. */
   readonly attached?: readonly string[]
   /** What it says to the parent of its thread. */
-  readonly told?: readonly Saying[]
+  readonly told?: readonly OutgoingMessage[]
   /** All events of a generator. */
   readonly preliminaries?: readonly Json[]
 }

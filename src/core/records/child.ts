@@ -9,7 +9,7 @@ import type { FrozenTree } from '../tree.js'
 import type { ModelUsage } from '../usage.js'
 
 /** Of a child that makes one request with a prompt: what of it is the result. */
-export interface Gives {
+export interface ResultParts {
   readonly text?: true
   readonly calls?: true
   readonly errors?: true
@@ -40,7 +40,7 @@ export interface ChildCall {
   /** The child works on a copy of this thread's files, which is merged when it reports. */
   readonly files?: 'fork'
   /** It is a prompt's, and makes one request. */
-  readonly gives?: Gives
+  readonly gives?: ResultParts
   /** Names that it does not inherit, because its definitions scope them. */
   readonly scoped?: readonly string[]
   /** Names that it never inherits, because each of several children has a value of its own. */
@@ -50,7 +50,7 @@ export interface ChildCall {
   /** The side of the child that answers it. Default `a`. */
   readonly side?: 'b'
   /** Values of its own that it begins with. */
-  readonly own?: Sealed
+  readonly own?: SealedValues
   /** Children of this thread that may be at work at once; more wait in line. */
   readonly maxParallel: number
   /** What it may spend. */
@@ -62,7 +62,7 @@ export interface ChildCall {
 }
 
 /** Sealed values, and the keys that they were sealed with. */
-export interface Sealed {
+export interface SealedValues {
   readonly keys: readonly string[]
   readonly set: SealedEnv
 }
@@ -79,7 +79,7 @@ export interface Deferred {
 }
 
 /** Someone gave a deferred child its values. */
-export interface VariablesProvided extends Sealed {
+export interface VariablesProvided extends SealedValues {
   readonly type: 'variables.provided'
   readonly request: string
 }
@@ -105,7 +105,7 @@ export interface ChildBooted {
 }
 
 /** What began a turn that the parent did not ask for. `of`: the child whose report it was. */
-export interface Began {
+export interface TurnOrigin {
   readonly by: 'message' | 'report' | 'schedule' | 'call' | 'resume'
   readonly of?: string
 }
@@ -118,11 +118,11 @@ export interface ReplyTo {
   /** Nobody waits for it: it is for the account alone. */
   readonly unasked?: true
   /** Nobody asked for it: it is told because the child stays and reports all that it does (S7). */
-  readonly began?: Began
+  readonly began?: TurnOrigin
 }
 
 /** What a child and all below it have spent since its last report, and what it gives back of its budget. */
-export interface Spent {
+export interface SpentReport {
   readonly byModel: readonly ModelUsage[]
   /** In kinds of its budget. */
   readonly amounts?: Amounts
@@ -138,10 +138,12 @@ export interface AnswerFiles {
 }
 
 /** What a child says to its parent by itself: something to be read, or what it is doing. */
-export type Word = { readonly text: string; readonly attachments?: FrozenTree } | { readonly status: string }
+export type ParentMessage = { readonly text: string; readonly attachments?: FrozenTree } | { readonly status: string }
 
 /** The same as a body says it: attachments are paths of its thread's files, taken when the call counts. */
-export type Saying = { readonly text: string; readonly attachments?: readonly string[] } | { readonly status: string }
+export type OutgoingMessage =
+  | { readonly text: string; readonly attachments?: readonly string[] }
+  | { readonly status: string }
 
 /** The child of this call was created or spoken to: the mail goes out with this record. */
 export interface ChildCalled {
@@ -190,14 +192,14 @@ export interface ChildReported {
   readonly over?: true
   /** Its files at the end, where they are a copy of its parent's. */
   readonly tree?: FrozenTree
-  readonly spent?: Spent
+  readonly spent?: SpentReport
   /** It speaks for itself: the model is not told. */
   readonly quiet?: true
   readonly attachments?: AnswerFiles
   /** What the model reads below the answer. */
   readonly note?: string
   readonly unasked?: true
-  readonly began?: Began
+  readonly began?: TurnOrigin
   /** Its turn failed: it may be called again. */
   readonly failed?: true
   /** Of one that is supervised and failed: whether it is tried again, so that this is not its answer. */
@@ -211,14 +213,14 @@ export interface ChildTold {
   readonly type: 'child.told'
   readonly child: string
   readonly reference: string
-  readonly words: readonly Word[]
+  readonly words: readonly ParentMessage[]
   readonly number: number
 }
 
 /** This thread has said something to its parent by itself: the mail goes out with this record. */
 export interface ParentTold {
   readonly type: 'parent.told'
-  readonly words: readonly Word[]
+  readonly words: readonly ParentMessage[]
 }
 
 /** Children are told to end what nobody waits for any more: the mail goes out with this record. */
@@ -250,5 +252,5 @@ export interface ReportSent {
   readonly failed?: true
   readonly attachments?: AnswerFiles
   readonly note?: string
-  readonly spent?: Spent
+  readonly spent?: SpentReport
 }

@@ -7,7 +7,7 @@
  */
 import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
-import type { Kept } from './provider-parts.js'
+import type { ProviderParts } from './provider-parts.js'
 import type { Media } from '../media.js'
 
 /** One of the two that speak in a thread of a `dual_ai` agent. */
@@ -29,7 +29,7 @@ export interface Message {
   readonly at: number
   readonly reasoning?: string
   /** What the model that said it wants to hear again. */
-  readonly kept?: Kept
+  readonly kept?: ProviderParts
   /** Of an assistant message: what it asks to be done. */
   readonly calls?: readonly Call[]
   /** Of a tool message: the call it answers, and how that went. */

@@ -9,20 +9,20 @@
 import { longerThan, toJson } from '../json.js'
 import type { Json } from '../json.js'
 
-export type KeptPart =
+export type ProviderPart =
   | { readonly type: 'reasoning' | 'text'; readonly length: number; readonly meta?: Json }
   | { readonly type: 'call'; readonly index: number; readonly meta?: Json }
 
-export interface Kept {
+export interface ProviderParts {
   readonly origin: string
-  readonly parts: readonly KeptPart[]
+  readonly parts: readonly ProviderPart[]
 }
 
 /** Data of one reply in characters; more than any provider was seen to give, and no load for a journal. */
 const mostKept = 1_000_000
 
 /** Undefined where the provider would not miss it. */
-export function toKept(origin: string, parts: readonly KeptPart[]): Kept | undefined {
+export function toProviderParts(origin: string, parts: readonly ProviderPart[]): ProviderParts | undefined {
   if (!parts.some(({ type, meta }) => type === 'reasoning' || meta !== undefined)) return undefined
   const plain = parts.filter((part) => part.type === 'call' || part.length > 0 || part.meta !== undefined)
   return longerThan(toJson(plain), mostKept) ? undefined : { origin, parts: plain }
@@ -34,7 +34,10 @@ interface Said {
 }
 
 /** The piece of text of each part; undefined when the texts are not those that the parts were made of. */
-export function piecesOf(parts: readonly KeptPart[], { text, reasoning = '' }: Said): readonly string[] | undefined {
+export function piecesOf(
+  parts: readonly ProviderPart[],
+  { text, reasoning = '' }: Said,
+): readonly string[] | undefined {
   const read = { text: 0, reasoning: 0 }
   const all = { text, reasoning }
   const pieces = parts.map((part) => {
@@ -56,11 +59,14 @@ interface Masking {
 }
 
 /** KP3 */
-export function maskKept({ origin, parts }: Kept, { before, after, mask, same, clean }: Masking): Kept | undefined {
+export function maskProviderParts(
+  { origin, parts }: ProviderParts,
+  { before, after, mask, same, clean }: Masking,
+): ProviderParts | undefined {
   const given = piecesOf(parts, before)
   if (!given) return undefined
   const pieces = given.map(mask)
-  const masked = parts.map((part, at): KeptPart => {
+  const masked = parts.map((part, at): ProviderPart => {
     const whole =
       (part.type === 'call' ? same(part.index) : pieces[at] === given[at]) &&
       (part.meta === undefined || clean(part.meta))

@@ -13,7 +13,7 @@ import type { Changes } from './change.js'
 import type { Env } from '../env.js'
 import type { Failure } from '../failure.js'
 import type { Json } from '../json.js'
-import type { Kept } from './provider-parts.js'
+import type { ProviderParts } from './provider-parts.js'
 import type { SideName } from './message.js'
 import type {
   CallAnswered,
@@ -38,7 +38,7 @@ import type {
   ChildRestarted,
   ChildTold,
   ChildrenStopped,
-  Gives,
+  ResultParts,
   LetterDropped,
   LetterRequeued,
   MessagesWithdrawn,
@@ -74,7 +74,7 @@ export type {
 } from './call.js'
 export type {
   AnswerFiles,
-  Began,
+  TurnOrigin as Began,
   ChildBooted,
   ChildCall,
   ChildCalled,
@@ -83,17 +83,17 @@ export type {
   ChildTold,
   ChildrenStopped,
   Deferred,
-  Gives,
+  ResultParts as Gives,
   MessagesWithdrawn,
   ParentTold,
   ReplyTo,
   ReportSent,
-  Saying,
-  Sealed,
-  Spent,
+  OutgoingMessage as Saying,
+  SealedValues as Sealed,
+  SpentReport as Spent,
   VariablesDeclined,
   VariablesProvided,
-  Word,
+  ParentMessage as Word,
 } from './child.js'
 export type { EnvChanged, TurnFreed, TurnHeld } from './record-env.js'
 
@@ -124,7 +124,7 @@ export interface ThreadCreated {
     readonly reference: string
     readonly lasting: boolean
     readonly forked?: true
-    readonly gives?: Gives
+    readonly gives?: ResultParts
     readonly reports?: 'implicit'
     readonly caller?: string
   }
@@ -180,7 +180,7 @@ export interface ModelReplied {
   readonly text: string
   readonly reasoning?: string
   /** What the model wants to hear again of it. */
-  readonly kept?: Kept
+  readonly kept?: ProviderParts
   readonly calls: readonly RecordedCall[]
   readonly usage: Usage
   readonly finish: FinishReason

@@ -13,7 +13,7 @@
 import { isObject } from '../json.js'
 import type { Json } from '../json.js'
 import { createSearch } from './secret-search.js'
-import type { Search, Span } from './secret-search.js'
+import type { SecretSearch, Span } from './secret-search.js'
 
 export interface Redactor {
   text(text: string): string
@@ -77,7 +77,7 @@ function valuesOf(secret: string): readonly string[] {
 }
 
 /** RX5. While much is held back it is not looked at again for every few bytes: over a stream the work stays linear. */
-function createByteStream(search: Search): ByteStream {
+function createByteStream(search: SecretSearch): ByteStream {
   let held: Uint8Array[] = []
   let before = 0
   let fresh = 0
@@ -112,7 +112,7 @@ function createByteStream(search: Search): ByteStream {
 const patience = 16
 
 /** Half of a character is held back, too. */
-function createTextStream(search: Search): TextStream {
+function createTextStream(search: SecretSearch): TextStream {
   const held: string[] = []
   let before = 0
   let fresh = 0
@@ -208,7 +208,7 @@ function united(spans: readonly Span[]): readonly Span[] {
 }
 
 /** A list of the bytes of a secret. */
-function saysSecret(items: readonly Json[], search: Search): boolean {
+function saysSecret(items: readonly Json[], search: SecretSearch): boolean {
   const bytes =
     items.length >= shortestSecret &&
     items.every((item) => typeof item === 'number' && Number.isInteger(item) && item >= 0 && item <= 255)

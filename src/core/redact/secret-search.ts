@@ -14,7 +14,7 @@ import type { Layer } from './unescape.js'
 
 export type Span = readonly [start: number, end: number]
 
-export interface Found {
+export interface FoundSecret {
   /** Sorted; they may overlap. */
   readonly spans: readonly Span[]
   readonly safe: number
@@ -24,9 +24,9 @@ const mostLayers = 4
 const shortestText = 8
 
 /** `complete`: nothing follows. */
-export type Search = (bytes: Uint8Array, complete: boolean) => Found
+export type SecretSearch = (bytes: Uint8Array, complete: boolean) => FoundSecret
 
-export function createSearch(values: readonly Uint8Array[]): Search {
+export function createSearch(values: readonly Uint8Array[]): SecretSearch {
   const writings = [
     { feed: feedText, automaton: createAutomaton(values.flatMap(textsOf)) },
     { feed: feedBase64, automaton: createAutomaton(values.flatMap(base64Of)) },

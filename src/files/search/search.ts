@@ -13,19 +13,19 @@ import { join, namesIn, normalise } from '../path.js'
 import { patternOf } from './pattern.js'
 import type { Files, Match } from '../port.js'
 import { betweenPairs, linesOf, partChars } from './lines.js'
-import type { Place, View } from '../overlay.js'
+import type { ResolvedPath, Overlay } from '../overlay.js'
 
 type FindOptions = NonNullable<Parameters<Files['find']>[1]>
 type GrepOptions = NonNullable<Parameters<Files['grep']>[1]>
 
 interface Found {
-  readonly place: Place
+  readonly place: ResolvedPath
   /** From where the search began. */
   readonly name: string
 }
 
 /** All below, a directory before what it holds. */
-async function* below(view: View, start: Place, depth: number): AsyncGenerator<Found> {
+async function* below(view: Overlay, start: ResolvedPath, depth: number): AsyncGenerator<Found> {
   const next = async ({ place, name }: Found): Promise<Found[]> =>
     (await view.list(place))
       .map((child) => ({
@@ -41,7 +41,7 @@ async function* below(view: View, start: Place, depth: number): AsyncGenerator<F
 }
 
 export async function find(
-  view: View,
+  view: Overlay,
   glob: string,
   { path = '/', limit = Infinity, signal }: FindOptions = {},
 ): Promise<readonly string[]> {
@@ -66,7 +66,7 @@ export async function find(
   return found
 }
 
-async function dirAt(view: View, path: string): Promise<Place> {
+async function dirAt(view: Overlay, path: string): Promise<ResolvedPath> {
   const place = await view.walk(path, { syscall: 'scandir', last: 'follow' })
   view.saw(place, 'kind')
   if (place.node?.kind !== 'dir') throw fileError(place.node ? 'ENOTDIR' : 'ENOENT', { syscall: 'scandir', path })
@@ -87,7 +87,7 @@ function depthOf(pattern: string): number {
 }
 
 interface Searched {
-  readonly view: View
+  readonly view: Overlay
   readonly contents: Contents
 }
 
@@ -103,7 +103,7 @@ export async function grep(
   const start = await view.walk(top, { syscall: 'open', last: 'follow' })
   const breath = createBreath(signal)
   const matches: Match[] = []
-  const add = async (place: Place, shown: string): Promise<void> => {
+  const add = async (place: ResolvedPath, shown: string): Promise<void> => {
     if (place.node?.kind !== 'file') return
     view.sawNode(place)
     let found = 0

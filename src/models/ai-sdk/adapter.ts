@@ -18,7 +18,7 @@ import { toModelError } from './error.js'
 import { picturesFor } from './pictures.js'
 import { originOf, toCallOptions } from './request.js'
 import type { Thoughts } from './prompt.js'
-import type { Put } from './request.js'
+import type { ProviderSettings } from './request.js'
 import { collect, type PartStream } from './stream.js'
 import type { Model, ModelCallOptions, ModelReply } from '../port.js'
 
@@ -67,7 +67,7 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
       signal.throwIfAborted()
       const pictures = request.read && (await picturesFor(request, model))
       signal.throwIfAborted()
-      for (let put: Put = { request, thoughts: taken, ...defined({ pictures }) }; ;) {
+      for (let put: ProviderSettings = { request, thoughts: taken, ...defined({ pictures }) }; ;) {
         try {
           return await ask(model, put, options)
         } catch (thrown) {
@@ -84,7 +84,7 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
   }
 }
 
-async function ask(model: AiSdkModel, put: Put, options: ModelCallOptions): Promise<ModelReply> {
+async function ask(model: AiSdkModel, put: ProviderSettings, options: ModelCallOptions): Promise<ModelReply> {
   const { signal, emit } = options
   const asked = model.doStream(toCallOptions(put, model, signal))
   try {

@@ -7,8 +7,8 @@
  * AA2 Nothing has been said by then: a provider refuses before it speaks.
  */
 import type { SkeinError } from '../../core/failure.js'
-import { isKeptFor } from './prompt.js'
-import type { Put } from './request.js'
+import { isFromProvider } from './prompt.js'
+import type { ProviderSettings } from './request.js'
 
 const refusals: readonly unknown[] = [400, 404, 422]
 
@@ -22,7 +22,11 @@ export function isNeverTaken({ message }: SkeinError): boolean {
 }
 
 /** Undefined: it stays refused. */
-export function amended(put: Put, { code, message, data }: SkeinError, origin: string): Put | undefined {
+export function amended(
+  put: ProviderSettings,
+  { code, message, data }: SkeinError,
+  origin: string,
+): ProviderSettings | undefined {
   if (code !== 'MODEL_REJECTED' || !refusals.includes(data?.['status'])) return undefined
   const { request, thoughts } = put
   const { toolChoice } = request
@@ -36,7 +40,7 @@ export function amended(put: Put, { code, message, data }: SkeinError, origin: s
   if (thoughts !== 'kept') return undefined
   if (/reasoning_content/.test(message) && /missing|must|required/i.test(message)) return { ...put, thoughts: 'told' }
   const unknown = /thinking|thought|signature|reasoning|encrypted|\bitem\b/i.test(message)
-  return unknown && (isKeptFor(origin, request.messages) || /expected .?thinking/i.test(message))
+  return unknown && (isFromProvider(origin, request.messages) || /expected .?thinking/i.test(message))
     ? { ...put, thoughts: 'bare' }
     : undefined
 }

@@ -7,8 +7,8 @@
  * GP2 Of the same field of a part's data the last one counts: signatures come at the end.
  */
 import { isObject, toJson } from '../../core/json.js'
-import { toKept } from '../../core/records/provider-parts.js'
-import type { Kept, KeptPart } from '../../core/records/provider-parts.js'
+import { toProviderParts } from '../../core/records/provider-parts.js'
+import type { ProviderParts, ProviderPart } from '../../core/records/provider-parts.js'
 import type { ModelDelta, RequestedCall } from '../port.js'
 import { checkCalls } from '../retry/reply-limits.js'
 
@@ -37,10 +37,10 @@ interface Whole {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly RequestedCall[]
-  readonly kept: Kept | undefined
+  readonly kept: ProviderParts | undefined
 }
 
-export class Gathering {
+export class PartCollector {
   readonly #emit: (delta: ModelDelta) => void
   /** In order of first sight. */
   readonly #parts: (Words | Asked)[] = []
@@ -82,7 +82,7 @@ export class Gathering {
   whole(origin: string, cut: boolean): Whole {
     const made = this.#parts.filter((part): part is Asked => part.type === 'call' && part.made)
     const places = new Map(made.map((call, index) => [call, index]))
-    const parts = this.#parts.flatMap((part): readonly KeptPart[] => {
+    const parts = this.#parts.flatMap((part): readonly ProviderPart[] => {
       const meta = part.meta && toJson(part.meta)
       const data = meta === undefined ? {} : { meta }
       if (part.type !== 'call') return [{ type: part.type, length: part.text.length, ...data }]
@@ -93,7 +93,7 @@ export class Gathering {
       text: this.#all('text'),
       reasoning: this.#all('reasoning'),
       calls: made.map((call) => ({ tool: call.tool, args: cut && isUnspelt(call) ? '' : argsOf(call.input) })),
-      kept: toKept(origin, parts),
+      kept: toProviderParts(origin, parts),
     }
   }
 

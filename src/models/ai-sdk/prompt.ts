@@ -13,7 +13,7 @@
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { piecesOf } from '../../core/records/provider-parts.js'
-import type { KeptPart } from '../../core/records/provider-parts.js'
+import type { ProviderPart } from '../../core/records/provider-parts.js'
 import { type Call, failureText, type Message } from '../../core/records/message.js'
 import { sendableJson, sendableName, sendableText } from '../sendable.js'
 import { filesOf, illustrated } from './pictures.js'
@@ -62,7 +62,7 @@ export type Converted = Exclude<PromptMessage, { readonly role: 'tool' }> | Resu
  */
 export type Thoughts = 'kept' | 'bare' | 'told'
 
-export interface Asking {
+export interface PromptOptions {
   readonly system: string
   readonly messages: readonly Message[]
   /** Who is asked, as `Kept.origin` has it. */
@@ -76,7 +76,7 @@ const plain = new WeakMap<Message, Converted>()
 /** With what their own model keeps. */
 const whole = new WeakMap<Message, Converted>()
 
-export function toPrompt({ system, messages, origin, thoughts, pictures }: Asking): PromptMessage[] {
+export function toPrompt({ system, messages, origin, thoughts, pictures }: PromptOptions): PromptMessage[] {
   const prompt: PromptMessage[] = []
   if (system.trim() !== '') prompt.push({ role: 'system', content: sendableText(system) })
   let results: ResultPart[] | undefined
@@ -107,7 +107,7 @@ export function toPrompt({ system, messages, origin, thoughts, pictures }: Askin
 }
 
 /** Whether a prompt for it holds anything that another reader of the same messages is not told. */
-export function isKeptFor(origin: string, messages: readonly Message[]): boolean {
+export function isFromProvider(origin: string, messages: readonly Message[]): boolean {
   return messages.some(({ kept }) => kept?.origin === origin)
 }
 
@@ -181,7 +181,7 @@ function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly Ass
  * Gemini behind an OpenAI-compatible server: the package gives its signature under its own name, and reads it under
  * Google's.
  */
-function optionsOf({ meta }: KeptPart): { readonly providerOptions?: Meta } {
+function optionsOf({ meta }: ProviderPart): { readonly providerOptions?: Meta } {
   if (!isObject(meta)) return {}
   const signed = Object.values(meta).find((fields) => isObject(fields) && 'thoughtSignature' in fields)
   return { providerOptions: signed === undefined || 'google' in meta ? meta : { ...meta, google: signed } }

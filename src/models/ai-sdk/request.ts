@@ -47,7 +47,7 @@ export interface Reader {
 }
 
 /** The request, and how it is put: a provider that has refused it once is asked another way. */
-export interface Put {
+export interface ProviderSettings {
   readonly request: ModelRequest
   readonly thoughts: Thoughts
   readonly pictures?: Pictures
@@ -66,7 +66,7 @@ function functionTool(tool: ToolSpec): FunctionTool {
 }
 
 export function toCallOptions(
-  { request, thoughts, pictures }: Put,
+  { request, thoughts, pictures }: ProviderSettings,
   reader: Reader,
   abortSignal: AbortSignal,
 ): CallOptions {
@@ -117,7 +117,7 @@ function choiceOf(choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<
 /** Tokens of thought that Gemini before 3 is given for each effort; newer ones know the words. */
 const geminiBudgets = { low: 1_024, medium: 8_192, high: 24_576 } as const
 
-function optionsFor({ request, thoughts }: Put, reader: Reader): Record<string, Settings> | undefined {
+function optionsFor({ request, thoughts }: ProviderSettings, reader: Reader): Record<string, Settings> | undefined {
   const own = ownOptions({ request, thoughts }, reader)
   const given = request.providerOptions ?? {}
   const all: Record<string, Settings> = {}
@@ -131,7 +131,7 @@ function optionsFor({ request, thoughts }: Put, reader: Reader): Record<string, 
 }
 
 function ownOptions(
-  { request, thoughts }: Put,
+  { request, thoughts }: ProviderSettings,
   { provider, specificationVersion, modelId }: Reader,
 ): Record<string, Settings> {
   const alone = request.parallelToolCalls === false && request.tools.length > 0

@@ -11,7 +11,7 @@
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { unavailable } from './error.js'
-import { Gathering } from './gather.js'
+import { PartCollector } from './gather.js'
 import type { Part } from './gather.js'
 import { usageOf } from './usage.js'
 import type { FinishReason, ModelCallOptions, ModelReply } from '../port.js'
@@ -35,7 +35,7 @@ export async function collect(stream: PartStream, options: CollectOptions): Prom
   }
   const abort = (): void => cancel(signal.reason)
   signal.addEventListener('abort', abort, { once: true })
-  const gathered = new Gathering(emit)
+  const gathered = new PartCollector(emit)
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -70,7 +70,7 @@ function drain(reader: ReturnType<PartStream['getReader']>): void {
   again()
 }
 
-function replyOf(gathered: Gathering, part: Part, model: string): ModelReply {
+function replyOf(gathered: PartCollector, part: Part, model: string): ModelReply {
   const said = part['finishReason']
   const [reason, raw] = isObject(said) ? [said['unified'], said['raw']] : [said, undefined]
   if (reason === 'error') throw unavailable(model, 'it stopped because of an error of its own')

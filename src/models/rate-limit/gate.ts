@@ -14,15 +14,15 @@
  *     provider asks for more than five minutes; in that case whoever comes in the next five, too, and then one asks
  *     again.
  */
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
-import { Line } from './queue.js'
+import { WaitingQueue } from './queue.js'
 import type { Waiter } from './queue.js'
 import type { ModelWait } from '../port.js'
 
 export interface GateOptions {
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
@@ -30,7 +30,7 @@ export interface GateOptions {
   readonly closed?: (waitMs: number) => void
 }
 
-export interface Asker {
+export interface GateCaller {
   readonly thread: string
   /** Where it stands among all who asked. */
   readonly ticket: number
@@ -40,7 +40,7 @@ export interface Asker {
 }
 
 /** The right of one call to be under way. */
-export interface Pass {
+export interface GatePass {
   readonly since: Closing
   letIn: boolean
   cancel(): void
@@ -74,10 +74,10 @@ const refusedWithinMs = 10_000
 const leastHalf = 8
 export const defaultMaxRetries = 4
 
-export class Gate {
+export class RateLimitGate {
   readonly #model: string
   readonly #options: GateOptions
-  readonly #line: Line
+  readonly #line: WaitingQueue
   #closing: Closing | undefined
   #tickets = 0
   #underWay = 0
@@ -86,7 +86,7 @@ export class Gate {
   constructor(model: string, options: GateOptions) {
     this.#model = model
     this.#options = options
-    this.#line = new Line(model, () => this.#closing?.until ?? 0)
+    this.#line = new WaitingQueue(model, () => this.#closing?.until ?? 0)
   }
 
   /** For who asks now. */
@@ -95,7 +95,7 @@ export class Gate {
   }
 
   /** The first that wait. */
-  waiting(most: number): ReturnType<Line['list']> {
+  waiting(most: number): ReturnType<WaitingQueue['list']> {
     return this.#line.list(most)
   }
 
@@ -113,7 +113,7 @@ export class Gate {
   }
 
   /** Resolves when the call may go; it has begun then. */
-  enter(asker: Asker): Promise<Pass | undefined> {
+  enter(asker: GateCaller): Promise<GatePass | undefined> {
     return new Promise((resolve, reject) => {
       const { signal, thread, ticket, waiting: told } = asker
       if (signal.aborted) return reject(signal.reason)
@@ -141,7 +141,7 @@ export class Gate {
   }
 
   /** AG4: the provider took the call. */
-  letIn(pass: Pass | undefined): void {
+  letIn(pass: GatePass | undefined): void {
     if (!pass || pass.letIn) return
     pass.letIn = true
     pass.cancel()
@@ -152,7 +152,7 @@ export class Gate {
     this.#letGo()
   }
 
-  end(pass: Pass | undefined): void {
+  end(pass: GatePass | undefined): void {
     this.#underWay--
     if (!pass) return
     pass.cancel()
@@ -164,7 +164,7 @@ export class Gate {
    * AG2: the provider refused a call that is under way. Gives how long all wait now; undefined where that is given up
    * (AG7).
    */
-  limited(askedMs: number, pass: Pass | undefined): number | undefined {
+  limited(askedMs: number, pass: GatePass | undefined): number | undefined {
     const before = this.#closing
     const now = this.#now
     if (before && now < before.until) {
@@ -221,11 +221,11 @@ export class Gate {
     return this.#now >= until && going < Math.floor(room)
   }
 
-  #pass(since: Closing): Pass {
+  #pass(since: Closing): GatePass {
     const { clock } = this.#options
     this.#underWay++
     since.going++
-    const pass: Pass = {
+    const pass: GatePass = {
       since,
       letIn: false,
       cancel: clock.wakeAt(clock.now() + refusedWithinMs, () => this.letIn(pass)),

@@ -16,7 +16,7 @@ export interface Waiter {
   giveUp(error: Error): void
 }
 
-export class Line {
+export class WaitingQueue {
   readonly #model: string
   readonly #until: () => number
   #waiting: Waiter[] = []

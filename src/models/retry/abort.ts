@@ -27,7 +27,7 @@ export function abortable<T>(work: PromiseLike<T>, signal: AbortSignal): Promise
 }
 
 /** Resolves once `waitMs` have passed on the clock. */
-export function pause(waitMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
+export function abortableSleep(waitMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   return new Promise<void>((resolve, reject) => {
     if (signal.aborted) {
       reject(signal.reason)

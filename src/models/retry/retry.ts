@@ -12,12 +12,12 @@
  * RY5 A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts),
  *     and the call waits there with all others. Waiting is no attempt.
  */
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
-import { pause } from './abort.js'
+import { abortableSleep } from './abort.js'
 import { Attempt } from './attempt.js'
-import { defaultMaxRetries, Gate, longestAskedWaitMs } from '../rate-limit/gate.js'
-import type { Pass } from '../rate-limit/gate.js'
+import { defaultMaxRetries, RateLimitGate, longestAskedWaitMs } from '../rate-limit/gate.js'
+import type { GatePass } from '../rate-limit/gate.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
 
 export interface RetryInfo {
@@ -31,22 +31,22 @@ export interface RetryInfo {
 
 export interface RetryOptions {
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
   /** Shared by all calls of the model. Default: one of its own. */
-  readonly gate?: Gate
+  readonly gate?: RateLimitGate
   /** Told just before each wait. */
   readonly retrying?: (info: RetryInfo) => void
 }
 
 export function withRetries(model: Model, options: RetryOptions): Model {
-  const gated: Gated = { ...options, gate: options.gate ?? new Gate(model.name, options) }
+  const gated: Gated = { ...options, gate: options.gate ?? new RateLimitGate(model.name, options) }
   return { name: model.name, call: (request, call) => attemptAll(model, gated, { request, call }) }
 }
 
-type Gated = RetryOptions & { readonly gate: Gate }
+type Gated = RetryOptions & { readonly gate: RateLimitGate }
 
 interface Asked {
   readonly request: ModelRequest
@@ -83,12 +83,12 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
     } finally {
       gate.end(pass)
     }
-    if (pauseMs > 0) await pause(pauseMs, clock, call.signal)
+    if (pauseMs > 0) await abortableSleep(pauseMs, clock, call.signal)
   }
 }
 
 /** How long the call waits by itself; throws when it is given up. */
-function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: Pass | undefined): number {
+function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: GatePass | undefined): number {
   const { gate, maxRetries = defaultMaxRetries, retrying } = options
   const { attempt, error } = failed
   const askedMs = askedWait(error)

@@ -15,8 +15,8 @@ import { isSkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { CallLimit } from '../call-limit.js'
-import { createClerk } from './snapshot-server.js'
-import type { Clerk } from './snapshot-server.js'
+import { createSnapshotServer } from './snapshot-server.js'
+import type { SnapshotServer } from './snapshot-server.js'
 import type { Places } from './places.js'
 import type { Job, NewContent, Returned, Snapshot } from '../port.js'
 import { createTimeLimit } from '../time-limit.js'
@@ -34,15 +34,15 @@ export interface Death {
 }
 
 /** It was taken back from its worker. */
-export interface Taken {
+export interface TakenWorker {
   readonly taken: true
 }
 
-export type Attempted = Returned | Death | Taken
+export type AttemptResult = Returned | Death | TakenWorker
 
 type FromCall = Exclude<FromWorker, { readonly call: 0 }>
 
-export interface AttemptMeans {
+export interface AttemptServices {
   readonly clock: Clock
   readonly graceMs: number
   readonly places: Places<Worker>
@@ -79,22 +79,22 @@ const shortMs = 5_000
 
 export class Attempt implements Listener {
   readonly #task: WorkerTask
-  readonly #result: Promise<Attempted>
+  readonly #result: Promise<AttemptResult>
   readonly #job: Job
   readonly #allowed: CallLimit | undefined
-  readonly #means: AttemptMeans
+  readonly #means: AttemptServices
   readonly #contents: NewContent[] = []
   readonly #stops: (() => void)[] = []
-  #settle: (result: Attempted) => void = () => undefined
+  #settle: (result: AttemptResult) => void = () => undefined
   #settled = false
   #worker: Worker | undefined
   #placed = false
   #wanted = false
   #ended: Failure | undefined
   #limit: TimeLimit | undefined
-  #clerk: Clerk | undefined
+  #clerk: SnapshotServer | undefined
 
-  constructor({ job, limit, acts }: WorkerCall, means: AttemptMeans) {
+  constructor({ job, limit, acts }: WorkerCall, means: AttemptServices) {
     this.#job = job
     this.#allowed = limit
     this.#means = means
@@ -103,7 +103,7 @@ export class Attempt implements Listener {
   }
 
   /** `again`: it had a worker before. */
-  begin(again: boolean): Promise<Attempted> {
+  begin(again: boolean): Promise<AttemptResult> {
     const { cancel } = this.#job
     this.#stops.push(cancel.onAbort((reason) => this.#end(toFailure(reason, 'CANCELLED'))))
     if (!cancel.reason)
@@ -201,7 +201,7 @@ export class Attempt implements Listener {
     { call, id, question }: Extract<FromWorker, { question: unknown }>,
     bytes: Uint8Array | undefined,
   ): Promise<void> {
-    const clerk = (this.#clerk ??= createClerk(this.#job.desk, (opening) => this.#stepAside(opening)))
+    const clerk = (this.#clerk ??= createSnapshotServer(this.#job.desk, (opening) => this.#stepAside(opening)))
     let reply: ToWorker
     let given: Uint8Array | undefined
     try {
@@ -248,7 +248,7 @@ export class Attempt implements Listener {
   }
 
   /** AO1. */
-  #over(result: Attempted): void {
+  #over(result: AttemptResult): void {
     if (this.#settled) return
     this.#settled = true
     for (const stop of this.#stops) stop()

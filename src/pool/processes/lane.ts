@@ -11,7 +11,7 @@
 import type { Clock } from '../../core/clock.js'
 import type { Failure } from '../../core/failure.js'
 import { Attempt } from './attempt.js'
-import type { Attempted, AttemptMeans, WorkerCall } from './attempt.js'
+import type { AttemptResult, AttemptServices, WorkerCall } from './attempt.js'
 import { createPlaces } from './places.js'
 import { Worker } from './worker.js'
 import type { WorkerOptions } from './worker.js'
@@ -27,7 +27,7 @@ export interface LaneOptions extends WorkerOptions {
 
 export interface Lane {
   /** `again`: it lost its thread before it began. */
-  attempt(call: WorkerCall, again: boolean): Promise<Attempted>
+  attempt(call: WorkerCall, again: boolean): Promise<AttemptResult>
   /** A worker that starts now, if there is none: how its app loads there. */
   loads(): Promise<Failure | undefined>
   /** To be called at even intervals while there are calls. */
@@ -67,7 +67,7 @@ export function createLane(options: LaneOptions): Lane {
       wanted * perThread,
     )
   const places = createPlaces({ perThread, shared, choose })
-  const means: AttemptMeans = { clock, graceMs, places }
+  const means: AttemptServices = { clock, graceMs, places }
   return {
     attempt: (call, again) => new Attempt(call, means).begin(again),
     loads: () => ([...threads][0] ?? start()).loading,

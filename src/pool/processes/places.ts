@@ -12,19 +12,19 @@ import { Shares } from './shares.js'
 import type { ShareKeys } from './shares.js'
 
 /** The share of a thread. */
-export interface Seat {
+export interface PlaceRequest {
   active: number
   readonly returning: Set<() => void>
 }
 
-export interface Seated {
-  readonly seat: Seat
+export interface TakenPlace {
+  readonly seat: PlaceRequest
 }
 
 /** Undefined: there will never be a place. */
 type Enter<Thread> = (thread: Thread | undefined) => void
 
-export interface Places<Thread extends Seated> {
+export interface Places<Thread extends TakenPlace> {
   /**
    * Calls `go` when there is a place: at once, or later. Gives what withdraws from the queue. `again`: it had a place
    * before.
@@ -40,7 +40,7 @@ export interface Places<Thread extends Seated> {
   close(): void
 }
 
-export const createSeat = (): Seat => ({ active: 0, returning: new Set() })
+export const createPlaceRequest = (): PlaceRequest => ({ active: 0, returning: new Set() })
 
 export interface PlacesOptions<Thread> {
   readonly perThread: number
@@ -59,7 +59,7 @@ interface Entry<Thread> {
 
 const nobody: ShareKeys = []
 
-export function createPlaces<Thread extends Seated>({
+export function createPlaces<Thread extends TakenPlace>({
   perThread,
   choose,
   shared = () => Infinity,
@@ -116,15 +116,15 @@ export function createPlaces<Thread extends Seated>({
 interface Returns {
   /** Some call wants to go on, and has no place. */
   readonly waiting: boolean
-  comeBack(seat: Seat, go: () => void, keys: ShareKeys): () => void
+  comeBack(seat: PlaceRequest, go: () => void, keys: ShareKeys): () => void
   /** Lets those go on for whom there is a place. */
   serve(): void
 }
 
 /** Calls that gave their place back: they take one on the same thread again. */
 function createReturns(perThread: number, shares: Shares): Returns {
-  const wanted = new Set<Seat>()
-  const withdraw = (seat: Seat, again: () => void): void => {
+  const wanted = new Set<PlaceRequest>()
+  const withdraw = (seat: PlaceRequest, again: () => void): void => {
     seat.returning.delete(again)
     if (seat.returning.size === 0) wanted.delete(seat)
   }

@@ -18,15 +18,15 @@ import { callLimit } from '../call-limit.js'
 import { createLane } from './lane.js'
 import type { Lane } from './lane.js'
 import type { Job, Pool, Returned } from '../port.js'
-import type { Shelf } from '../find-tool.js'
-import { createWatch, lookMs } from './watchdog.js'
+import type { FindTool } from '../find-tool.js'
+import { createWatchdog, lookMs } from './watchdog.js'
 import type { WorkerEnv } from './worker-env.js'
 
 export interface WorkerPoolOptions {
   /** The module that every worker imports. */
   readonly app: string
   /** What is known of a tool before it runs. */
-  readonly find: Shelf
+  readonly find: FindTool
   /** Whether it acts on the world outside its thread. */
   acts(tool: ToolDefinition): boolean
   readonly clock: Clock
@@ -77,7 +77,7 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
     return lane
   }
   const all = (): readonly Lane[] => [...lanes.values()]
-  const watch = createWatch(() => {
+  const watch = createWatchdog(() => {
     for (const lane of all()) lane.look()
   })
   async function run(job: Job): Promise<Returned> {

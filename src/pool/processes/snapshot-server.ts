@@ -7,7 +7,7 @@
  */
 import { TransformStream } from 'node:stream/web'
 import { SkeinError, fromFailure } from '../../core/failure.js'
-import type { Desk, Snapshot } from '../port.js'
+import type { SnapshotAccess, Snapshot } from '../port.js'
 import { copied, owned } from './wire.js'
 import type { Question } from './wire.js'
 
@@ -17,7 +17,7 @@ export interface Reply {
   readonly bytes?: Uint8Array
 }
 
-export interface Clerk {
+export interface SnapshotServer {
   /** `id` names the stream or the store that the question opens; `bytes` are what it brings. */
   answer(id: number, question: Question, bytes?: Uint8Array): Promise<Reply>
   close(): void
@@ -31,7 +31,10 @@ interface Store {
 type WritableStreamDefaultWriter<Chunk> = ReturnType<TransformStream<Chunk, Chunk>['writable']['getWriter']>
 
 /** `waited` is given what is waited for, so that a call can step aside meanwhile. */
-export function createClerk(desk: Desk, waited: (opening: Promise<Snapshot>) => Promise<Snapshot>): Clerk {
+export function createSnapshotServer(
+  desk: SnapshotAccess,
+  waited: (opening: Promise<Snapshot>) => Promise<Snapshot>,
+): SnapshotServer {
   const streams = new Map<number, AsyncIterator<Uint8Array>>()
   const stores = new Map<number, Store>()
   let opened: Promise<Snapshot> | undefined

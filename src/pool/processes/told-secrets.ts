@@ -9,7 +9,7 @@ import type { Redactor } from '../../core/redact/redact.js'
 
 const mostSecrets = 1_000
 
-export class ToldSecrets {
+export class SharedSecrets {
   readonly #values = new Set<string>()
   #redactor: Redactor | undefined
 

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../core/clock.js'
 
-export interface Watch {
+export interface Watchdog {
   /** A call begins, also one that waits for a thread. */
   begin(): void
   end(): void
@@ -14,7 +14,7 @@ export interface Watch {
 /** Twice the time between two beats of a thread: one may be late. */
 export const lookMs = 100
 
-export function createWatch(look: () => void): Watch {
+export function createWatchdog(look: () => void): Watchdog {
   let cancel: (() => void) | undefined
   let calls = 0
   const looks = (): void => {

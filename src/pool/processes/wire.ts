@@ -8,8 +8,8 @@
  *     that someone may still hold are copied once.
  */
 import type { Failure } from '../../core/failure.js'
-import type { Shown, Usage } from '../../files/port.js'
-import type { Entries, Job, NewContent, Part, Returned, Said, ValueAt } from '../port.js'
+import type { FileNodeInfo, FileUsage } from '../../files/port.js'
+import type { Entries, Job, NewContent, Part, Returned, ToolOutput, ValueAt } from '../port.js'
 
 /** A call, with as little as possible: most of what a message costs is its size. */
 export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
@@ -76,9 +76,9 @@ export interface Questions {
   open: { readonly asks: object; readonly gets: { readonly at: number } }
   value: { readonly asks: { readonly key: string }; readonly gets: ValueAt }
   entries: { readonly asks: { readonly prefix: string }; readonly gets: Entries }
-  node: { readonly asks: { readonly path: string }; readonly gets: Shown | undefined }
+  node: { readonly asks: { readonly path: string }; readonly gets: FileNodeInfo | undefined }
   deep: { readonly asks: { readonly path: string }; readonly gets: string }
-  usage: { readonly asks: object; readonly gets: Usage }
+  usage: { readonly asks: object; readonly gets: FileUsage }
   bytes: { readonly asks: { readonly hash: string }; readonly gets: Uint8Array }
   stream: { readonly asks: { readonly hash: string }; readonly gets: undefined }
   /** Undefined: the end. */
@@ -107,7 +107,7 @@ export type FromWorker =
   | { readonly call: 0; readonly printed: string }
   /** Of one that acts on the world (WT1), or has little time. */
   | { readonly call: number; readonly begins: true }
-  | { readonly call: number; readonly said: Said }
+  | { readonly call: number; readonly said: ToolOutput }
   /** With its bytes. */
   | { readonly call: number; readonly content: Pick<NewContent, 'hash'> }
   | { readonly call: number; readonly returned: Returned }

@@ -19,9 +19,9 @@ import type { Failure } from '../../core/failure.js'
 import { createUnframer, frame, structuredFrame } from './frames.js'
 import { createMonitorLine } from './monitor-line.js'
 import type { MonitorLine } from './monitor-line.js'
-import { createSeat } from './places.js'
-import type { Seat } from './places.js'
-import { ToldSecrets } from './told-secrets.js'
+import { createPlaceRequest } from './places.js'
+import type { PlaceRequest } from './places.js'
+import { SharedSecrets } from './told-secrets.js'
 import { causeOfDeath, causeOfEnd, spawnWorker } from './spawn.js'
 import type { SpawnOptions } from './spawn.js'
 import { channel } from './wire.js'
@@ -49,9 +49,9 @@ const longestCause = 2_000
 const mb = 1024 * 1024
 
 export class Worker {
-  readonly seat: Seat = createSeat()
+  readonly seat: PlaceRequest = createPlaceRequest()
   readonly calls = new Map<number, Listener>()
-  readonly secrets = new ToldSecrets()
+  readonly secrets = new SharedSecrets()
   /** Resolves when its app is there, with what went wrong, if anything did. */
   readonly loading: Promise<Failure | undefined>
   /** Why the host ended it. */

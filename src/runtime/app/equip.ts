@@ -4,14 +4,14 @@ import type { McpDefinition } from '../../tools/foreign/server.js'
 import { loadApp } from './load.js'
 import type { AppSource } from './load.js'
 
-export interface Equipped {
+export interface LoadedApp {
   readonly app: App
   readonly servers: readonly McpDefinition[]
   /** Ends what was connected for it. */
   disconnect(): Promise<void>
 }
 
-export async function equip(source: AppSource): Promise<Equipped> {
+export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
   const { ownTools } = await import('../../tools/own/all.js')
   let servers: readonly McpDefinition[] = []
   let disconnect = async (): Promise<void> => undefined

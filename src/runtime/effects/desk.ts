@@ -10,10 +10,10 @@ import { createTreeSource } from '../../files/tree-source.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Blobs } from '../../backend/port.js'
 import type { FileQuota } from '../../core/tree.js'
-import type { Desk, Snapshot, ValueAt } from '../../pool/port.js'
+import type { SnapshotAccess, Snapshot, ValueAt } from '../../pool/port.js'
 import { entriesOf } from '../resolve/entries.js'
 
-export interface DeskOptions {
+export interface SnapshotOptions {
   readonly state: ThreadState
   readonly index: number
   readonly blobs: Blobs
@@ -26,7 +26,7 @@ export interface DeskOptions {
 
 const unset: ValueAt = { version: 0 }
 
-export function createDesk({ state, index, blobs, quota, turn, contexts }: DeskOptions): Desk {
+export function createSnapshotAccess({ state, index, blobs, quota, turn, contexts }: SnapshotOptions): SnapshotAccess {
   const slot = state.slots.items[index]
   const value = (key: string): ValueAt => (Object.hasOwn(state.values, key) ? (state.values[key] ?? unset) : unset)
   const snapshot = (): Snapshot => ({

@@ -7,13 +7,13 @@
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Blobs } from '../../backend/port.js'
-import { aside } from '../../core/attachments.js'
+import { placeBeside } from '../../core/attachments.js'
 import type { Landed } from '../../core/records/record.js'
 import { thawTree } from '../../core/tree.js'
 import { mergeTrees } from '../../files/merge/trees.js'
 import { conflictReport } from '../../files/merge/conflicts.js'
 
-export async function joinFiles(blobs: Blobs, state: ThreadState, { base, join, call }: Slot): Promise<Landed> {
+export async function mergeChildFiles(blobs: Blobs, state: ThreadState, { base, join, call }: Slot): Promise<Landed> {
   if (!base || !join) return { outcome: { ok: true, value: null } }
   const { outcome, tree } = join
   if (!outcome.ok)
@@ -40,8 +40,8 @@ export async function joinFiles(blobs: Blobs, state: ThreadState, { base, join, 
 }
 
 /** JN1 */
-function leftAside(state: ThreadState, of: Parameters<typeof aside>[1]): Pick<Landed, 'note' | 'changes'> {
-  const { changes, folder, made, gone } = aside(state.files, of)
+function leftAside(state: ThreadState, of: Parameters<typeof placeBeside>[1]): Pick<Landed, 'note' | 'changes'> {
+  const { changes, folder, made, gone } = placeBeside(state.files, of)
   if (made.length === 0 && gone.length === 0) return {}
   const parts = [
     'Because it did not finish, nothing that it did to the files was merged into yours.',

@@ -21,38 +21,38 @@ import type { Model } from '../../models/port.js'
 import type { Blobs } from '../../backend/port.js'
 import type { Pool } from '../../pool/port.js'
 import type { ChildLimits } from '../resolve/child-call.js'
-import type { Envs } from '../secrets/environment.js'
+import type { Environments } from '../secrets/environment.js'
 import { maskFailure, maskReply } from '../secrets/mask.js'
-import type { Orphans } from './orphaned-calls.js'
+import type { OrphanedCalls } from './orphaned-calls.js'
 import type { Quotas } from '../host/quotas.js'
-import type { Started } from '../resident/reconcile.js'
+import type { RunningEffect } from '../resident/reconcile.js'
 import { checkReply, toLanding, toRequest } from '../resolve/model-request.js'
-import type { Brief } from '../resolve/model-request.js'
-import { Voice } from './model-stream.js'
+import type { AgentSetup } from '../resolve/model-request.js'
+import { ModelStream } from './model-stream.js'
 import { reachesBack } from '../resolve/prompt-window.js'
 
 /** What effects need of the skein they run in. */
-export interface Means {
+export interface Services {
   readonly app: App
   readonly pool: Pool
   readonly clock: Clock
   readonly blobs: Blobs
-  readonly envs: Envs
+  readonly envs: Environments
   /** What the files of one thread may hold. */
   readonly quota: FileQuota
   readonly childLimits: ChildLimits
-  readonly orphans: Orphans
+  readonly orphans: OrphanedCalls
   /** How long another host may still be at work on what it held (0: none can be). */
   readonly leaseMs: number
   readonly quotas?: Quotas
   /** `disabled`: agents that may not be called now. */
-  brief(agent: string, side?: SideName, disabled?: readonly string[]): Brief
+  brief(agent: string, side?: SideName, disabled?: readonly string[]): AgentSetup
   /** A promise only the first time. */
-  model(brief: Brief): Model | Promise<Model>
+  model(brief: AgentSetup): Model | Promise<Model>
 }
 
 /** What an effect needs of the thread that wants it. */
-export interface Wanting {
+export interface EffectOwner {
   readonly state: ThreadState
   /** Resolves when the whole transcript is in memory. */
   hydrated(): Promise<void>
@@ -66,20 +66,20 @@ export interface Wanting {
 }
 
 /** A class: a swarm asks its models thousands of times a second. */
-export class ModelCall implements Started {
-  readonly #means: Means
-  readonly #wanting: Wanting
+export class ModelCall implements RunningEffect {
+  readonly #means: Services
+  readonly #wanting: EffectOwner
   readonly #step: number
   readonly #cancel = createCancel()
   readonly #redactor: Redactor | undefined
-  readonly #voice: Voice
+  readonly #voice: ModelStream
 
-  constructor(means: Means, wanting: Wanting, { step }: ModelEffect) {
+  constructor(means: Services, wanting: EffectOwner, { step }: ModelEffect) {
     this.#means = means
     this.#wanting = wanting
     this.#step = step
     this.#redactor = means.envs.redactor(wanting.state)
-    this.#voice = new Voice(wanting, step, { cancel: this.#cancel, redactor: this.#redactor })
+    this.#voice = new ModelStream(wanting, step, { cancel: this.#cancel, redactor: this.#redactor })
     this.#ask().then(
       (landing) => wanting.land(landing),
       (thrown: unknown) => wanting.land(this.#failed(thrown)),
@@ -137,7 +137,7 @@ async function gather(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return Buffer.concat(parts)
 }
 
-export function awaitDeadline({ clock }: Means, wanting: Wanting, { at, key }: DeadlineEffect): Started {
+export function awaitDeadline({ clock }: Services, wanting: EffectOwner, { at, key }: DeadlineEffect): RunningEffect {
   const cancel = clock.wakeAt(at, () => wanting.land({ kind: 'deadline', key }))
   return { abort: cancel }
 }

@@ -9,10 +9,10 @@
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'
 import type { Signals } from '../../backend/port.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
-import { Gate } from '../../models/rate-limit/gate.js'
+import { RateLimitGate } from '../../models/rate-limit/gate.js'
 import type { ModelWait } from '../../models/port.js'
 import { limitsTopic, waitsTopic } from '../watch/topics.js'
 
@@ -20,9 +20,9 @@ export interface ThreadWait extends ModelWait {
   readonly thread: string
 }
 
-export interface Admission {
+export interface ModelGates {
   /** Of a model of the app. */
-  gate(model: string): Gate
+  gate(model: string): RateLimitGate
   close(): void
 }
 
@@ -30,7 +30,7 @@ interface AdmissionMeans {
   readonly app: App
   readonly signals: Signals
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
 }
 
 const limitSchema = z.object({ model: z.string(), waitMs: z.number().min(0), from: z.string() })
@@ -42,16 +42,16 @@ const mostListed = 1_000
 /** How long hosts have to answer. */
 const answeredWithinMs = 250
 
-export function createAdmission({ app, signals, clock, chance }: AdmissionMeans): Admission {
-  const gates = new Map<string, Gate>()
+export function createModelGates({ app, signals, clock, chance }: AdmissionMeans): ModelGates {
+  const gates = new Map<string, RateLimitGate>()
   const me = chance.id()
 
-  function gate(model: string): Gate {
+  function gate(model: string): RateLimitGate {
     const known = gates.get(model)
     if (known) return known
     const maxRetries = app.models.get(model)?.maxRetries
     const closed = (waitMs: number): void => signals.publish(limitsTopic, { model, waitMs, from: me })
-    const made = new Gate(model, { clock, chance, closed, ...defined({ maxRetries }) })
+    const made = new RateLimitGate(model, { clock, chance, closed, ...defined({ maxRetries }) })
     gates.set(model, made)
     return made
   }

@@ -11,7 +11,7 @@ import { SkeinError } from '../../core/failure.js'
 import type { Redactor, TextStream } from '../../core/redact/redact.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../../models/port.js'
 import { ReplyMeter } from '../../models/retry/reply-limits.js'
-import type { Wanting } from './model-call.js'
+import type { EffectOwner } from './model-call.js'
 
 const asItIs: TextStream = { push: (piece) => piece, end: () => '' }
 
@@ -21,8 +21,8 @@ interface Line {
 }
 
 /** A class: a swarm asks its models thousands of times a second. */
-export class Voice implements ModelCallOptions {
-  readonly #wanting: Wanting
+export class ModelStream implements ModelCallOptions {
+  readonly #wanting: EffectOwner
   readonly #step: number
   readonly #cancel: Cancel
   readonly #redactor: Redactor | undefined
@@ -41,7 +41,7 @@ export class Voice implements ModelCallOptions {
   #muted = false
 
   constructor(
-    wanting: Wanting,
+    wanting: EffectOwner,
     step: number,
     { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined },
   ) {

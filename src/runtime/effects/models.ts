@@ -3,26 +3,26 @@
  */
 import type { App } from '../../agent/app.js'
 import type { ModelDefinition } from '../../agent/define.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { toModel } from '../../models/to-model.js'
 import { withFallback } from '../../models/retry/fallback.js'
 import type { Model, ModelRequest } from '../../models/port.js'
 import { withRetries } from '../../models/retry/retry.js'
 import { defaultTimeLimits, withTimeLimits } from '../../models/retry/time-limits.js'
-import type { Admission } from './model-gates.js'
-import type { Brief } from '../resolve/model-request.js'
+import type { ModelGates } from './model-gates.js'
+import type { AgentSetup } from '../resolve/model-request.js'
 
-export interface ModelsMeans {
+export interface ModelServices {
   readonly clock: Clock
-  readonly chance: Chance
-  readonly admission: Admission
+  readonly chance: Random
+  readonly admission: ModelGates
 }
 
 export function createModels(
   app: App,
-  { clock, chance, admission }: ModelsMeans,
-): (brief: Brief) => Model | Promise<Model> {
+  { clock, chance, admission }: ModelServices,
+): (brief: AgentSetup) => Model | Promise<Model> {
   const made = new Map<string, Model | Promise<Model>>()
 
   async function make(definition: ModelDefinition): Promise<Model> {

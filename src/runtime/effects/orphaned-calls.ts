@@ -15,11 +15,11 @@ import type { Cancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'
 import { callKey } from '../../core/effect.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
-import type { CallVoice } from './tool-job.js'
+import type { CallOutput } from './tool-job.js'
 import { sealMail } from '../journal/mail.js'
 
 /** A call under way, or one that has ended and is not durable. */
-export interface Orphan {
+export interface OrphanedCall {
   readonly thread: string
   readonly step: number
   readonly index: number
@@ -28,7 +28,7 @@ export interface Orphan {
   readonly work: Promise<Landing>
   readonly cancel: Cancel
   /** Of one under way. */
-  readonly voice?: CallVoice
+  readonly voice?: CallOutput
 }
 
 interface OrphansMeans {
@@ -45,9 +45,9 @@ const mostLeft = 10_000
 
 const idOf = (thread: string, key: string): string => `${thread}/${key}`
 
-export class Orphans {
+export class OrphanedCalls {
   readonly #means: OrphansMeans
-  readonly #left = new Map<string, Orphan>()
+  readonly #left = new Map<string, OrphanedCall>()
   #closed = false
 
   constructor(means: OrphansMeans) {
@@ -55,7 +55,7 @@ export class Orphans {
   }
 
   /** OR1 */
-  leave(orphan: Orphan): void {
+  leave(orphan: OrphanedCall): void {
     if (this.#closed) return orphan.cancel.abort(closing())
     const id = idOf(orphan.thread, callKey(orphan.step, orphan.index))
     this.#left.set(id, orphan)
@@ -69,14 +69,14 @@ export class Orphans {
   }
 
   /** OR2: it is not an orphan any more. */
-  adopt(thread: string, key: string): Orphan | undefined {
+  adopt(thread: string, key: string): OrphanedCall | undefined {
     const id = idOf(thread, key)
     const orphan = this.#left.get(id)
     this.#left.delete(id)
     return orphan
   }
 
-  async #tell(id: string, orphan: Orphan, landing: Landing): Promise<void> {
+  async #tell(id: string, orphan: OrphanedCall, landing: Landing): Promise<void> {
     if (this.#means.leaseMs === 0) return // OR3
     const { thread, step, index, key } = orphan
     const here = (): boolean => this.#left.get(id) === orphan && !this.#closed

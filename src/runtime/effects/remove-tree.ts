@@ -5,23 +5,26 @@
  * RG1 Nothing is removed before everything below the root is over and at rest, and no mail is on its way to it.
  */
 import type { Backend } from '../../backend/port.js'
-import type { Started } from '../resident/reconcile.js'
+import type { RunningEffect } from '../resident/reconcile.js'
 import { treeSettled } from '../watch/until-settled.js'
 
-export interface Doomed {
+export interface TreeRemoval {
   readonly root: string
   /** The last record of the root that is durable, and nothing is under way; undefined while something is. */
   durable(): number | undefined
   failed(thrown: unknown): void
 }
 
-export interface RemovalMeans {
+export interface RemovalServices {
   readonly backend: Backend
   readonly epoch: number
   removed(root: string): void
 }
 
-export function removeTree({ backend, epoch, removed }: RemovalMeans, { root, durable, failed }: Doomed): Started {
+export function removeTree(
+  { backend, epoch, removed }: RemovalServices,
+  { root, durable, failed }: TreeRemoval,
+): RunningEffect {
   const aborted = new AbortController()
   const attempt = async (): Promise<boolean> => {
     await treeSettled({ backend, closed: aborted.signal }, { root, thread: root, but: root })

@@ -11,11 +11,11 @@ import type { Command } from '../../core/records/command.js'
 import type { ScheduleChange } from '../../core/records/schedule.js'
 import { checkArgs } from '../../tools/args.js'
 import { recordCall } from '../resolve/tool-calls.js'
-import type { CallDesk } from '../resolve/tool-calls.js'
-import type { Means, Wanting } from './model-call.js'
-import type { Started } from '../resident/reconcile.js'
+import type { CallDefinitions } from '../resolve/tool-calls.js'
+import type { Services, EffectOwner } from './model-call.js'
+import type { RunningEffect } from '../resident/reconcile.js'
 
-export function awaitSchedule(means: Means, wanting: Wanting, { scheduled }: ScheduleEffect): Started {
+export function awaitSchedule(means: Services, wanting: EffectOwner, { scheduled }: ScheduleEffect): RunningEffect {
   const { id, tool, args, at } = scheduled
   const queue = async (): Promise<void> => {
     const call = await recordCall(
@@ -32,7 +32,7 @@ type Changing = Extract<Command, { kind: 'change' | 'create' }>
 
 /** The command with its args checked, or why one of its calls could not be made as things are. */
 export function checkSchedules<Given extends Changing>(
-  { app }: Pick<CallDesk, 'app'>,
+  { app }: Pick<CallDefinitions, 'app'>,
   command: Given,
 ): Given | { readonly refused: Failure } {
   const { changes } = command

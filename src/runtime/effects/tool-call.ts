@@ -21,14 +21,14 @@ import { callId } from '../../core/records/message.js'
 import type { Landed, RecordedCall } from '../../core/records/record.js'
 import type { Returned } from '../../pool/port.js'
 import { archived, isLong } from './long-results.js'
-import { CallJob, CallVoice } from './tool-job.js'
+import { CallJob, CallOutput } from './tool-job.js'
 import { recordCall } from '../resolve/tool-calls.js'
-import type { Means, Wanting } from './model-call.js'
-import { joinFiles } from './merge-child-files.js'
+import type { Services, EffectOwner } from './model-call.js'
+import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
-import type { Started } from '../resident/reconcile.js'
-import type { Orphan } from './orphaned-calls.js'
-import { pause, withRetries } from './tool-retry.js'
+import type { RunningEffect } from '../resident/reconcile.js'
+import type { OrphanedCall } from './orphaned-calls.js'
+import { pauseBeforeRetry, withToolRetries } from './tool-retry.js'
 
 export interface CallStart extends CallEffect {
   /** Its intent was recorded before this host had the thread: the body may have run. */
@@ -36,21 +36,21 @@ export interface CallStart extends CallEffect {
 }
 
 /** A class: a swarm makes thousands of calls a second. */
-export class RunningCall implements Started {
-  readonly #means: Means
+export class RunningCall implements RunningEffect {
+  readonly #means: Services
   readonly #cancel: Cancel
-  readonly #voice: CallVoice
+  readonly #voice: CallOutput
   readonly #job: CallJob | undefined
   readonly #work: Promise<Landing> | undefined
   /** Its body began before the thread left this host and came back. */
-  readonly #adopted: Orphan | undefined
+  readonly #adopted: OrphanedCall | undefined
 
-  constructor(means: Means, wanting: Wanting, effect: CallStart) {
+  constructor(means: Services, wanting: EffectOwner, effect: CallStart) {
     const slot = wanting.state.slots.items[effect.index]
     this.#means = means
     this.#adopted = effect.recovered && slot?.began ? means.orphans.adopt(wanting.state.id, effect.key) : undefined
     this.#cancel = this.#adopted?.cancel ?? createCancel()
-    this.#voice = this.#adopted?.voice?.follow(wanting) ?? new CallVoice(means, wanting, effect)
+    this.#voice = this.#adopted?.voice?.follow(wanting) ?? new CallOutput(means, wanting, effect)
     if (!slot) return
     this.#job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
     this.#work = this.#adopted?.work ?? carryOut(means, this.#job, { effect, slot })
@@ -87,13 +87,13 @@ interface Asked {
   readonly slot: Slot
 }
 
-async function carryOut(means: Means, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
+async function carryOut(means: Services, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
   const { step, index, recovered } = effect
-  if (slot.join) return { kind: 'returned', step, index, landed: await joinFiles(means.blobs, job.state, slot) }
+  if (slot.join) return { kind: 'returned', step, index, landed: await mergeChildFiles(means.blobs, job.state, slot) }
   // Before the body begins: what cannot be read is no failure of the call (VQ2).
   const { env: _ } = job
   const effectful = slot.call.sideEffect && !slot.answer
-  const returned = await (effectful ? runEffect(means, job, recovered) : withRetries(means, job))
+  const returned = await (effectful ? runEffect(means, job, recovered) : withToolRetries(means, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
   if (returned.held) return { kind: 'held', step, index, why: 'person' }
   const keep = (): Landed | Promise<Landed> => toLanded(means, job, { returned, slot, index })
@@ -107,12 +107,12 @@ const lostThread: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
 type Effected = Returned | { readonly ask: string }
 
 /** EX3: a body that may have run is not run again, unless the tool says how that is safe. */
-async function runEffect(means: Means, job: CallJob, recovered: boolean): Promise<Effected> {
+async function runEffect(means: Services, job: CallJob, recovered: boolean): Promise<Effected> {
   const tool = job.definition
   job.acting = !recovered
   if (recovered && !tool?.idempotent) await receiptTime(means, job)
   // A thread that died is no failure that may be tried again: the body may have acted.
-  const first = recovered ? undefined : await withRetries(means, job, lostThread)
+  const first = recovered ? undefined : await withToolRetries(means, job, lostThread)
   if (first && (first.outcome.ok || first.outcome.failure.code !== 'WORKER_CRASHED')) return first
   if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return onceMore(means, job)
   const found = tool?.probe && (await means.pool.run(job.probing()))
@@ -132,15 +132,15 @@ async function runEffect(means: Means, job: CallJob, recovered: boolean): Promis
  * EX6: until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to
  * tell. By our own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
  */
-async function receiptTime({ clock, leaseMs }: Means, job: CallJob): Promise<void> {
+async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<void> {
   if (leaseMs === 0) return
   const { limitMs = 0, beganAt = clock.now() } = job.begun
   const leftMs = Math.min(Math.max(beganAt + limitMs - clock.now(), 0), limitMs)
-  await pause(clock, leftMs + leaseMs, job.cancel)
+  await pauseBeforeRetry(clock, leftMs + leaseMs, job.cancel)
 }
 
 /** What dies twice is not tried for ever. */
-async function onceMore({ pool }: Means, job: CallJob): Promise<Returned> {
+async function onceMore({ pool }: Services, job: CallJob): Promise<Returned> {
   job.acting = true
   const returned = await pool.run(job)
   const { outcome } = returned
@@ -160,7 +160,7 @@ function unknown(message: string, cause?: Failure): Outcome {
 
 /** EX7 */
 async function keptAtLast(
-  { clock }: Means,
+  { clock }: Services,
   { cancel }: CallJob,
   keep: () => Landed | Promise<Landed>,
 ): Promise<Landed> {
@@ -169,14 +169,14 @@ async function keptAtLast(
       return await keep()
     } catch (thrown) {
       if (cancel.reason) throw thrown
-      await pause(clock, againMs, cancel)
+      await pauseBeforeRetry(clock, againMs, cancel)
     }
   }
 }
 
 /** A promise only where something is to be stored or asked: most calls say nothing besides their outcome. */
 function toLanded(
-  means: Means,
+  means: Services,
   job: CallJob,
   { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number },
 ): Landed | Promise<Landed> {
@@ -189,7 +189,7 @@ function toLanded(
 }
 
 async function keepAll(
-  means: Means,
+  means: Services,
   job: CallJob,
   { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean },
 ): Promise<Landed> {
@@ -218,7 +218,7 @@ interface Kept {
   readonly media?: readonly Media[]
 }
 
-function landedOf(means: Means, slot: Slot, { returned, kept, calls, media }: Kept): Landed {
+function landedOf(means: Services, slot: Slot, { returned, kept, calls, media }: Kept): Landed {
   const { outcome, reads, changes, messages, attached, told, preliminaries } = returned
   const text = returned.text ?? kept?.text
   return {

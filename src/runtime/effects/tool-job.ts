@@ -12,12 +12,12 @@ import { defined } from '../../core/defined.js'
 import type { CallEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { callId } from '../../core/records/message.js'
-import type { Desk, Job, Part, Said } from '../../pool/port.js'
+import type { SnapshotAccess, Job, Part, ToolOutput } from '../../pool/port.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'
-import { createDesk } from './desk.js'
-import type { Means, Wanting } from './model-call.js'
+import { createSnapshotAccess } from './desk.js'
+import type { Services, EffectOwner } from './model-call.js'
 import type { CallEnv } from '../secrets/environment.js'
-import { maskSaid } from '../secrets/mask.js'
+import { maskOutput } from '../secrets/mask.js'
 
 /** Things said by a call that a watcher who comes late is told. */
 const remembered = 128
@@ -25,31 +25,31 @@ const remembered = 128
 const nothing: DeltaEvent[] = []
 
 /** What a call says. One for all tries of it: what is said is numbered on. */
-export class CallVoice {
-  readonly #means: Means
-  #wanting: Wanting
+export class CallOutput {
+  readonly #means: Services
+  #wanting: EffectOwner
   readonly #effect: CallEffect
   /** Most calls say nothing. */
   #last: DeltaEvent[] = nothing
   #number = 0
 
-  constructor(means: Means, wanting: Wanting, effect: CallEffect) {
+  constructor(means: Services, wanting: EffectOwner, effect: CallEffect) {
     this.#means = means
     this.#wanting = wanting
     this.#effect = effect
   }
 
   /** The thread is awake anew: it is heard there. */
-  follow(wanting: Wanting): this {
+  follow(wanting: EffectOwner): this {
     this.#wanting = wanting
     return this
   }
 
-  said(told: Said): void {
+  said(told: ToolOutput): void {
     const { state } = this.#wanting
     const { step, index, again } = this.#effect
     const redactor = this.#means.envs.redactor(state)
-    const what = redactor ? maskSaid(redactor, told) : told
+    const what = redactor ? maskOutput(redactor, told) : told
     const tool = state.slots.items[index]?.call.tool ?? ''
     const place = {
       thread: state.id,
@@ -78,12 +78,12 @@ export class CallVoice {
 }
 
 export interface CallJobStart {
-  readonly means: Means
-  readonly wanting: Wanting
+  readonly means: Services
+  readonly wanting: EffectOwner
   readonly effect: CallEffect
   readonly slot: Slot
   readonly cancel: Cancel
-  readonly voice: CallVoice
+  readonly voice: CallOutput
 }
 
 /** A class, so that what most bodies never use (desk, key, env) is made only when it is asked for. */
@@ -97,7 +97,7 @@ export class CallJob implements Job {
   acting = false
   readonly #start: CallJobStart
   readonly #definition: ToolDefinition | undefined
-  #desk: Desk | undefined
+  #desk: SnapshotAccess | undefined
   #opened: CallEnv | undefined
 
   constructor(start: CallJobStart, run?: Part) {
@@ -170,10 +170,10 @@ export class CallJob implements Job {
     return this.#values.secrets
   }
 
-  get desk(): Desk {
+  get desk(): SnapshotAccess {
     const { means, wanting, effect } = this.#start
     const { contextSchema, sharedSchema } = this.#definition ?? {}
-    this.#desk ??= createDesk({
+    this.#desk ??= createSnapshotAccess({
       state: wanting.state,
       index: effect.index,
       blobs: means.blobs,
@@ -184,7 +184,7 @@ export class CallJob implements Job {
     return this.#desk
   }
 
-  said(what: Said): void {
+  said(what: ToolOutput): void {
     this.#start.voice.said(what)
   }
 }

@@ -36,7 +36,7 @@ interface Means {
 }
 
 /** `never`: failures after which it is not tried again, besides those that are final for any call. */
-export function withRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
+export function withToolRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
   const policy = job.definition?.retry
   return policy && retriesOf(policy) > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
 }
@@ -58,7 +58,7 @@ async function tryAgain(
       !wants(policy, outcome.failure, returned.thrown)
     )
       return returned
-    if (delayMs > 0) await pause(means.clock, delayMs, job.cancel)
+    if (delayMs > 0) await pauseBeforeRetry(means.clock, delayMs, job.cancel)
     if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2
   }
@@ -85,7 +85,7 @@ function wants({ shouldRetry }: RetryPolicy, failed: Failure, thrown: Thrown | u
 }
 
 /** That long, or until the call is ended. */
-export function pause(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
+export function pauseBeforeRetry(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       stop()

@@ -8,8 +8,8 @@ import type { HostInfo } from '../../backend/host-info.js'
 import type { Backend, BackendSource, HeadFilter, StoredHead } from '../../backend/port.js'
 import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
-import { systemChance, systemClock } from '../../core/clock.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import { systemRandom, systemClock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'
@@ -25,7 +25,7 @@ import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
 import type { GivenKey, KeyOptions } from '../secrets/key-source.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import { Secrets } from '../secrets/secrets.js'
 import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
@@ -34,7 +34,7 @@ import type { ToolContexts } from './sent-message.js'
 import { createThread, missing, untilClosed } from './thread.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
-import type { EventOptions, Thread, ThreadMeans } from './thread.js'
+import type { EventOptions, Thread, ThreadServices } from './thread.js'
 
 export interface CreateThread {
   /** An agent of the app, or its name. */
@@ -133,12 +133,12 @@ const connectSchema = z.looseObject(keyFields)
 export interface ConnectOptions extends KeyOptions {
   readonly backend: BackendSource
   readonly clock?: Clock
-  readonly chance?: Chance
+  readonly chance?: Random
 }
 
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
-  const { clock = systemClock, chance = systemChance } = options
+  const { clock = systemClock, chance = systemRandom } = options
   const given = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
   const secrets = new Secrets({ given, backend })
@@ -151,10 +151,10 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return createClient({ backend, clock, chance, secrets })
 }
 
-export function createClient(given: Omit<ThreadMeans, 'closed'>): SkeinClient {
+export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal) // one for every watcher
-  const means: ThreadMeans = { ...given, closed: closed.signal }
+  const means: ThreadServices = { ...given, closed: closed.signal }
   const { backend, chance } = means
   const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
   return {
@@ -212,7 +212,7 @@ type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
   Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
 
 async function createOnce(
-  { backend, clock, chance, secrets }: ThreadMeans,
+  { backend, clock, chance, secrets }: ThreadServices,
   { id, agent, tags, files, env: values, budget, context }: Creating,
 ): Promise<void> {
   const existing = await backend.heads.get(id)
@@ -227,7 +227,7 @@ async function createOnce(
     if (!existing) {
       const changes = Object.keys(files).length > 0 ? await firstFiles({ backend, clock }, files) : undefined
       const env = await firstEnv(secrets, id, values)
-      await post(backend, clock, {
+      await sendCommand(backend, clock, {
         thread: id,
         id: chance.id(),
         command: {

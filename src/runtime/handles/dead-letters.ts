@@ -8,8 +8,8 @@ import type { StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { post } from './send-command.js'
-import type { ThreadMeans } from './thread.js'
+import { sendCommand } from './send-command.js'
+import type { ThreadServices } from './thread.js'
 import { wake } from '../journal/wake.js'
 
 export interface DeadLetter {
@@ -35,10 +35,10 @@ export interface DeadLetters {
   drop(id: string): Promise<void>
 }
 
-export function createDeadLetters({ backend, clock, chance }: ThreadMeans): DeadLetters {
+export function createDeadLetters({ backend, clock, chance }: ThreadServices): DeadLetters {
   const say = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
     const { thread, reference } = parseId(id)
-    await post(backend, clock, { thread, id: chance.id(), command: { kind, reference } })
+    await sendCommand(backend, clock, { thread, id: chance.id(), command: { kind, reference } })
   }
   return {
     async list({ root } = {}) {

@@ -2,20 +2,20 @@
  * Deleting a tree, from anywhere: a command to its root, and waiting until it is gone.
  */
 import type { Backend } from '../../backend/port.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import { ringing } from '../watch/until-settled.js'
 
-export interface DeleteMeans {
+export interface DeleteServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
   readonly closed: AbortSignal
 }
 
 export async function deleteTree(
-  { backend, clock, chance, closed }: DeleteMeans,
+  { backend, clock, chance, closed }: DeleteServices,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
@@ -28,7 +28,7 @@ export async function deleteTree(
   const isThere = async (): Promise<boolean> => (await backend.heads.get(root))?.createdAt === head.createdAt
   await ringing({ backend, closed, root: head.root }, async (next) => {
     try {
-      await post(backend, clock, {
+      await sendCommand(backend, clock, {
         thread: root,
         id: chance.id(),
         command: { kind: 'delete', ...(options.terminate && { terminate: true }) },

@@ -7,8 +7,8 @@ import { budgetSchema, isNothing, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
-import { post } from './send-command.js'
-import type { GrantOptions, ThreadMeans } from './thread.js'
+import { sendCommand } from './send-command.js'
+import type { GrantOptions, ThreadServices } from './thread.js'
 import type { StateWaker } from '../journal/wake.js'
 
 interface Granting extends GrantOptions {
@@ -25,7 +25,7 @@ const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optio
 
 /** A root gets it; of a child the parent reserves it first (BG1). */
 export async function grantTo(
-  { backend, clock, chance }: ThreadMeans,
+  { backend, clock, chance }: ThreadServices,
   { id, parent, waker }: Grantee,
   granting: Granting,
 ): Promise<void> {
@@ -44,7 +44,11 @@ export async function grantTo(
   const { resume, by } = checked.data
   const more = { amounts, ...(resume && { resume: true as const }), ...defined({ by }) }
   if (parent === undefined)
-    return void (await post(backend, clock, { thread: id, id: chance.id(), command: { kind: 'grant', ...more } }))
+    return void (await sendCommand(backend, clock, {
+      thread: id,
+      id: chance.id(),
+      command: { kind: 'grant', ...more },
+    }))
   const rests = await waker.look(({ turn, queue, lastTurn }) => {
     const goesOn = resume === true && lastTurn?.reason === 'budget_spent'
     return !turn && queue.length === 0 && !goesOn
@@ -55,5 +59,5 @@ export async function grantTo(
     const why = `thread ${id} is a child and rests: it has a budget for each message, and would give this back. ${advice}`
     throw new SkeinError('COMMAND_REFUSED', why)
   }
-  await post(backend, clock, { thread: parent, id: chance.id(), command: { kind: 'grant', child: id, ...more } })
+  await sendCommand(backend, clock, { thread: parent, id: chance.id(), command: { kind: 'grant', child: id, ...more } })
 }

@@ -9,10 +9,10 @@ import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
 import { toJson } from '../../core/json.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import { createQueue } from '../watch/async-queue.js'
-import type { ThreadMeans } from './thread.js'
-import { toNews, treeTopic } from '../watch/topics.js'
+import type { ThreadServices } from './thread.js'
+import { toTreeSignal, treeTopic } from '../watch/topics.js'
 
 export interface InboxItem extends Pending {
   /** `<thread>/<call>`: what `approve`, `reject` and `answer` take. */
@@ -48,7 +48,7 @@ export interface Inbox {
   answer(id: string, output: unknown, options?: { readonly by?: string }): Promise<void>
 }
 
-export function createInbox(means: ThreadMeans): Inbox {
+export function createInbox(means: ThreadServices): Inbox {
   const { backend, clock, chance } = means
   const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
     if (filter.thread !== undefined) {
@@ -71,7 +71,7 @@ export function createInbox(means: ThreadMeans): Inbox {
   }
   const say = async (id: string, make: (call: string) => Command): Promise<void> => {
     const { thread, call } = parseId(id)
-    await post(backend, clock, { thread, id: chance.id(), command: make(call) })
+    await sendCommand(backend, clock, { thread, id: chance.id(), command: make(call) })
   }
   const by = (options: { readonly by?: string; readonly comment?: string }) => ({
     ...(options.by !== undefined && { by: options.by }),
@@ -115,7 +115,7 @@ function parseId(id: string): { readonly thread: string; readonly call: string }
 }
 
 async function* watchInbox(
-  { backend, closed }: ThreadMeans,
+  { backend, closed }: ThreadServices,
   { root, signal }: { readonly root: string; readonly signal?: AbortSignal },
   list: () => Promise<readonly InboxItem[]>,
 ): AsyncGenerator<readonly InboxItem[]> {
@@ -123,7 +123,7 @@ async function* watchInbox(
   const ring = (): void => bell.push('ring')
   const stop = backend.signals.subscribe(
     treeTopic(root),
-    (value) => toNews(value)?.kind === 'committed' && ring(),
+    (value) => toTreeSignal(value)?.kind === 'committed' && ring(),
     ring,
   )
   try {

@@ -32,16 +32,16 @@ const lookAgainMs = 500
 /** Looks in a row without a host: one that is started again at once is waited for. */
 const looksWithout = 2
 
-export interface Posting {
+export interface CommandServices {
   readonly thread: string
   readonly id: string
   readonly command: Command
 }
 
-export async function post(
+export async function sendCommand(
   backend: Backend,
   clock: Clock,
-  { thread, id, command }: Posting,
+  { thread, id, command }: CommandServices,
 ): Promise<Extract<Answer, { ok: true }>> {
   const hosted = await backend.hosted()
   const put = (): Promise<void> => backend.mailbox.put({ to: thread, id, body: sealMail(command) })

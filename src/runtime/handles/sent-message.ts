@@ -129,7 +129,7 @@ export function givenContext(context: ToolContexts | undefined): { readonly cont
 }
 
 /** What a message command says of its files. */
-export interface Brought {
+export interface StoredAttachments {
   readonly attachments?: FrozenTree
   readonly listed?: string[]
 }
@@ -141,7 +141,7 @@ export interface Brought {
 export async function storeAttachments(
   { blobs }: Pick<Backend, 'blobs'>,
   given: readonly Attachment[] = [],
-): Promise<Brought> {
+): Promise<StoredAttachments> {
   if (given.length === 0) return {}
   const names = namesOf(given.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
   const entries = new Map<string, TreeNode>()

@@ -8,9 +8,9 @@ import { z } from 'zod'
 import { checkVariableName } from '../../core/env.js'
 import type { Env } from '../../core/env.js'
 import { SkeinError } from '../../core/failure.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import type { Secrets } from '../secrets/secrets.js'
-import type { ThreadMeans } from './thread.js'
+import type { ThreadServices } from './thread.js'
 import { wake } from '../journal/wake.js'
 
 /** A name that a thread has a value for. */
@@ -79,7 +79,7 @@ export async function firstEnv(
 }
 
 export function createThreadEnv(
-  means: ThreadMeans,
+  means: ThreadServices,
   { id, root }: { readonly id: string; readonly root: string },
 ): ThreadEnv {
   const { backend, clock, chance, secrets } = means
@@ -96,7 +96,7 @@ export function createThreadEnv(
       )
       const { keys: used, set } =
         Object.keys(given).length > 0 ? await sealed(secrets, given, { root, keys }) : { keys: [], set: {} }
-      await post(backend, clock, {
+      await sendCommand(backend, clock, {
         thread: id,
         id: chance.id(),
         command: { kind: 'env', level: 'own', keys: used, set: { ...set, ...Object.fromEntries(gone) } },

@@ -15,14 +15,14 @@ import { isSkeinError } from '../../core/failure.js'
 import { emptyTree } from '../../core/tree.js'
 import type { DirNode } from '../../core/tree.js'
 import { fileError } from '../../files/error.js'
-import type { Doing } from '../../files/error.js'
+import type { FileOperation } from '../../files/error.js'
 import type { Files } from '../../files/port.js'
 import { createTreeSource } from '../../files/tree-source.js'
 import { loadVolume } from '../../files/volume.js'
 import { createWorkingCopy } from '../../files/working-copy.js'
 import type { WorkingCopy } from '../../files/working-copy.js'
-import { post } from './send-command.js'
-import type { ThreadMeans } from './thread.js'
+import { sendCommand } from './send-command.js'
+import type { ThreadServices } from './thread.js'
 import type { StateWaker } from '../journal/wake.js'
 
 /** Others may always be faster; not that often. */
@@ -34,7 +34,7 @@ export interface ThreadFiles extends Files {
   snapshot(): Promise<Files>
 }
 
-export function createThreadFiles(means: ThreadMeans, thread: string, waker: StateWaker): ThreadFiles {
+export function createThreadFiles(means: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
   const { backend, clock, chance } = means
   const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
   const copyOf = (tree: DirNode): WorkingCopy =>
@@ -59,7 +59,7 @@ export function createThreadFiles(means: ThreadMeans, thread: string, waker: Sta
       before = changes
       if (changes.length === 0) return value
       try {
-        const { seq } = await post(backend, clock, {
+        const { seq } = await sendCommand(backend, clock, {
           thread,
           id: chance.id(),
           command: { kind: 'change', changes: { files: changes }, reads },
@@ -136,7 +136,7 @@ function readers(now: () => Promise<Files>): Pick<Files, Reading> {
 
 /** `before`: what it did when it was done too late. */
 type Work<Value> = (files: Files, before?: readonly FileChange[]) => Promise<Value>
-type Change = <Value>(work: Work<Value>, doing: Doing) => Promise<Value>
+type Change = <Value>(work: Work<Value>, doing: FileOperation) => Promise<Value>
 
 function writers(change: Change): Pick<Files, Writing> {
   return {
@@ -163,7 +163,7 @@ function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): Asyn
 
 /** The changes of a working copy, their contents stored (CS3). */
 async function stored(
-  { backend }: Pick<ThreadMeans, 'backend'>,
+  { backend }: Pick<ThreadServices, 'backend'>,
   copy: WorkingCopy,
 ): Promise<{ changes: FileChange[]; reads: FileRead[] }> {
   const { changes, reads, contents } = await copy.done()
@@ -173,7 +173,7 @@ async function stored(
 
 /** What a new thread begins with. */
 export async function firstFiles(
-  means: Pick<ThreadMeans, 'backend' | 'clock'>,
+  means: Pick<ThreadServices, 'backend' | 'clock'>,
   given: Readonly<Record<string, string | Uint8Array>>,
 ): Promise<Extract<Command, { kind: 'change' }>['changes']> {
   const { backend, clock } = means

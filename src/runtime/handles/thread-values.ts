@@ -15,8 +15,8 @@ import { longestDelayMs, schedulesIn, schedulesKey } from '../../core/records/sc
 import type { Scheduled } from '../../core/records/schedule.js'
 import { entriesOf } from '../resolve/entries.js'
 import { plainJson } from './inbox.js'
-import { post } from './send-command.js'
-import type { ThreadMeans } from './thread.js'
+import { sendCommand } from './send-command.js'
+import type { ThreadServices } from './thread.js'
 import type { StateWaker } from '../journal/wake.js'
 
 /** A thread's key-value store: what its tools see as `state.kv`. */
@@ -28,7 +28,7 @@ export interface ThreadValues {
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-export function createThreadValues(means: ThreadMeans, thread: string, waker: StateWaker): ThreadValues {
+export function createThreadValues(means: ThreadServices, thread: string, waker: StateWaker): ThreadValues {
   const write = (key: string, value?: Json): Promise<void> =>
     change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
   return {
@@ -58,7 +58,7 @@ export interface ThreadSchedules {
   unschedule(id: string): Promise<boolean>
 }
 
-export function createThreadSchedules(means: ThreadMeans, thread: string, waker: StateWaker): ThreadSchedules {
+export function createThreadSchedules(means: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
   const { clock, chance } = means
   return {
     async schedule(name, args, delayMs) {
@@ -92,12 +92,12 @@ interface Changed {
 type ChangeCommand = Extract<Command, { kind: 'change' }>
 
 async function change(
-  { backend, clock, chance }: ThreadMeans,
+  { backend, clock, chance }: ThreadServices,
   { thread, waker }: Changed,
   changes: Pick<Changes, 'values' | 'schedules'>,
 ): Promise<void> {
   const command: ChangeCommand = { kind: 'change', changes: JSON.parse(JSON.stringify(changes)) }
-  const { seq } = await post(backend, clock, { thread, id: chance.id(), command })
+  const { seq } = await sendCommand(backend, clock, { thread, id: chance.id(), command })
   waker.wrote(seq)
 }
 

@@ -5,7 +5,7 @@
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { toBudget } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import type { SkeinEvent } from '../../core/records/event.js'
@@ -25,13 +25,13 @@ import type { ThreadSchedules, ThreadValues } from './thread-values.js'
 import { editsOf, withEdits } from '../resolve/edits.js'
 import { follow } from '../watch/events.js'
 import { decode } from '../journal/journal.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import { readChildren, readTree } from './thread-tree.js'
 import type { ChildEntry, Tree } from './thread-tree.js'
 import { grantTo } from './grant.js'
 import { settled, treeSettled } from '../watch/until-settled.js'
 import { createRun } from '../watch/run.js'
-import type { Run, RunPlace } from '../watch/run.js'
+import type { Run, RunLocation } from '../watch/run.js'
 import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { createStateWaker, wake, wakeWhole } from '../journal/wake.js'
@@ -59,7 +59,7 @@ export interface ThreadUsage {
   readonly budget?: { readonly left: Budget; readonly reserved: Budget }
 }
 
-export interface OfTree {
+export interface TreeOption {
   /** The thread and all below it. */
   readonly tree?: boolean
 }
@@ -102,12 +102,12 @@ export interface Thread extends ThreadSchedules {
    * Starts nothing more; what runs may land. With `tree`, nor does any thread below it. False when it was paused
    * already.
    */
-  pause(reason?: string | (OfTree & { readonly reason?: string })): Promise<boolean>
+  pause(reason?: string | (TreeOption & { readonly reason?: string })): Promise<boolean>
   /**
    * Goes on after `pause`, or with a turn that failed or whose budget was spent and raised. With `tree`, all below it
    * that is paused goes on. False when there was nothing to resume.
    */
-  resume(options?: OfTree): Promise<boolean>
+  resume(options?: TreeOption): Promise<boolean>
   /**
    * Raises its budget. Of a child: out of what its parent has left. A turn that ended with `budget_spent` goes on
    * with the next message, with `resume()`, or by itself with `resume: true`.
@@ -133,23 +133,23 @@ export interface Thread extends ThreadSchedules {
   /**
    * Resolves when the thread is at rest; with `tree`, when all below it is, and nothing is on its way to any of them.
    */
-  settled(options?: OfTree): Promise<StoredHead>
+  settled(options?: TreeOption): Promise<StoredHead>
 }
 
-export interface ThreadMeans {
+export interface ThreadServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
   readonly closed: AbortSignal
   readonly secrets: Secrets
 }
 
-export function createThread(means: ThreadMeans, head: StoredHead): Thread {
+export function createThread(means: ThreadServices, head: StoredHead): Thread {
   const { backend, clock, chance, closed } = means
   const { thread: id, root } = head
   const waker = createStateWaker(backend, id)
   const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> =>
-    post(backend, clock, { thread: id, id: command_id, command })
+    sendCommand(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
   const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> =>
     follow(backend, { root, thread: id, ...options, signal: untilClosed(closed, options.signal) })
@@ -250,7 +250,7 @@ export function missing(id: string): never {
 }
 
 async function readUsage(backend: Backend, id: string): Promise<ThreadUsage> {
-  const { usage: own, usageBelow, byModel, purse } = (await wake(backend, id)).state
+  const { usage: own, usageBelow, byModel, budget: purse } = (await wake(backend, id)).state
   return {
     own,
     subtree: addUsage(own, usageBelow),
@@ -310,13 +310,13 @@ interface Sent {
 async function placeOf(
   backend: Backend,
   { accepted, ...sent }: Sent & { accepted: Promise<Extract<Answer, { ok: true }>> },
-): Promise<RunPlace> {
+): Promise<RunLocation> {
   const { seq, run = sent.run } = await accepted
   // Its own turn: the message is the last record but one at most. A turn it joined began earlier.
   return run === sent.run ? { ...sent, after: Math.max(0, seq - 2) } : findRun(backend, { ...sent, run })
 }
 
-async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<RunPlace> {
+async function findRun(backend: Backend, { root, thread, run }: Sent): Promise<RunLocation> {
   for (const entry of await backend.journal.read(thread)) {
     for (const record of decode(thread, entry)) {
       if (record.type === 'message.received' && record.id === run && record.run !== undefined && record.run !== run)

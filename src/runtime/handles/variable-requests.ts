@@ -4,10 +4,10 @@
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
-import { post } from './send-command.js'
+import { sendCommand } from './send-command.js'
 import { sealed } from './thread-env.js'
 import { missing } from './thread.js'
-import type { ThreadMeans } from './thread.js'
+import type { ThreadServices } from './thread.js'
 import { wake } from '../journal/wake.js'
 
 export interface VariableRequest {
@@ -37,7 +37,7 @@ export interface Variables {
   decline(thread: string, request: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
 }
 
-export function createVariables({ backend, clock, chance, secrets }: ThreadMeans): Variables {
+export function createVariables({ backend, clock, chance, secrets }: ThreadServices): Variables {
   const find = async (thread: string, request: string) => {
     const { state } = await wake(backend, thread)
     if (state.seq === 0) missing(thread)
@@ -67,12 +67,12 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadMeans
     async provide(thread, request, values) {
       const { state } = await find(thread, request)
       const { keys, set } = await sealed(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
-      await post(backend, clock, { thread, id: chance.id(), command: { kind: 'provide', request, keys, set } })
+      await sendCommand(backend, clock, { thread, id: chance.id(), command: { kind: 'provide', request, keys, set } })
     },
     async decline(thread, request, { by, comment } = {}) {
       await find(thread, request)
       const said = { ...defined({ by, comment }) }
-      await post(backend, clock, {
+      await sendCommand(backend, clock, {
         thread,
         id: chance.id(),
         command: { kind: 'decide', call: request, decision: 'reject', ...said },

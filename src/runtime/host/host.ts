@@ -21,18 +21,18 @@ import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
-import type { Means } from '../effects/model-call.js'
-import { Holding } from './partition.js'
-import type { HoldingMeans } from './partition.js'
+import type { Services } from '../effects/model-call.js'
+import { HeldPartition } from './partition.js'
+import type { PartitionServices } from './partition.js'
 import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Resident } from '../resident/resident.js'
 import { findUnfinished, rootOf } from './unfinished.js'
 import type { Resuming } from './unfinished.js'
-import { Retained } from './retained.js'
+import { RetainedStates } from './retained.js'
 
 /** What happens to a host. */
-export type HostNews =
+export type HostEvent =
   /** How many of the partitions it holds now. */
   | { readonly type: 'partitions'; readonly held: number; readonly of: number }
   | { readonly type: 'server.lost' | 'server.back' }
@@ -49,7 +49,7 @@ export type HostNews =
 
 export interface HostOptions {
   readonly backend: Backend
-  readonly means: Means
+  readonly means: Services
   readonly maxParallelTools: number
   /** Hosts that one call may cost. */
   readonly maxHostDeaths: number
@@ -61,7 +61,7 @@ export interface HostOptions {
   /** How long running calls may go on after `close` was asked for. */
   readonly closeGraceMs: number
   readonly warn: (what: string, thrown: unknown) => void
-  readonly told: (news: HostNews) => void
+  readonly told: (news: HostEvent) => void
   /** A tree was removed. */
   readonly removed: () => void
 }
@@ -72,18 +72,18 @@ const looksForCalm = 12
 const wakingAtOnce = 64
 
 interface Due {
-  readonly holding: Holding
+  readonly holding: HeldPartition
   readonly thread: string
 }
 
 export class Host {
   readonly #options: HostOptions
-  readonly #holdings = new Map<number, Holding>()
+  readonly #holdings = new Map<number, HeldPartition>()
   /** In the order in which they came to rest. */
-  readonly #resting = new Map<Resident, Holding>()
+  readonly #resting = new Map<Resident, HeldPartition>()
   readonly #dirty = new Set<Resident>()
   readonly #stops: (() => void)[] = []
-  readonly #holdingMeans: HoldingMeans
+  readonly #holdingMeans: PartitionServices
   /** Trees that were left alone, by their roots (UN1). */
   readonly #left = new Map<string, Due[]>()
   /** Threads that a take-over found, to be woken. */
@@ -120,7 +120,7 @@ export class Host {
       means,
       closeGraceMs,
       warn,
-      retained: new Retained(),
+      retained: new RetainedStates(),
       residentOptions: {
         backend,
         means,
@@ -229,7 +229,7 @@ export class Host {
     const { leases } = backend
     const lease = await leases.acquire(partition)
     if (!lease) return
-    const holding = new Holding(lease, this.#holdingMeans)
+    const holding = new HeldPartition(lease, this.#holdingMeans)
     this.#holdings.set(partition, holding)
     lease.lost.addEventListener('abort', () => this.#lost(holding), { once: true })
     if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(holding) : this.#lost(holding)
@@ -247,7 +247,7 @@ export class Host {
     }
   }
 
-  #wakeAll(holding: Holding, threads: Iterable<string>): void {
+  #wakeAll(holding: HeldPartition, threads: Iterable<string>): void {
     for (const thread of threads) this.#due.push({ holding, thread })
     for (let left = this.#due.length; left > 0 && this.#wakers < wakingAtOnce; left--) void this.#wakeNext()
   }
@@ -269,14 +269,14 @@ export class Host {
     return undefined
   }
 
-  #lost(holding: Holding): void {
+  #lost(holding: HeldPartition): void {
     if (this.#holdings.get(holding.lease.partition) === holding) this.#holdings.delete(holding.lease.partition)
     holding.drop()
     // All of them are lost at once.
     setImmediate(() => this.#tell())
   }
 
-  async #leave(holding: Holding): Promise<void> {
+  async #leave(holding: HeldPartition): Promise<void> {
     const { lease } = holding
     await holding.leave()
     if (this.#holdings.get(lease.partition) === holding) this.#holdings.delete(lease.partition)
@@ -344,7 +344,7 @@ export class Host {
   }
 
   /** HO2 */
-  #rested(holding: Holding, resident: Resident): void {
+  #rested(holding: HeldPartition, resident: Resident): void {
     this.#resting.delete(resident)
     this.#resting.set(resident, holding)
     if (this.#resting.size <= this.#options.maxResident) return

@@ -7,7 +7,7 @@
  * JT3 No blob goes that was put within the last 24 hours: its record may be on the way (J10).
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
-import type { Chance, Clock } from '../../core/clock.js'
+import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { isSkeinError } from '../../core/failure.js'
 import { deleteTree } from '../handles/delete-tree.js'
@@ -22,10 +22,10 @@ export interface Retention {
   readonly idleTreesMs?: number
 }
 
-export interface JanitorMeans {
+export interface JanitorServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Chance
+  readonly chance: Random
   readonly retention: Retention
   readonly warn: (what: string, thrown: unknown) => void
 }
@@ -37,14 +37,14 @@ const longestRoundMs = 60 * 60 * 1000
 const page = 200
 
 export class Janitor {
-  readonly #means: JanitorMeans
+  readonly #means: JanitorServices
   readonly #closed = new AbortController()
   #sweeping: Promise<void> | undefined
   #again = false
   #round: Promise<void> | undefined
   #cancel: () => void = () => undefined
 
-  constructor(means: JanitorMeans) {
+  constructor(means: JanitorServices) {
     this.#means = means
   }
 

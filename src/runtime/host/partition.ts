@@ -10,29 +10,29 @@
  *     decided.
  */
 import type { Backend, Lease } from '../../backend/port.js'
-import { isOver } from '../../../actors/thread/state.js'
+import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import type { Means } from '../effects/model-call.js'
+import type { Services } from '../effects/model-call.js'
 import { headOf } from '../resident/head.js'
 import { parking, tellParked } from '../resident/parking.js'
 import { removeTree } from '../effects/remove-tree.js'
 import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident-options.js'
-import type { Retained } from './retained.js'
-import { goOn, wake } from '../journal/wake.js'
+import type { RetainedStates } from './retained.js'
+import { continueFrom, wake } from '../journal/wake.js'
 
-export interface HoldingMeans {
+export interface PartitionServices {
   readonly backend: Backend
-  readonly means: Means
+  readonly means: Services
   readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested' | 'remove'>
   readonly closeGraceMs: number
   /** What was let go, as long as there is room. */
-  readonly retained: Retained
+  readonly retained: RetainedStates
   readonly warn: (what: string, thrown: unknown) => void
   /** A thread came to rest and stays in memory until its host lets it go. */
-  readonly rested: (holding: Holding, resident: Resident) => void
+  readonly rested: (holding: HeldPartition, resident: Resident) => void
   /** It is at work, or gone. */
   readonly awake: (resident: Resident) => void
   /** A tree is gone, wherever its threads were. */
@@ -49,10 +49,10 @@ function headAgainstJournal({ id, seq }: ThreadState, says: number): string {
 const firstRetryMs = 50
 const longestRetryMs = 5_000
 
-export class Holding {
+export class HeldPartition {
   readonly lease: Lease
   readonly residents = new Map<string, Resident>()
-  readonly #host: HoldingMeans
+  readonly #host: PartitionServices
   readonly #residentOptions: ResidentOptions
   readonly #waking = new Map<string, Promise<void>>()
   readonly #parked = new Map<string, Failure>()
@@ -62,13 +62,13 @@ export class Holding {
   readonly #headless = new Set<string>()
   readonly #alarms = new Map<string, () => void>()
   readonly #retries = new Map<string, number>()
-  readonly #retained: Retained
+  readonly #retained: RetainedStates
   /** Set while it is being left: looks whether everyone has. */
   #left: (() => void) | undefined
   #leave: Promise<void> | undefined
   #over = false
 
-  constructor(lease: Lease, host: HoldingMeans) {
+  constructor(lease: Lease, host: PartitionServices) {
     this.lease = lease
     this.#host = host
     this.#retained = host.retained
@@ -148,7 +148,7 @@ export class Holding {
     const { backend, means } = this.#host
     try {
       const kept = this.#retained.take(thread)
-      const woken = (kept && (await goOn(backend, kept))) ?? (await wake(backend, thread))
+      const woken = (kept && (await continueFrom(backend, kept))) ?? (await wake(backend, thread))
       if (this.leaving) return
       const lacks = this.#lacks(woken.state)
       await this.#mended(woken.state)
@@ -168,7 +168,7 @@ export class Holding {
   /** What its definitions lack so that it could go on; one that is over needs none. */
   #lacks(state: ThreadState): Failure | undefined {
     const { means, warn } = this.#host
-    if (state.seq === 0 || isOver(state)) return undefined
+    if (state.seq === 0 || hasEnded(state)) return undefined
     try {
       means.brief(state.agent)
       return undefined

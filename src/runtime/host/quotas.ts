@@ -7,7 +7,7 @@
  * QT2 What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns
  *     that begin by themselves (a schedule, a child's answer) are counted, and go on.
  */
-import { isOver } from '../../../actors/thread/state.js'
+import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
@@ -98,7 +98,7 @@ export class Quotas {
   }
 
   /** Why the command is not obeyed, if it is not (QT2). */
-  refusal({ id, seq, parent, tags, turn, place }: ThreadState, command: Command): Failure | undefined {
+  refusal({ id, seq, parent, tags, turn, position: place }: ThreadState, command: Command): Failure | undefined {
     if (command.kind === 'create' && seq === 0 && command.parent === undefined) {
       for (const [tag, { quota, live }] of this.#of(command.tags)) {
         const { maxLiveTrees: most } = quota
@@ -110,7 +110,7 @@ export class Quotas {
       command.kind === 'call' ||
       (command.kind === 'message' && command.delivery !== 'store') ||
       (command.kind === 'resume' && place.work === 'failed')
-    if (!begins || parent !== undefined || turn || isOver({ place })) return undefined
+    if (!begins || parent !== undefined || turn || hasEnded({ position: place })) return undefined
     for (const [tag, { quota, running }] of this.#of(tags)) {
       const { maxRunningTurns: most } = quota
       if (most !== undefined && running.size >= most && !running.has(id))

@@ -15,7 +15,7 @@ import type { Woken } from '../journal/wake.js'
 const mostBytes = 64 * 1024 * 1024
 const largestShare = 16
 
-export class Retained {
+export class RetainedStates {
   readonly #states = new Map<string, { readonly woken: Woken; readonly bytes: number }>()
   readonly #most: number
   #bytes = 0

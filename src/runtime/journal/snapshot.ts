@@ -12,7 +12,7 @@
 import { hash } from 'node:crypto'
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
-import { placeAt } from '../../../actors/thread/position.js'
+import { positionAt } from '../../../actors/thread/position.js'
 import { createState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import { freezeTree, thawTree } from '../../core/tree.js'
@@ -20,7 +20,7 @@ import type { FrozenTree } from '../../core/tree.js'
 import type { Child, ThreadState } from '../../../actors/thread/state.js'
 
 /** Goes up when `fold` or the shape of its state changes. */
-const foldVersion = 12
+const foldVersion = 13
 
 const codec = new Packr({ useRecords: false, mapsAsObjects: true })
 const smallBytes = 8_192
@@ -38,10 +38,12 @@ const envelope = z.object({
   state: z
     .instanceof(Uint8Array)
     .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
-    .pipe(z.looseObject({ id: z.string(), seq: z.number(), place: z.object({ gate: z.string(), work: z.string() }) })),
+    .pipe(
+      z.looseObject({ id: z.string(), seq: z.number(), position: z.object({ gate: z.string(), work: z.string() }) }),
+    ),
 })
 
-export interface Waking {
+export interface SnapshotSource {
   readonly state: ThreadState
   readonly chain: string
 }
@@ -57,7 +59,7 @@ export interface Tail {
  * When the next snapshot is due: after so many records, and not before the journal has grown by what the last one
  * took (SN3).
  */
-export class Pace {
+export class SnapshotPace {
   readonly #every: number
   #records: number
   #bytes: number
@@ -91,7 +93,7 @@ export class Pace {
   }
 }
 
-export function freeze({ state, chain }: Waking): Uint8Array {
+export function freeze({ state, chain }: SnapshotSource): Uint8Array {
   const { transcript, accepted, files, children, ...rest } = state
   const messages = transcript.skipped + transcript.items.length
   const packed = codec.pack({
@@ -112,20 +114,20 @@ function digest(bytes: Uint8Array): Buffer {
   return Buffer.from(hash('sha256', bytes, 'base64'), 'base64').subarray(0, digestBytes)
 }
 
-export function thaw(id: string, bytes: Uint8Array | undefined): Waking | undefined {
+export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource | undefined {
   if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined // SN1
   const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children, state } = checked.data
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
-  const place = placeAt(frozen.place.gate, frozen.place.work)
+  const place = positionAt(frozen.position.gate, frozen.position.work)
   const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
   return {
     chain,
     state: {
       ...createState(id),
       ...frozen,
-      place,
+      position: place,
       files: thawTree(files),
       children: new Map(children),
       accepted: new Map(remembered),

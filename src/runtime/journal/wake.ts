@@ -12,12 +12,12 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
 import { chainStart, createReader } from './journal.js'
 import { thaw } from './snapshot.js'
-import type { Tail, Waking } from './snapshot.js'
+import type { Tail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
 const batch = 1_000
 
-export interface Woken extends Waking, Tail {}
+export interface Woken extends SnapshotSource, Tail {}
 
 /** The state after the whole journal; the transcript may be skipped up to the snapshot. */
 export async function wake(backend: Backend, id: string): Promise<Woken> {
@@ -29,7 +29,7 @@ export async function wake(backend: Backend, id: string): Promise<Woken> {
 /**
  * A state that was folded before, and what was written since; undefined when it is not this thread's any more (WV2).
  */
-export async function goOn(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
+export async function continueFrom(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
   if (state.seq === 0) return undefined
   const [last, ...since] = await backend.journal.read(state.id, { after: state.seq - 1 })
   if (!last || last.hash !== chain || last.first + last.count - 1 !== state.seq) return undefined
@@ -67,11 +67,11 @@ export async function hydrate(backend: Backend, { id, transcript }: ThreadState)
   transcript.skipped = 0
 }
 
-async function advance(backend: Backend, from: Waking, snapshotBytes = 0): Promise<Woken> {
+async function advance(backend: Backend, from: SnapshotSource, snapshotBytes = 0): Promise<Woken> {
   return { ...foldAll(from, await backend.journal.read(from.state.id, { after: from.state.seq })), snapshotBytes }
 }
 
-function foldAll({ state, chain }: Waking, entries: readonly StoredEntry[]): Omit<Woken, 'snapshotBytes'> {
+function foldAll({ state, chain }: SnapshotSource, entries: readonly StoredEntry[]): Omit<Woken, 'snapshotBytes'> {
   const { seq } = state
   let foldedBytes = 0
   const reader = createReader(state.id, { seq, chain })
@@ -91,7 +91,7 @@ export interface StateWaker {
 }
 
 export function createStateWaker(backend: Backend, id: string): StateWaker {
-  let kept: Waking | undefined
+  let kept: SnapshotSource | undefined
   let turn: Promise<unknown> = Promise.resolve()
   let least = 0
   async function upTo(head: StoredHead | undefined): Promise<ThreadState> {

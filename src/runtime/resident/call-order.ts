@@ -13,7 +13,7 @@ interface Waiting {
 /** Never changed: most threads have nobody waiting. */
 const nobody: Waiting[] = []
 
-export class Turns {
+export class CallOrder {
   readonly #state: ThreadState
   #waiting = nobody
 

@@ -4,7 +4,7 @@
  */
 import { atRest, earliestWake } from '../../../actors/thread/outstanding.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
-import { statusShown } from '../../../actors/thread/children/reports.js'
+import { statusReported } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Head, Pending } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -15,7 +15,7 @@ export function headOf(state: ThreadState): Head {
   const reason = state.endedFor ?? state.pausedFor
   return {
     agent: state.agent,
-    status: statusShown(state),
+    status: statusReported(state),
     root: state.path[0] ?? state.id,
     path: state.path,
     tags: state.tags,
@@ -53,15 +53,15 @@ function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<
         ],
   )
   if (!turn) return asked.length > 0 ? { pending: asked } : {}
-  const waiting: Pending[] = turn.awaits
+  const waiting: Pending[] = turn.missingVariables
     ? [
         {
           call: 'turn',
           why: 'variables',
           tool: agent,
           args: null,
-          requestedAt: turn.awaits.at,
-          missing: turn.awaits.missing,
+          requestedAt: turn.missingVariables.at,
+          missing: turn.missingVariables.missing,
         },
       ]
     : []
@@ -73,7 +73,7 @@ function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<
 
 /** As its parent and people know it. */
 function nameOf(
-  { tags, says }: ThreadState,
+  { tags, statusText: says }: ThreadState,
   { reference }: { readonly reference: string },
 ): Pick<Head, 'reference' | 'name' | 'says'> {
   const tag = tags.find((each) => each.startsWith('name:'))

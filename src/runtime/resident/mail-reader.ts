@@ -7,26 +7,26 @@
  * MX2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
  * MX3 Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
  */
-import { turnOf } from '../../../actors/thread/children/reports.js'
+import { mailTurn } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import type { Means } from '../effects/model-call.js'
+import type { Services } from '../effects/model-call.js'
 import { bringsKeys, openMail } from '../journal/mail.js'
-import { toOrder } from '../resolve/commands.js'
-import type { Ordered } from '../resolve/commands.js'
+import { resolveCommand } from '../resolve/commands.js'
+import type { CommandResolution } from '../resolve/commands.js'
 import { needsNoDefinition, tellParked } from './parking.js'
 
 /** The thread whose mail it is. */
-export interface Addressee {
+export interface MailHandler {
   readonly state: ThreadState
   /** It still takes mail. */
   readonly open: boolean
   /** Why it is parked, if it is. */
   readonly parked: Failure | undefined
-  obey(mail: StoredMail, ordered: Ordered): void
+  obey(mail: StoredMail, ordered: CommandResolution): void
   answer(mail: StoredMail, answer: Answer): void
   /** There is nothing more to read. */
   done(): void
@@ -35,15 +35,15 @@ export interface Addressee {
 
 interface MailMeans {
   readonly backend: Backend
-  readonly means: Means
+  readonly means: Services
   readonly warn: (what: string, thrown: unknown) => void
 }
 
 export class MailReader {
   readonly #backend: Backend
-  readonly #means: Means
+  readonly #means: Services
   readonly #warn: MailMeans['warn']
-  readonly #to: Addressee
+  readonly #to: MailHandler
   #last = 0
   #reading = false
   #more = false
@@ -52,7 +52,7 @@ export class MailReader {
   /** Mail whose turn has not come: of children, and of a thread that is parked. */
   #early: StoredMail[] = []
 
-  constructor({ backend, means, warn }: MailMeans, to: Addressee) {
+  constructor({ backend, means, warn }: MailMeans, to: MailHandler) {
     this.#backend = backend
     this.#warn = warn
     this.#means = means
@@ -114,11 +114,11 @@ export class MailReader {
       tellParked(this.#backend, { thread: state.id, mail, why: parked })
       return void this.#early.push(mail)
     }
-    const turn = 'command' in opened ? turnOf(state, opened.command) : 'now'
+    const turn = 'command' in opened ? mailTurn(state, opened.command) : 'now'
     if (turn === 'early') return void this.#early.push(mail)
     if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })
     const ordered =
-      'refused' in opened ? opened : locked ? { refused: locked } : toOrder(this.#means, state, opened.command)
+      'refused' in opened ? opened : locked ? { refused: locked } : resolveCommand(this.#means, state, opened.command)
     if (!(ordered instanceof Promise)) {
       this.#to.obey(mail, ordered)
       return this.#takeEarly()

@@ -2,10 +2,10 @@
  * What goes out with a record: mail to children and parents. Made from the record and the state it was folded into,
  * so the same mail is found again in the journal; its id names the effect, so that sending twice is sending once.
  */
-import { givenBack } from '../../../actors/thread/budget/grants.js'
+import { returnGrant } from '../../../actors/thread/budget/grants.js'
 import { startOf } from '../../../actors/thread/children/start.js'
 import type { Start } from '../../../actors/thread/children/start.js'
-import { isOver } from '../../../actors/thread/state.js'
+import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Send, StoredMail } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -13,7 +13,7 @@ import type { Command } from '../../core/records/command.js'
 import type { Outcome } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { flowing, inheritedEnv, threadEnv } from '../../core/env.js'
+import { flowingEnv, inheritedEnv, threadEnv } from '../../core/env.js'
 import type { ChildCall, ChildrenStopped, EnvChanged, ThreadRecord } from '../../core/records/record.js'
 import { freezeTree } from '../../core/tree.js'
 import { readMail, sealMail } from '../journal/mail.js'
@@ -62,7 +62,7 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
           kind: 'report',
           ...child,
           outcome,
-          number: state.told - to.length + index + 1,
+          number: state.mailsToParent - to.length + index + 1,
           ...defined({ call, quiet, unasked, began, failed, over }),
           ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }),
           ...defined({ note }),
@@ -78,7 +78,7 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
               kind: 'tell',
               ...nameOf(state),
               words: [...record.words],
-              number: state.told,
+              number: state.mailsToParent,
             }),
           ]
     default:
@@ -120,7 +120,7 @@ export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Fa
         ...name,
         outcome,
         ...defined({ spent, call, quiet }),
-        ...((state.seq === 0 || taken || isOver(state)) && { over: true }),
+        ...((state.seq === 0 || taken || hasEnded(state)) && { over: true }),
       }),
     ]
   }
@@ -132,7 +132,7 @@ export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Fa
       outcome: { ok: true as const, value: null },
       quiet: true as const,
     }
-    return [mail(command.from, `${id}/refused`, { ...account, ...givenBack(command.amounts) })]
+    return [mail(command.from, `${id}/refused`, { ...account, ...returnGrant(command.amounts) })]
   }
   if ((command?.kind === 'report' || command?.kind === 'tell') && state.seq === 0)
     return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]
@@ -202,8 +202,8 @@ function flowOn(
   { id, env, children }: ThreadState,
   { seq, set, level }: EnvChanged & { readonly seq: number },
 ): readonly Send[] {
-  const all = flowing(env, Object.keys(set))
-  return [...children.values()].flatMap(({ id: child, over, scoped = [], apart = [] }): Send[] => {
+  const all = flowingEnv(env, Object.keys(set))
+  return [...children.values()].flatMap(({ id: child, ended: over, scoped = [], apart = [] }): Send[] => {
     const told = over ? {} : inheritedEnv(all, level === 'inherited' ? apart : [...scoped, ...apart])
     return Object.keys(told).length === 0
       ? []
@@ -213,7 +213,7 @@ function flowOn(
 
 /** To all that live. */
 function toChildren({ id, children }: ThreadState, { seq }: ThreadRecord, command: Command): readonly Send[] {
-  return [...children.values()].flatMap((child) => (child.over ? [] : [mail(child.id, `${id}/gate/${seq}`, command)]))
+  return [...children.values()].flatMap((child) => (child.ended ? [] : [mail(child.id, `${id}/gate/${seq}`, command)]))
 }
 
 function mail(to: string, id: string, command: Command): Send {

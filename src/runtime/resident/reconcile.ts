@@ -10,7 +10,7 @@
 import type { CallEffect, Effect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 
-export interface Started {
+export interface RunningEffect {
   /** Ends the effect; what it gives after that is dropped. */
   abort(reason: string): void
   /** Its thread leaves this host: true when it goes on without it, false when it is to be aborted. */
@@ -20,23 +20,23 @@ export interface Started {
 }
 
 /** What an effect in flight is known by. */
-export interface Ticket {
+export interface EffectTicket {
   readonly effect: Effect
   /** Takes it out of flight, and says whether its outcome still counts (RC1). */
   done(): boolean
 }
 
-export interface Starter {
-  start(ticket: Ticket): Started
+export interface EffectRunner {
+  start(ticket: EffectTicket): RunningEffect
   /** Whether the effect may begin now (RC3, pause). */
   ready(effect: Effect): boolean
 }
 
 /** A class: thousands are made a second. */
-class Flight implements Ticket {
+class Flight implements EffectTicket {
   readonly effect: Effect
   readonly #land: (flight: Flight) => boolean
-  started: Started | undefined = undefined
+  started: RunningEffect | undefined = undefined
   /** The call does nothing but wait for its turn. */
   waiting = false
 
@@ -51,7 +51,7 @@ class Flight implements Ticket {
 }
 
 export class Reconciler {
-  readonly #starter: Starter
+  readonly #starter: EffectRunner
   readonly #maxParallelTools: number
   readonly #inFlight = new Map<string, Flight>()
   readonly #counts = { model: 0, call: 0, deadline: 0, schedule: 0, removal: 0 }
@@ -61,7 +61,7 @@ export class Reconciler {
   #backlog: readonly Effect[] = []
   #next = 0
 
-  constructor(starter: Starter, maxParallelTools: number) {
+  constructor(starter: EffectRunner, maxParallelTools: number) {
     this.#starter = starter
     this.#maxParallelTools = maxParallelTools
   }

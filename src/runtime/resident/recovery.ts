@@ -52,7 +52,7 @@ export class LastTries {
   }
 }
 
-export interface RecoveryMeans {
+export interface RecoveryServices {
   readonly state: ThreadState
   readonly lastTries: LastTries
   readonly maxParallelTools: number
@@ -65,14 +65,14 @@ export interface RecoveryMeans {
 }
 
 export class Recovery {
-  readonly #means: RecoveryMeans
+  readonly #means: RecoveryServices
   /** Calls that were under way, and may not start before they are counted. */
   readonly #found = new Set<string>()
   #alone = false
   #counted = false
   #entered: { readonly key: string; leave: () => void } | undefined
 
-  constructor(means: RecoveryMeans) {
+  constructor(means: RecoveryServices) {
     this.#means = means
   }
 

@@ -5,15 +5,15 @@ import type { Backend } from '../../backend/port.js'
 import type { Amounts } from '../../core/budget.js'
 import type { Failure } from '../../core/failure.js'
 import type { TurnEnded } from '../../core/records/record.js'
-import type { Means } from '../effects/model-call.js'
-import type { Started } from './reconcile.js'
+import type { Services } from '../effects/model-call.js'
+import type { RunningEffect } from './reconcile.js'
 import type { LastTries } from './recovery.js'
-import type { Doomed } from '../effects/remove-tree.js'
+import type { TreeRemoval } from '../effects/remove-tree.js'
 import type { Resident } from './resident.js'
 
 export interface ResidentOptions {
   readonly backend: Backend
-  readonly means: Means
+  readonly means: Services
   readonly actors: ThreadActors
   readonly epoch: number
   readonly maxParallelTools: number
@@ -25,7 +25,7 @@ export interface ResidentOptions {
   readonly warn: (what: string, thrown: unknown) => void
   /** Asks the host to call `flush` at the end of this turn of the event loop. */
   readonly dirty: (resident: Resident) => void
-  readonly remove: (doomed: Doomed) => Started
+  readonly remove: (doomed: TreeRemoval) => RunningEffect
   /** A turn of it has ended, durably. */
   readonly turnEnded: (state: ThreadState, ended: TurnEnded) => void
   readonly lastTries: LastTries

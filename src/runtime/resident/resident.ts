@@ -14,12 +14,12 @@
  *     any.
  */
 import { due, land, obey } from '../../../actors/thread/decide/commands.js'
-import type { Decision, Landing, Moment } from '../../../actors/thread/decide/commands.js'
+import type { Decision, Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'
 import { fold } from '../../../actors/thread/fold.js'
 import { atRest, earliestWake, mayStart, outstanding } from '../../../actors/thread/outstanding.js'
 import { moveActor } from '../../../actors/thread/position.js'
 import type { Move, ThreadActor } from '../../../actors/thread/position.js'
-import { isOver } from '../../../actors/thread/state.js'
+import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Commit, CommitResult, StoredMail } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -35,23 +35,23 @@ import { awaitDeadline, ModelCall } from '../effects/model-call.js'
 import { headOf } from './head.js'
 import { pack } from '../journal/journal.js'
 import { MailReader } from './mail-reader.js'
-import type { Addressee } from './mail-reader.js'
-import type { Ordered } from '../resolve/commands.js'
+import type { MailHandler } from './mail-reader.js'
+import type { CommandResolution } from '../resolve/commands.js'
 import { Outbox, tellAnswer } from './outbox.js'
 import type { Batch } from './outbox.js'
 import { tellTree } from '../watch/topics.js'
-import type { Finished, News } from '../watch/topics.js'
+import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
 import { Reconciler } from './reconcile.js'
 import { Recovery } from './recovery.js'
-import type { Started, Starter, Ticket } from './reconcile.js'
-import { momentOf } from './decision-context.js'
+import type { RunningEffect, EffectRunner, EffectTicket } from './reconcile.js'
+import { decisionContext } from './decision-context.js'
 import { awaitSchedule } from '../effects/timers.js'
 import { refusalsOf, sendsOf } from './outgoing-mail.js'
-import { freeze, Pace } from '../journal/snapshot.js'
+import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { ResidentOptions } from './resident-options.js'
-import { Turns } from './call-order.js'
-import { Undurable } from './undurable.js'
-import { Wanted } from './wanted.js'
+import { CallOrder } from './call-order.js'
+import { UncommittedOutcomes } from './undurable.js'
+import { ResidentEffect } from './wanted.js'
 import { hydrate } from '../journal/wake.js'
 import type { Woken } from '../journal/wake.js'
 
@@ -59,7 +59,7 @@ import type { Woken } from '../journal/wake.js'
  * What its mail, its reconciler and its effects ask of it are methods, not closures: a host may have thousands of
  * residents.
  */
-export class Resident implements Addressee, Starter {
+export class Resident implements MailHandler, EffectRunner {
   readonly id: string
   readonly state: ThreadState
   readonly #actor: ThreadActor
@@ -73,8 +73,8 @@ export class Resident implements Addressee, Starter {
   #lastOutcome = 0
   /** Intents that were recorded here and whose bodies have not started: any other intent may have happened (T10). */
   #begun: Map<string, CallBegan> | undefined
-  readonly #undurable = new Undurable()
-  readonly #pace: Pace
+  readonly #undurable = new UncommittedOutcomes()
+  readonly #pace: SnapshotPace
   #reconciled = -1
   readonly #outbox = new Outbox()
   readonly #mail
@@ -94,12 +94,12 @@ export class Resident implements Addressee, Starter {
     this.#lacks = lacks
     this.#chain = chain
     this.#durable = state.seq
-    this.#pace = new Pace(woken, options.snapshotEvery)
-    const actor = options.actors.create(state.place)
+    this.#pace = new SnapshotPace(woken, options.snapshotEvery)
+    const actor = options.actors.create(state.position)
     this.#actor = actor
     this.#move = (from, signal) => moveActor(actor, from, signal)
     this.#mail = new MailReader(options, this)
-    this.#turns = new Turns(state)
+    this.#turns = new CallOrder(state)
     this.#reconciler = new Reconciler(this, options.maxParallelTools)
   }
 
@@ -140,7 +140,7 @@ export class Resident implements Addressee, Starter {
 
   /** TH6 */
   get parked(): Failure | undefined {
-    return isOver(this.state) ? undefined : this.#lacks
+    return hasEnded(this.state) ? undefined : this.#lacks
   }
 
   /** Its deadline has come: let go now, it would only be woken again. */
@@ -177,7 +177,7 @@ export class Resident implements Addressee, Starter {
     return !this.#stopped && !this.#draining
   }
 
-  obey(mail: StoredMail, ordered: Ordered): void {
+  obey(mail: StoredMail, ordered: CommandResolution): void {
     const decision =
       'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
     // What is numbered is known by its number.
@@ -199,8 +199,8 @@ export class Resident implements Addressee, Starter {
     return { ok: true, seq, ...(run && { run }) }
   }
 
-  #moment(): Moment {
-    return momentOf(this.#options, this.state, this.open)
+  #moment(): DecisionContext {
+    return decisionContext(this.#options, this.state, this.open)
   }
 
   #apply(facts: readonly Fact[], by?: string): void {
@@ -241,8 +241,8 @@ export class Resident implements Addressee, Starter {
 
   #reconcile(): void {
     if (this.parked) return
-    if (this.state.wants === this.#reconciled) return this.#reconciler.startReady()
-    this.#reconciled = this.state.wants
+    if (this.state.effectsEpoch === this.#reconciled) return this.#reconciler.startReady()
+    this.#reconciled = this.state.effectsEpoch
     this.#reconciler.reconcile(outstanding(this.state))
   }
 
@@ -259,10 +259,10 @@ export class Resident implements Addressee, Starter {
     return !waits || this.#durable === this.state.seq // TH2
   }
 
-  start(ticket: Ticket): Started {
+  start(ticket: EffectTicket): RunningEffect {
     const { means } = this.#options
     const { effect } = ticket
-    const wanting = new Wanted(this, ticket)
+    const wanting = new ResidentEffect(this, ticket)
     if (effect.kind === 'call')
       return new RunningCall(means, wanting, { recovered: !this.#begun?.delete(effect.key), ...effect })
     if (effect.kind === 'deadline') return awaitDeadline(means, wanting, effect)
@@ -313,7 +313,7 @@ export class Resident implements Addressee, Starter {
     if (!this.#stopped) this.#tell(() => ({ kind: 'spoken', after: this.state.seq, event: make() }))
   }
 
-  #tell(make: () => News | Finished): void {
+  #tell(make: () => TreeSignal | MailFinishedSignal): void {
     tellTree(this.#options.backend, this.state.path[0] ?? this.id, make)
   }
 

@@ -5,10 +5,10 @@ import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { createCancel } from '../../core/async/cancel.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'
-import type { Orphan, Orphans } from '../effects/orphaned-calls.js'
+import type { OrphanedCall, OrphanedCalls } from '../effects/orphaned-calls.js'
 
-export class Undurable {
-  #kept: { readonly seq: number; readonly orphan: Orphan }[] | undefined
+export class UncommittedOutcomes {
+  #kept: { readonly seq: number; readonly orphan: OrphanedCall }[] | undefined
 
   /** Called before the landing is recorded. */
   keep({ id, step: now, slots, seq }: ThreadState, landing: Landing): void {
@@ -16,7 +16,7 @@ export class Undurable {
     const { step, index } = landing
     const slot = step === now ? slots.items[index] : undefined
     if (!slot?.began) return
-    const orphan: Orphan = {
+    const orphan: OrphanedCall = {
       thread: id,
       step,
       index,
@@ -32,7 +32,7 @@ export class Undurable {
     if (this.#kept) this.#kept = this.#kept.filter(({ seq }) => seq > durable)
   }
 
-  leave(orphans: Orphans): void {
+  leave(orphans: OrphanedCalls): void {
     for (const { orphan } of this.#kept ?? []) orphans.leave(orphan)
   }
 }

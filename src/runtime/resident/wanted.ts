@@ -2,8 +2,8 @@
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { DeltaEvent } from '../../core/records/event.js'
-import type { Wanting } from '../effects/model-call.js'
-import type { Ticket } from './reconcile.js'
+import type { EffectOwner } from '../effects/model-call.js'
+import type { EffectTicket } from './reconcile.js'
 
 /** The thread. */
 interface Wanter {
@@ -16,12 +16,12 @@ interface Wanter {
 }
 
 /** A class: thousands are made a second. */
-export class Wanted implements Wanting {
+export class ResidentEffect implements EffectOwner {
   readonly state: ThreadState
   readonly #wanter: Wanter
-  readonly #ticket: Ticket
+  readonly #ticket: EffectTicket
 
-  constructor(wanter: Wanter, ticket: Ticket) {
+  constructor(wanter: Wanter, ticket: EffectTicket) {
     this.state = wanter.state
     this.#wanter = wanter
     this.#ticket = ticket

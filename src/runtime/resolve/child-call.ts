@@ -11,7 +11,7 @@ import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { ChildCall } from '../../core/records/record.js'
 import { keyOf } from './tool-calls.js'
-import type { Envs } from '../secrets/environment.js'
+import type { Environments } from '../secrets/environment.js'
 
 export interface ChildLimits {
   readonly maxParallelChildren: number
@@ -20,20 +20,20 @@ export interface ChildLimits {
 }
 
 /** A child that lives, or waits for values before it does. */
-export interface Living extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
+export interface LiveChildren extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
   readonly waits?: true
 }
 
 /** What calls of one reply share: references are counted on from the state. */
-export interface Family {
+export interface ReplyContext {
   readonly state: ThreadState
   readonly step: number
   readonly limits: ChildLimits
-  readonly envs: Envs
+  readonly envs: Environments
   /** Of each agent, asked for in this reply. */
   readonly asked: Map<string, number>
   /** Those of them that have a call of their own. */
-  readonly born: Map<string, Living[]>
+  readonly born: Map<string, LiveChildren[]>
 }
 
 export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & {
@@ -43,7 +43,7 @@ export type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scope
 
 /** Counts it as asked for, unless it is too deep. */
 export function newChild(
-  { state, step, limits, envs, asked }: Family,
+  { state, step, limits, envs, asked }: ReplyContext,
   index: number,
   agent: string,
 ): NewChild | Failure {
@@ -59,7 +59,7 @@ export function newChild(
     thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
     create: true,
     agent,
-    reference: `${agent}-${countOf(state.named, agent) + before + 1}`, // RL2
+    reference: `${agent}-${countOf(state.childCounters, agent) + before + 1}`, // RL2
     maxChildren: limits.maxChildren,
     ...(scoped.length > 0 && { scoped }),
   }

@@ -17,9 +17,9 @@ import type { Schema } from '../../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 import { newChild } from './child-call.js'
-import type { ChildLimits, Family, Living } from './child-call.js'
-import { attachments, messageArgs, openingOf } from './child-message.js'
-import type { Mapping, Opening } from './child-message.js'
+import type { ChildLimits, ReplyContext, LiveChildren } from './child-call.js'
+import { attachments, messageArgs, childMessage } from './child-message.js'
+import type { MessageMapping, ChildMessage } from './child-message.js'
 import { toolSpec as spec } from './tool-spec.js'
 
 /** An agent that may be called, with what it must be given. */
@@ -27,7 +27,7 @@ interface Relation extends SubagentTool {
   readonly required?: Schema
 }
 
-export interface Relations {
+export interface ChildTools {
   readonly byName: ReadonlyMap<string, Relation>
   /** Tools that the model is offered for them. */
   readonly tools: readonly ToolSpec[]
@@ -46,11 +46,11 @@ const sendArgs = z.object({
 })
 const listArgs = z.object({})
 
-export function relationsOf(
+export function childToolsOf(
   app: App,
   subagents: readonly SubagentTool[],
   { supervision }: Pick<AgentDefinition, 'supervision'> = {},
-): Relations {
+): ChildTools {
   const all = subagents.map((subagent): Relation => {
     const agent = app.agents.get(subagent.name)
     const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
@@ -101,7 +101,7 @@ function createArgs(lasting: readonly Relation[]) {
 type Asked = RequestedCall & { readonly index: number }
 
 /** Undefined: the tool is none of these. */
-export function recordChildCall({ byName }: Relations, family: Family, asked: Asked): RecordedCall | undefined {
+export function recordChildCall({ byName }: ChildTools, family: ReplyContext, asked: Asked): RecordedCall | undefined {
   const { tool } = asked
   if (tool === 'subagent_list' || tool === 'subagent_message' || tool === 'subagent_create') {
     const lasting = [...byName.values()].filter(({ resumable }) => resumable)
@@ -109,18 +109,22 @@ export function recordChildCall({ byName }: Relations, family: Family, asked: As
   }
   const relation = byName.get(tool)
   if (!relation || relation.resumable) return undefined
-  const { args, ...opening } = openingOf(asked, argsOf(relation), mappingOf(relation))
+  const { args, ...opening } = childMessage(asked, argsOf(relation), mappingOf(relation))
   return 'refused' in opening
     ? { tool, args, refused: opening.refused }
     : create(family, { ...asked, args, relation, ...opening })
 }
 
 /** Without a schema of its own its args are those of a message. */
-function mappingOf({ required, ...mapping }: Relation): Mapping {
+function mappingOf({ required, ...mapping }: Relation): MessageMapping {
   return required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
 }
 
-function recordLasting(lasting: readonly Relation[], family: Family, { index, tool, args: sent }: Asked): RecordedCall {
+function recordLasting(
+  lasting: readonly Relation[],
+  family: ReplyContext,
+  { index, tool, args: sent }: Asked,
+): RecordedCall {
   const schema = tool === 'subagent_create' ? createArgs(lasting) : tool === 'subagent_message' ? sendArgs : listArgs
   const checked = checkArgs(tool, schema, sent)
   if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
@@ -138,7 +142,7 @@ function recordLasting(lasting: readonly Relation[], family: Family, { index, to
 
 /** S4: the call that a model would make with these words, checked as its calls are. */
 export function recordImmediate(
-  family: Family,
+  family: ReplyContext,
   relation: Relation,
   { text, name, ...rest }: Pick<Creation, 'index' | 'text' | 'name' | 'own' | 'apart'>,
 ): RecordedCall {
@@ -165,7 +169,7 @@ interface CreateAsked {
 function openingFor(
   { required, ...relation }: Relation,
   { tool, message, attachments: files = [], arguments: given = {} }: CreateAsked,
-): Pick<Opening, 'text' | 'attachments'> | Failure {
+): Pick<ChildMessage, 'text' | 'attachments'> | Failure {
   const { initUserMessageProperty: property } = relation
   if (!required) {
     if (message === undefined)
@@ -177,7 +181,7 @@ function openingFor(
     return { text: [message, ...more].join('\n\n'), ...(files.length > 0 && { attachments: files }) }
   }
   const within = property !== undefined && message !== undefined && given[property] === undefined
-  const opening = openingOf({ tool, args: within ? { ...given, [property]: message } : given }, required, relation)
+  const opening = childMessage({ tool, args: within ? { ...given, [property]: message } : given }, required, relation)
   if ('refused' in opening) return failure(opening.refused.code, `arguments: ${opening.refused.message}`)
   const paths = [...files, ...(opening.attachments ?? [])]
   return {
@@ -186,7 +190,7 @@ function openingFor(
   }
 }
 
-interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
+interface Creation extends Pick<ChildMessage, 'text' | 'attachments' | 'name'> {
   readonly index: number
   readonly tool: string
   readonly args: Json
@@ -196,7 +200,7 @@ interface Creation extends Pick<Opening, 'text' | 'attachments' | 'name'> {
   readonly apart?: readonly string[]
 }
 
-function create(family: Family, creation: Creation): RecordedCall {
+function create(family: ReplyContext, creation: Creation): RecordedCall {
   const { limits, born } = family
   const { index, tool, args, relation, text, name, attachments: given, own, apart } = creation
   const full = atCap(family, relation)
@@ -235,7 +239,7 @@ interface Lacking extends Pick<Deferred, 'required' | 'missing' | 'files'> {}
  * and kept now (S8).
  */
 function lacking(
-  { state, envs }: Family,
+  { state, envs }: ReplyContext,
   { relation, attachments: paths, own, apart = [] }: Creation,
 ): Lacking | Failure {
   const { required, missing: unknown } = envs.givenTo(relation.name)
@@ -251,7 +255,7 @@ function lacking(
 
 /** S6: a child whose own values are missing is not spawned; whoever has them is asked. */
 function deferred(
-  { state: { id }, step }: Family,
+  { state: { id }, step }: ReplyContext,
   { tool, args, index, ...lacks }: Lacking & Pick<Creation, 'tool' | 'args' | 'index'>,
   child: ChildCall,
 ): RecordedCall {
@@ -271,15 +275,15 @@ function deferred(
 }
 
 function atCap(
-  { state, born }: Family,
+  { state, born }: ReplyContext,
   { name, resumable, blocking = true }: SubagentTool,
 ): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
   const { maxInstances } = resumable || {}
   if (maxInstances === undefined) return undefined
-  const live = [...state.children].flatMap(([reference, { id, agent, over }]): Living[] =>
+  const live = [...state.children].flatMap(([reference, { id, agent, ended: over }]): LiveChildren[] =>
     agent === name && !over ? [{ thread: id, agent, reference }] : [],
   )
-  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): Living[] =>
+  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): LiveChildren[] =>
     agent === name ? [{ thread, agent, reference, waits: true }] : [],
   )
   const all = [...live, ...asked, ...(born.get(name) ?? [])]
@@ -297,7 +301,7 @@ function atCap(
 }
 
 /** One that waits for values cannot be spoken to. */
-function adviceOn(all: readonly Living[]): string {
+function adviceOn(all: readonly LiveChildren[]): string {
   const waiting = all.flatMap(({ waits, reference }) => (waits ? [reference] : []))
   const said =
     `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have ` +
@@ -313,13 +317,15 @@ interface MessageAsked extends z.infer<typeof sendArgs> {
 
 function send(
   lasting: readonly Relation[],
-  { state, limits }: Family,
+  { state, limits }: ReplyContext,
   { tool, args, reference, message, attachments: given, steer }: MessageAsked,
 ): RecordedCall {
   const child = state.children.get(reference)
   const relation = child && lasting.find(({ name }) => name === child.agent)
-  if (!child || !relation || child.over) {
-    const live = [...state.children].filter(([, { over, lasting: stays }]) => stays && !over).map(([each]) => each)
+  if (!child || !relation || child.ended) {
+    const live = [...state.children]
+      .filter(([, { ended: over, lasting: stays }]) => stays && !over)
+      .map(([each]) => each)
     return {
       tool,
       args,

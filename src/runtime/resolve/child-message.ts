@@ -25,13 +25,13 @@ export const messageArgs = z.object({
 })
 
 /** Which args are what. */
-export interface Mapping {
+export interface MessageMapping {
   readonly initUserMessageProperty?: string
   readonly initAttachmentsProperty?: string
   readonly initAgentNameProperty?: string
 }
 
-export interface Opening {
+export interface ChildMessage {
   /** The args as they were sent. */
   readonly args: Json
   readonly text: string
@@ -41,11 +41,11 @@ export interface Opening {
 }
 
 /** `required`: the `requiredSchema` of the prompt that will answer. */
-export function openingOf(
+export function childMessage(
   { tool, args }: RequestedCall,
   required: Schema | undefined,
-  mapping: Mapping,
-): Opening | { readonly args: Json; readonly refused: Failure } {
+  mapping: MessageMapping,
+): ChildMessage | { readonly args: Json; readonly refused: Failure } {
   const schema = required ?? messageArgs
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { args: checked.sent, refused: checked.failure }

@@ -2,7 +2,7 @@
  * From a command to an order: what it says about a tool is checked against the tool's definition, so that the thread
  * decides about nothing but facts. A mistake is an answer to whoever sent it, and changes nothing.
  */
-import type { Order } from '../../../actors/thread/decide/commands.js'
+import type { ResolvedCommand } from '../../../actors/thread/decide/commands.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { toAmounts } from '../../core/budget.js'
 import type { Command } from '../../core/records/command.js'
@@ -20,16 +20,20 @@ import type { CheckedAnswer } from '../../tools/own/runtime.js'
 import { toOutcome } from '../../tools/outcome.js'
 import { tooMuchFor, withinQuota } from './bringing.js'
 import { idempotencyKeyOf, recordCall, recordEdited } from './tool-calls.js'
-import type { Means } from '../effects/model-call.js'
+import type { Services } from '../effects/model-call.js'
 import { checkContexts } from './contexts.js'
 import { maskCommand } from '../secrets/mask.js'
 import { checkSchedules } from '../effects/timers.js'
 
-export type Ordered = { readonly order: Order } | { readonly refused: Failure }
+export type CommandResolution = { readonly order: ResolvedCommand } | { readonly refused: Failure }
 
 /** A promise only where a definition's function gives one. What such a function throws is an answer too. */
-export function toOrder(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
-  const refused = (thrown: unknown): Ordered => ({
+export function resolveCommand(
+  means: Services,
+  state: ThreadState,
+  command: Command,
+): CommandResolution | Promise<CommandResolution> {
+  const refused = (thrown: unknown): CommandResolution => ({
     refused: failure(
       'BAD_OPTION',
       `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`,
@@ -61,7 +65,11 @@ export function toOrder(means: Means, state: ThreadState, command: Command): Ord
   }
 }
 
-function orderOf(means: Means, state: ThreadState, command: Command): Ordered | Promise<Ordered> {
+function orderOf(
+  means: Services,
+  state: ThreadState,
+  command: Command,
+): CommandResolution | Promise<CommandResolution> {
   if (command.kind === 'decide') return decision(means, state, command)
   if (command.kind === 'answer') return answered(means, state, command)
   if (command.kind === 'env' || command.kind === 'create' || command.kind === 'provide') {
@@ -77,10 +85,10 @@ function orderOf(means: Means, state: ThreadState, command: Command): Ordered | 
 
 /** What it says of files, calls and times, checked. */
 function placed(
-  means: Means,
+  means: Services,
   state: ThreadState,
   command: Exclude<Command, { kind: 'decide' | 'answer' }>,
-): Ordered | Promise<Ordered> {
+): CommandResolution | Promise<CommandResolution> {
   if (command.kind === 'change' || command.kind === 'create') {
     const checked = checkSchedules(means, command)
     return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
@@ -95,13 +103,13 @@ function placed(
   if (command.kind !== 'call') return { order: command }
   const { tool, args } = command
   const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
-  const ordered = (call: Awaited<typeof recorded>): Ordered =>
+  const ordered = (call: Awaited<typeof recorded>): CommandResolution =>
     call.refused ? { refused: call.refused } : { order: { kind: 'call', call } }
   return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
 }
 
 /** The call may have been approved with other args since: that is another one. */
-function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt' }>): Ordered {
+function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt' }>): CommandResolution {
   const slot = command.step === state.step ? state.slots.items[command.index] : undefined
   if (!slot || idempotencyKeyOf(state.id, command, slot.call) === command.key) return { order: command }
   return {
@@ -111,7 +119,7 @@ function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt'
 
 /** Of a thread that nobody has given one, its agent says it; a child's comes with its messages. */
 function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>(
-  { app }: Means,
+  { app }: Services,
   command: Given,
 ): Given {
   if (command.kind !== 'create' || command.parent !== undefined || command.budget) return command
@@ -121,10 +129,10 @@ function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>
 
 /** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
 function fitting(
-  { quota }: Means,
+  { quota }: Services,
   { files }: ThreadState,
   command: Extract<Command, { kind: 'change' | 'create' }>,
-): Ordered {
+): CommandResolution {
   const changes = command.changes?.files ?? []
   const held = usageOf(files)
   // Most changes fit even if every name in them were new: the tree they give is not made to see it.
@@ -145,7 +153,7 @@ function fitting(
 
 /** Whoever sealed the values need not know what is declared, nor which key this host has. */
 function checkEnv(
-  { envs }: Means,
+  { envs }: Services,
   { id, path }: ThreadState,
   command: Extract<Command, { kind: 'env' | 'create' | 'provide' }>,
 ): Failure | undefined {
@@ -183,7 +191,11 @@ function calledBy({ slots, step }: ThreadState, call: string): RecordedCall | un
   return place?.step === step ? slots.items[place.index]?.call : undefined
 }
 
-function decision(means: Means, state: ThreadState, { args, ...rest }: Extract<Command, { kind: 'decide' }>): Ordered {
+function decision(
+  means: Services,
+  state: ThreadState,
+  { args, ...rest }: Extract<Command, { kind: 'decide' }>,
+): CommandResolution {
   const tool = calledBy(state, rest.call)?.tool
   if (args === undefined || tool === undefined || rest.decision === 'reject') return { order: rest }
   const edited = recordEdited(means, tool, args)
@@ -191,7 +203,11 @@ function decision(means: Means, state: ThreadState, { args, ...rest }: Extract<C
 }
 
 /** What the tool itself does not look at must fit its `outputSchema`, so that the person can correct it. */
-function answered({ app }: Means, state: ThreadState, command: Extract<Command, { kind: 'answer' }>): Ordered {
+function answered(
+  { app }: Services,
+  state: ThreadState,
+  command: Extract<Command, { kind: 'answer' }>,
+): CommandResolution {
   const call = calledBy(state, command.call)
   const tool: (ToolDefinition & CheckedAnswer) | undefined = call && app.tools.get(call.tool)
   if (!call || !tool) return { order: command }

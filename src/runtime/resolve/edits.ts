@@ -5,16 +5,16 @@
  * ED2 What a reply keeps for its model belonged to the words that it had.
  */
 import { attachedText } from '../../core/attachments.js'
-import type { Edit } from '../../../actors/thread/state.js'
+import type { MessageEdit } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import type { Message } from '../../core/records/message.js'
 
 /** In place of a result that was taken out. */
 const removed = '[removed]'
 
-export type Edits = ReadonlyMap<string, Edit>
+export type Edits = ReadonlyMap<string, MessageEdit>
 
-export function editsOf(list: readonly Edit[]): Edits | undefined {
+export function editsOf(list: readonly MessageEdit[]): Edits | undefined {
   return list.length === 0 ? undefined : new Map(list.map((edit) => [edit.id, edit]))
 }
 

@@ -42,14 +42,14 @@ export function handoffsOf(app: App, agents: readonly AgentDefinition[], from: s
 }
 
 /** What calls of one reply share. */
-export interface Handed {
+export interface HandoffReply {
   to?: string
 }
 
 /** Undefined: the tool is none of these. */
 export function recordHandoff(
   { byName }: Handoffs,
-  handed: Handed,
+  handed: HandoffReply,
   { tool, args }: RequestedCall,
 ): RecordedCall | undefined {
   const schema = byName.get(tool)

@@ -11,9 +11,9 @@ import { sideOf } from '../../agent/sides.js'
 import { defined } from '../../core/defined.js'
 import { instancesOf } from '../../core/env.js'
 import type { RecordedCall, Sealed } from '../../core/records/record.js'
-import type { Family } from './child-call.js'
-import type { Means } from '../effects/model-call.js'
-import { recordImmediate, relationsOf } from './child-calls.js'
+import type { ReplyContext } from './child-call.js'
+import type { Services } from '../effects/model-call.js'
+import { recordImmediate, childToolsOf } from './child-calls.js'
 
 interface Instance {
   readonly name?: string
@@ -24,7 +24,7 @@ interface Instance {
 
 /** Undefined where the agent has none. */
 export function immediateOf(
-  { app, envs, childLimits }: Pick<Means, 'app' | 'envs' | 'childLimits'>,
+  { app, envs, childLimits }: Pick<Services, 'app' | 'envs' | 'childLimits'>,
   state: ThreadState,
 ): (() => readonly RecordedCall[]) | undefined {
   const agent = app.agents.get(state.agent)
@@ -33,10 +33,17 @@ export function immediateOf(
   const relations = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
   if (relations.length === 0) return undefined
   return () => {
-    const family: Family = { state, step: state.step + 1, limits: childLimits, envs, asked: new Map(), born: new Map() }
+    const family: ReplyContext = {
+      state,
+      step: state.step + 1,
+      limits: childLimits,
+      envs,
+      asked: new Map(),
+      born: new Map(),
+    }
     const disabled = new Set(envs.disabled(state))
     const calls: RecordedCall[] = []
-    for (const relation of relationsOf(
+    for (const relation of childToolsOf(
       app,
       relations.filter(({ name }) => !disabled.has(name)),
       agent,
@@ -50,7 +57,10 @@ export function immediateOf(
 }
 
 /** IM1 */
-function instances({ envs, state }: Pick<Family, 'envs' | 'state'>, { immediate }: SubagentTool): readonly Instance[] {
+function instances(
+  { envs, state }: Pick<ReplyContext, 'envs' | 'state'>,
+  { immediate }: SubagentTool,
+): readonly Instance[] {
   // The second side is spoken to by the first.
   const { session, text: said = '' } = state.turn ?? {}
   const begun = (session?.side === 'b' && said) || (state.opening ?? 'Begin.')

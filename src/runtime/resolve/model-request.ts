@@ -6,7 +6,7 @@
  * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import { z } from 'zod'
-import type { Landing, Moment } from '../../../actors/thread/decide/commands.js'
+import type { Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'
 import { answerFiles } from '../../../actors/thread/children/reports.js'
 import { stepsOf } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -15,7 +15,7 @@ import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
 import { piecesOf } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
-import { brokenText, collect } from '../../core/attachments.js'
+import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError, failure } from '../../core/failure.js'
 import { isObject, toJson } from '../../core/json.js'
@@ -29,16 +29,16 @@ import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../../mo
 import { checkSize } from '../../models/retry/reply-limits.js'
 import { checkArgs } from '../../tools/args.js'
 import { recordCall } from './tool-calls.js'
-import type { Asker, CallDesk } from './tool-calls.js'
-import type { Envs } from '../secrets/environment.js'
-import type { ChildLimits, Family } from './child-call.js'
+import type { CallerContext, CallDefinitions } from './tool-calls.js'
+import type { Environments } from '../secrets/environment.js'
+import type { ChildLimits, ReplyContext } from './child-call.js'
 import { cutCall, isForced, meaningOf } from './reply-meaning.js'
 import { handoffsOf, recordHandoff } from './handoffs.js'
-import type { Handed, Handoffs } from './handoffs.js'
+import type { HandoffReply, Handoffs } from './handoffs.js'
 import { promptToolsOf, recordPromptCall } from './prompt-calls.js'
 import type { PromptTools } from './prompt-calls.js'
-import { recordChildCall, relationsOf } from './child-calls.js'
-import type { Relations } from './child-calls.js'
+import { recordChildCall, childToolsOf } from './child-calls.js'
+import type { ChildTools } from './child-calls.js'
 import { windowOf } from './prompt-window.js'
 
 const defaultMaxSteps = 100
@@ -47,7 +47,7 @@ const defaultSessionTurns = 100
 const archiveTool = 'get_tool_response'
 
 /** All that an agent's definitions say about one step; made once per agent. */
-export interface Brief {
+export interface AgentSetup {
   readonly agent: AgentDefinition
   readonly side: Side
   /** Tools that mean something for the session, by name. */
@@ -62,7 +62,7 @@ export interface Brief {
   readonly toolsWithArchive: readonly ToolSpec[]
   readonly allowedWithArchive: ReadonlySet<string>
   /** Agents that may be called. */
-  readonly relations: Relations
+  readonly relations: ChildTools
   /** Agents that may take over. */
   readonly handoffs: Handoffs
   /** Prompts that may be called. */
@@ -85,11 +85,11 @@ interface BriefOptions {
   readonly disabled?: readonly string[]
 }
 
-export function createBrief(
+export function createAgentSetup(
   app: App,
   agentName: string,
   { side: sideName = 'a', disabled = [] }: BriefOptions = {},
-): Brief {
+): AgentSetup {
   const agent = app.agents.get(agentName)
   if (!agent)
     throw new SkeinError(
@@ -106,7 +106,7 @@ export function createBrief(
   const model = prompt && app.models.get(prompt.model)
   if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
   const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
-  const relations = relationsOf(
+  const relations = childToolsOf(
     app,
     subagents.filter(({ name }) => !disabled.includes(name)),
     agent,
@@ -162,12 +162,12 @@ function responseOf(outputSchema: Schema): Response & { readonly spec: ToolSpec 
 }
 
 /** What a request needs besides its thread. */
-export interface Sources {
-  readonly envs: Envs
+export interface SetupSources {
+  readonly envs: Environments
   readonly read: NonNullable<ModelRequest['read']>
 }
 
-export function toRequest(brief: Brief, state: ThreadState, { envs, read }: Sources): ModelRequest {
+export function toRequest(brief: AgentSetup, state: ThreadState, { envs, read }: SetupSources): ModelRequest {
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = brief.prompt
   return {
     system: brief.text.map((piece) => (typeof piece === 'string' ? piece : envs.shown(state, piece))).join(''),
@@ -189,7 +189,7 @@ export function toRequest(brief: Brief, state: ThreadState, { envs, read }: Sour
 type Choice = NonNullable<ModelRequest['toolChoice']>
 
 /** A call is forced until it was made; without that a forced call would be made for ever. */
-function choiceOf(brief: Brief, { turn }: ThreadState): { readonly toolChoice?: Choice } {
+function choiceOf(brief: AgentSetup, { turn }: ThreadState): { readonly toolChoice?: Choice } {
   const { toolChoice: wanted, name } = brief.prompt
   if (brief.response && turn && turn.asked > 0) return { toolChoice: { tool: 'response' } }
   if (wanted !== undefined && isOffered(brief, wanted))
@@ -198,11 +198,11 @@ function choiceOf(brief: Brief, { turn }: ThreadState): { readonly toolChoice?: 
 }
 
 /** The agent that it names may be left out now. */
-function isOffered({ tools }: Brief, choice: Choice): boolean {
+function isOffered({ tools }: AgentSetup, choice: Choice): boolean {
   return typeof choice === 'string' || tools.some(({ name }) => name === choice.tool)
 }
 
-export interface Answered {
+export interface ModelAnswer {
   readonly step: number
   readonly reply: ModelReply
   /** Model replies of the turn before this one. */
@@ -211,19 +211,26 @@ export interface Answered {
 }
 
 export function toLanding(
-  means: CallDesk & { readonly childLimits: ChildLimits },
-  brief: Brief,
-  { step, reply, stepsBefore, state }: Answered,
+  means: CallDefinitions & { readonly childLimits: ChildLimits },
+  brief: AgentSetup,
+  { step, reply, stepsBefore, state }: ModelAnswer,
 ): Landing | Promise<Landing> {
   checkReply(brief.model.name, reply)
-  const asker: Asker = {
+  const asker: CallerContext = {
     threadId: state.id,
     ...(state.archived > 0
       ? { allowed: brief.allowedWithArchive, offered: brief.toolsWithArchive }
       : { allowed: brief.allowed, offered: brief.tools }),
   }
-  const family: Family = { state, step, limits: means.childLimits, envs: means.envs, asked: new Map(), born: new Map() }
-  const handed: Handed = {}
+  const family: ReplyContext = {
+    state,
+    step,
+    limits: means.childLimits,
+    envs: means.envs,
+    asked: new Map(),
+    born: new Map(),
+  }
+  const handed: HandoffReply = {}
   const record = (call: RequestedCall, index: number): RecordedCall | Promise<RecordedCall> => {
     const cut = cutCall(reply, call)
     if (cut) return cut
@@ -264,7 +271,7 @@ export function toLanding(
 const answeredBySide: SessionRole = { does: 'pass' }
 
 function withRole(
-  brief: Pick<Brief, 'roles' | 'response'>,
+  brief: Pick<AgentSetup, 'roles' | 'response'>,
   call: RecordedCall | Promise<RecordedCall>,
   dual: boolean,
 ): RecordedCall | Promise<RecordedCall> {
@@ -288,7 +295,7 @@ function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 'a'): n
 export function rulesOf(
   { agents }: App,
   { agent: name, queuedCalls, turn }: ThreadState,
-): Pick<Moment, 'maxSteps' | 'session'> {
+): Pick<DecisionContext, 'maxSteps' | 'session'> {
   const agent = agents.get(name)
   return {
     ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),
@@ -302,7 +309,7 @@ function recordResponse({ schema, wrapped }: Response, { args }: RequestedCall, 
   if (!checked.ok) return { tool: 'response', args: checked.sent, refused: checked.failure }
   const parsed = toJson(parseOrThrow(schema, checked.args))
   const { attachments } = answerFiles(isObject(parsed) ? { output: parsed } : {})
-  const found = attachments && collect(files, attachments)
+  const found = attachments && collectAttachments(files, attachments)
   // Told now, so that the model can correct it.
   if (found && found.broken.length > 0)
     return {
@@ -327,7 +334,7 @@ interface Recorded {
   readonly side?: SideName
 }
 
-function recordReply(app: App, brief: Brief, { step, reply, calls, side }: Recorded): Omit<ModelReplied, 'type'> {
+function recordReply(app: App, brief: AgentSetup, { step, reply, calls, side }: Recorded): Omit<ModelReplied, 'type'> {
   return {
     step,
     model: reply.model ?? brief.model.name,

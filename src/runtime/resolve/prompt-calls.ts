@@ -10,8 +10,8 @@ import type { Gives, RecordedCall } from '../../core/records/record.js'
 import type { Schema } from '../../core/schema.js'
 import type { RequestedCall, ToolSpec } from '../../models/port.js'
 import { newChild } from './child-call.js'
-import type { Family } from './child-call.js'
-import { messageArgs, openingOf } from './child-message.js'
+import type { ReplyContext } from './child-call.js'
+import { messageArgs, childMessage } from './child-message.js'
 import { toolSpec } from './tool-spec.js'
 
 interface PromptTool {
@@ -55,12 +55,12 @@ function givesOf(
 /** Undefined: the tool is none of these. */
 export function recordPromptCall(
   { byName }: PromptTools,
-  family: Family,
+  family: ReplyContext,
   call: RequestedCall & { readonly index: number },
 ): RecordedCall | undefined {
   const tool = byName.get(call.tool)
   if (!tool) return undefined
-  const { args, ...opening } = openingOf(call, tool.required, tool.config)
+  const { args, ...opening } = childMessage(call, tool.required, tool.config)
   if ('refused' in opening) return { tool: call.tool, args, refused: opening.refused }
   const child = newChild(family, call.index, agentOfPrompt(call.tool).name)
   if ('code' in child) return { tool: call.tool, args, refused: child }

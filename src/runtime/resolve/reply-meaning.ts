@@ -12,7 +12,7 @@ import { failure } from '../../core/failure.js'
 import { toJson } from '../../core/json.js'
 import type { FinishReason, ModelReplied, RecordedCall, StopReason } from '../../core/records/record.js'
 import type { ModelReply, ModelRequest, RequestedCall } from '../../models/port.js'
-import type { Brief } from './model-request.js'
+import type { AgentSetup } from './model-request.js'
 
 type Meaning = Pick<ModelReplied, 'stop' | 'goesOn' | 'ends' | 'asks' | 'failure' | 'relaxes'>
 
@@ -34,7 +34,7 @@ const unfinished: Partial<Record<FinishReason, StopReason>> = {
   paused: 'reply_paused',
 }
 
-export function meaningOf(brief: Brief, replied: Replied): Meaning {
+export function meaningOf(brief: AgentSetup, replied: Replied): Meaning {
   const { reply, calls, last } = replied
   if (calls.some((call) => call.tool === 'response' && call.answered !== undefined && !call.session))
     return { stop: 'completed' }

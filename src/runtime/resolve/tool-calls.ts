@@ -20,15 +20,15 @@ import type { CallPolicy, Hold, RecordedCall } from '../../core/records/record.j
 import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
-import type { Envs } from '../secrets/environment.js'
+import type { Environments } from '../secrets/environment.js'
 import { retriesOf } from '../effects/tool-retry.js'
 
-export interface CallDesk {
+export interface CallDefinitions {
   readonly app: App
-  readonly envs: Envs
+  readonly envs: Environments
 }
 
-export interface Asker {
+export interface CallerContext {
   readonly threadId: string
   /** Names of the tools that may be called. */
   readonly allowed: ReadonlySet<string>
@@ -40,8 +40,8 @@ const longestName = 200
 
 /** A promise only where a definition's function gives one. */
 export function recordCall(
-  { app, envs }: CallDesk,
-  asker: Asker,
+  { app, envs }: CallDefinitions,
+  asker: CallerContext,
   { tool: name, args }: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
   const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
@@ -72,7 +72,7 @@ export function recordCall(
 }
 
 /** The same call with other args, as someone approved it: it waits for nobody any more. */
-export function recordEdited({ app, envs }: CallDesk, name: string, args: unknown): RecordedCall {
+export function recordEdited({ app, envs }: CallDefinitions, name: string, args: unknown): RecordedCall {
   const tool = app.tools.get(name)
   if (!tool)
     return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
@@ -82,7 +82,7 @@ export function recordEdited({ app, envs }: CallDesk, name: string, args: unknow
     : { tool: name, args: checked.sent, refused: checked.failure }
 }
 
-function described({ app, envs }: CallDesk, tool: ToolDefinition, args: Json): RecordedCall {
+function described({ app, envs }: CallDefinitions, tool: ToolDefinition, args: Json): RecordedCall {
   const { sideEffect, commutes, idempotent } = effectOf(tool, app)
   const policy = policyOf(tool, args)
   const needs = envs.needsOfTool(tool.name)
@@ -156,7 +156,7 @@ function isPlain(value: unknown, depth: number): boolean {
 function approvalNeeded(
   { needsApproval, args: schema }: ToolDefinition,
   args: Json,
-  { threadId }: Asker,
+  { threadId }: CallerContext,
 ): boolean | Promise<boolean> {
   return typeof needsApproval === 'function'
     ? needsApproval(parseOrThrow(schema, args), { threadId })

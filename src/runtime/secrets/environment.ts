@@ -32,7 +32,7 @@ type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & {
   readonly child?: { readonly caller?: string } | undefined
 }
 
-export interface EnvMeans {
+export interface EnvironmentServices {
   readonly app: App
   /** Values that no thread, agent or prompt has. */
   readonly instance: GivenEnv
@@ -41,7 +41,7 @@ export interface EnvMeans {
 
 const nothing: CallEnv = { env: {}, secrets: [] }
 
-export class Envs {
+export class Environments {
   readonly declarations: Declarations
   readonly secrets: Secrets
   readonly #app: App
@@ -52,7 +52,7 @@ export class Envs {
   readonly #agents = new Map<string, readonly string[]>()
   readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
 
-  constructor({ app, instance, secrets }: EnvMeans) {
+  constructor({ app, instance, secrets }: EnvironmentServices) {
     this.declarations = createDeclarations(app)
     this.secrets = secrets
     this.#app = app

@@ -12,10 +12,10 @@ import type { Command } from '../../core/records/command.js'
 import type { Outcome } from '../../core/effect.js'
 import type { Failure } from '../../core/failure.js'
 import { toJson } from '../../core/json.js'
-import { maskKept } from '../../core/records/provider-parts.js'
+import { maskProviderParts } from '../../core/records/provider-parts.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import type { ModelReply } from '../../models/port.js'
-import type { Returned, Said } from '../../pool/port.js'
+import type { Returned, ToolOutput } from '../../pool/port.js'
 
 export function maskFailure(redactor: Redactor, { message, data, cause, ...rest }: Failure): Failure {
   return {
@@ -32,7 +32,7 @@ function maskOutcome(redactor: Redactor, outcome: Outcome): Outcome {
     : { ok: false, failure: maskFailure(redactor, outcome.failure) }
 }
 
-export function maskSaid(redactor: Redactor, said: Said): Said {
+export function maskOutput(redactor: Redactor, said: ToolOutput): ToolOutput {
   return said.type === 'log'
     ? { ...said, text: redactor.text(said.text) }
     : { ...said, event: redactor.json(said.event) }
@@ -53,7 +53,7 @@ export function maskReply(redactor: Redactor, reply: ModelReply): ModelReply {
   }
   const kept =
     given &&
-    maskKept(given, {
+    maskProviderParts(given, {
       before: reply,
       after: masked,
       mask: (text) => redactor.text(text),

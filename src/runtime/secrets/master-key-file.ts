@@ -13,7 +13,7 @@ import { constants } from 'node:fs'
 import { link, mkdir, open, rm } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { systemChance } from '../../core/clock.js'
+import { systemRandom } from '../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { keyBytes } from './cipher.js'
@@ -118,7 +118,7 @@ async function opened(path: string): Promise<FileHandle | undefined> {
 async function createKey(path: string): Promise<Buffer | undefined> {
   const folder = dirname(path)
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const draft = `${path}.${systemChance.id()}.new`
+  const draft = `${path}.${systemRandom.id()}.new`
   try {
     await writeDraft(draft)
     await link(draft, path).catch((thrown: unknown) => {

@@ -25,7 +25,7 @@ export interface VaultOptions {
 }
 
 /** What a value is sealed for (VL1). */
-export interface SecretPlace {
+export interface SecretScope {
   readonly root: string
   readonly name: string
 }
@@ -63,7 +63,7 @@ class Vault {
     return { wrapped }
   }
 
-  seal(wrapped: string, text: string, place: SecretPlace): string {
+  seal(wrapped: string, text: string, place: SecretScope): string {
     // UTF-8 has no halves of surrogate pairs: another value would come back.
     if (/\p{Surrogate}/u.test(text))
       throw new SkeinError(
@@ -74,7 +74,7 @@ class Vault {
   }
 
   /** With whichever of these wrapped keys it was sealed. */
-  open(keys: readonly string[], sealed: string, place: SecretPlace): string {
+  open(keys: readonly string[], sealed: string, place: SecretScope): string {
     const what = `the value ${place.name} of the tree ${place.root}`
     const [box, ...more] = fieldsOf(sealed, what)
     let plain: Buffer | undefined
@@ -156,7 +156,7 @@ function keyIdOf(wrapped: string): string | undefined {
 }
 
 /** JSON, so that no two places are one text. */
-function boundTo({ root, name }: SecretPlace): string {
+function boundTo({ root, name }: SecretScope): string {
   return JSON.stringify(['skein secret', version, root, name])
 }
 

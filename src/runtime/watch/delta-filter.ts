@@ -28,7 +28,7 @@ function createCallsHeard() {
   }
 }
 
-export function createSpoken() {
+export function createDeltaFilter() {
   const calls = createCallsHeard()
   const heard = new Map<string, Heard>()
   const answered = new Map<string, number>()

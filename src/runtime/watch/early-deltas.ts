@@ -3,17 +3,17 @@
  * they were said.
  */
 import type { DeltaEvent } from '../../core/records/event.js'
-import type { Spoken } from './topics.js'
+import type { DeltaSignal } from './topics.js'
 
 export class EarlyDeltas {
-  readonly #said = new Map<string, Spoken[]>()
+  readonly #said = new Map<string, DeltaSignal[]>()
   size = 0
 
   get threads(): Iterable<string> {
     return this.#said.keys()
   }
 
-  add(spoken: Spoken): void {
+  add(spoken: DeltaSignal): void {
     const { thread } = spoken.event
     const said = this.#said.get(thread)
     if (said) said.push(spoken)

@@ -12,11 +12,11 @@ import { SkeinError } from '../../core/failure.js'
 import { callId } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { createQueue } from './async-queue.js'
-import type { Committed } from './topics.js'
+import type { CommitSignal } from './topics.js'
 import { lagged, removed, watch } from './watch.js'
-import type { Watching } from './watch.js'
+import type { WatchOptions } from './watch.js'
 
-export interface Following extends Watching {
+export interface FollowOptions extends WatchOptions {
   /** Ends the iteration. */
   readonly signal?: AbortSignal
 }
@@ -25,12 +25,12 @@ type Heard<Item> = { readonly item: Item } | { readonly ended: true; readonly fa
 
 /** What a watcher is given, as items of the iteration. */
 interface Making<Item> {
-  records(committed: Committed): readonly Item[]
+  records(committed: CommitSignal): readonly Item[]
   delta?(event: DeltaEvent): readonly Item[]
   reset(path: readonly string[]): Item
 }
 
-export function follow(backend: Backend, following: Following): AsyncGenerator<SkeinEvent, void, undefined> {
+export function follow(backend: Backend, following: FollowOptions): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread = root } = following
   return iterate<SkeinEvent>(backend, following, {
     records: (committed) => committed.records.map((record) => toEvent(record, committed)),
@@ -40,9 +40,12 @@ export function follow(backend: Backend, following: Following): AsyncGenerator<S
 }
 
 /** Records as they are. */
-export function followRecords(backend: Backend, following: Following): AsyncGenerator<Committed, void, undefined> {
+export function followRecords(
+  backend: Backend,
+  following: FollowOptions,
+): AsyncGenerator<CommitSignal, void, undefined> {
   const { root, thread = root } = following
-  return iterate<Committed>(backend, following, {
+  return iterate<CommitSignal>(backend, following, {
     records: (committed) => [committed],
     reset() {
       throw removed(thread)
@@ -52,7 +55,7 @@ export function followRecords(backend: Backend, following: Following): AsyncGene
 
 async function* iterate<Item>(
   backend: Backend,
-  following: Following,
+  following: FollowOptions,
   { records, delta, reset }: Making<Item>,
 ): AsyncGenerator<Item, void, undefined> {
   const { signal, maxBuffered = Infinity } = following
@@ -100,7 +103,7 @@ function checkCount(maxBuffered: number): void {
   throw new SkeinError('BAD_OPTION', `maxBuffered is a number of events, 1 or more; this is ${String(maxBuffered)}`)
 }
 
-function toEvent(record: ThreadRecord, { thread, path, position }: Committed): DurableEvent {
+function toEvent(record: ThreadRecord, { thread, path, position }: CommitSignal): DurableEvent {
   const place = { thread, path, cursor: `${position}.${record.seq}` }
   if (record.type === 'call.returned') {
     const { seq, at, step, index, tool, outcome, text, note, media, provisional, again, changes, preliminaries } =

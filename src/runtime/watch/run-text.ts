@@ -10,7 +10,7 @@
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 
-export async function* spokenText(
+export async function* textPieces(
   events: AsyncIterable<SkeinEvent>,
   kind: 'text' | 'reasoning',
 ): AsyncGenerator<string> {

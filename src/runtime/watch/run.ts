@@ -11,9 +11,9 @@ import { fromFailure } from '../../core/failure.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 import { follow, followRecords } from './events.js'
-import { spokenText } from './run-text.js'
+import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
-import type { ContextUpdate, RunCall, RunResult, Seen } from './turn-view.js'
+import type { ContextUpdate, RunCall, RunResult, TurnChange } from './turn-view.js'
 import { wakeTo } from '../journal/wake.js'
 import { removed, watch } from './watch.js'
 
@@ -49,7 +49,7 @@ export type ToolEvent = Extract<
 >
 
 /** Where a run is found in the journal. */
-export interface RunPlace {
+export interface RunLocation {
   readonly root: string
   readonly thread: string
   readonly run: string
@@ -57,7 +57,7 @@ export interface RunPlace {
   readonly after: number
 }
 
-export interface RunMeans {
+export interface RunServices {
   readonly backend: Backend
   /** Aborted when the skein is closed: nobody will answer any more. */
   readonly closed: AbortSignal
@@ -67,15 +67,15 @@ export interface RunMeans {
 
 type Until = 'now' | undefined
 
-export function createRun({ backend, closed, root }: RunMeans, id: string, find: () => Promise<RunPlace>): Run {
-  let found: Promise<RunPlace> | undefined
-  const place = (): Promise<RunPlace> => (found ??= find())
+export function createRun({ backend, closed, root }: RunServices, id: string, find: () => Promise<RunLocation>): Run {
+  let found: Promise<RunLocation> | undefined
+  const place = (): Promise<RunLocation> => (found ??= find())
   const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
-  const views = (until?: Until): AsyncGenerator<Seen> => runViews({ backend, closed, root }, place, until)
+  const views = (until?: Until): AsyncGenerator<TurnChange> => runViews({ backend, closed, root }, place, until)
   const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
   })
-  const viewed = <Item>(make: (from: AsyncIterable<Seen>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
+  const viewed = <Item>(make: (from: AsyncIterable<TurnChange>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
     [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
   })
   const result = async (): Promise<RunResult> => resultOf({ backend, closed, root }, await place())
@@ -95,8 +95,8 @@ export function createRun({ backend, closed, root }: RunMeans, id: string, find:
     toolCalls: () => callsOf(views()),
     pendingToolCalls: async () => (await callsOf(views('now'))).filter(({ outcome }) => !outcome),
     fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
-    textStream: stream((from) => spokenText(from, 'text')),
-    reasoningStream: stream((from) => spokenText(from, 'reasoning')),
+    textStream: stream((from) => textPieces(from, 'text')),
+    reasoningStream: stream((from) => textPieces(from, 'reasoning')),
     toolStream: stream(toolEvents),
     toolCallsStream: viewed(answeredCalls),
     messagesStream: viewed(messages),
@@ -105,8 +105,8 @@ export function createRun({ backend, closed, root }: RunMeans, id: string, find:
 }
 
 async function* runEvents(
-  { backend, closed }: RunMeans,
-  find: () => Promise<RunPlace>,
+  { backend, closed }: RunServices,
+  find: () => Promise<RunLocation>,
 ): AsyncGenerator<SkeinEvent, void, undefined> {
   const { root, thread, run, after } = await find()
   let active = false
@@ -123,10 +123,10 @@ async function* runEvents(
  * turn on.
  */
 async function* treeEvents(
-  { backend, closed, root }: RunMeans,
-  find: () => Promise<RunPlace>,
+  { backend, closed, root }: RunServices,
+  find: () => Promise<RunLocation>,
 ): AsyncGenerator<SkeinEvent, void, undefined> {
-  let place: RunPlace | undefined
+  let place: RunLocation | undefined
   const start = async (): Promise<string | undefined> => {
     place = await find()
     const [entry] = await backend.journal.read(place.thread, { after: place.after, limit: 1 })
@@ -159,7 +159,7 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
 }
 
 /** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one (TNV4). */
-function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: RunPlace): Promise<RunResult> {
+function resultOf({ backend, closed }: RunServices, { root, thread, run, after }: RunLocation): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const view = new TurnView(run)
     const take = (record: ThreadRecord): void => {
@@ -178,10 +178,10 @@ function resultOf({ backend, closed }: RunMeans, { root, thread, run, after }: R
 
 /** What each record of the run changes, with the state before it as the thread had it. */
 async function* runViews(
-  { backend, closed }: RunMeans,
-  find: () => Promise<RunPlace>,
+  { backend, closed }: RunServices,
+  find: () => Promise<RunLocation>,
   until: Until,
-): AsyncGenerator<Seen, void, undefined> {
+): AsyncGenerator<TurnChange, void, undefined> {
   const { root, thread, run, after } = await find()
   const view = new TurnView(run, await wakeTo(backend, thread, after))
   for await (const { records } of followRecords(backend, {
@@ -199,21 +199,21 @@ async function* runViews(
   }
 }
 
-async function callsOf(views: AsyncIterable<Seen>): Promise<RunCall[]> {
+async function callsOf(views: AsyncIterable<TurnChange>): Promise<RunCall[]> {
   const known = new Map<string, RunCall>()
   for await (const { calls } of views) for (const call of calls) known.set(call.id, call)
   return [...known.values()]
 }
 
-async function* answeredCalls(views: AsyncIterable<Seen>): AsyncGenerator<RunCall> {
+async function* answeredCalls(views: AsyncIterable<TurnChange>): AsyncGenerator<RunCall> {
   for await (const { calls } of views) for (const call of calls) if (call.outcome) yield call
 }
 
-async function* contextUpdates(views: AsyncIterable<Seen>): AsyncGenerator<ContextUpdate> {
+async function* contextUpdates(views: AsyncIterable<TurnChange>): AsyncGenerator<ContextUpdate> {
   for await (const { contexts } of views) yield* contexts
 }
 
-async function* messages(views: AsyncIterable<Seen>): AsyncGenerator<Message> {
+async function* messages(views: AsyncIterable<TurnChange>): AsyncGenerator<Message> {
   for await (const seen of views) yield* seen.messages
 }
 

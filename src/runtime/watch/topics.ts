@@ -20,7 +20,7 @@ export const limitsTopic = 'limits'
 export const waitsTopic = 'waits'
 
 /** Records of one commit, as they go to watchers. */
-export interface Committed {
+export interface CommitSignal {
   readonly kind: 'committed'
   readonly thread: string
   readonly path: readonly string[]
@@ -30,7 +30,7 @@ export interface Committed {
   readonly records: readonly ThreadRecord[]
 }
 
-export interface Spoken {
+export interface DeltaSignal {
   readonly kind: 'spoken'
   /** The last record of the thread when it was said, durable or about to be. */
   readonly after: number
@@ -41,20 +41,20 @@ export interface Spoken {
  * For those who wait until a tree rests: mail was finished that left no record, or that was still in the box when its
  * records were told.
  */
-export interface Finished {
+export interface MailFinishedSignal {
   readonly kind: 'finished'
 }
 
 /** The tree is gone. */
-export interface Removed {
+export interface TreeRemovedSignal {
   readonly kind: 'removed'
 }
 
-export type News = Committed | Spoken | Removed
+export type TreeSignal = CommitSignal | DeltaSignal | TreeRemovedSignal
 
 /** Anything else on the topic is not for us. What news says is checked by its place in the journal, not by its form. */
-export function toNews(value: Json): News | undefined {
-  const news = value as unknown as News
+export function toTreeSignal(value: Json): TreeSignal | undefined {
+  const news = value as unknown as TreeSignal
   if (news?.kind === 'committed')
     return Array.isArray(news.records) && typeof news.thread === 'string' ? news : undefined
   if (news?.kind === 'removed') return news
@@ -64,12 +64,12 @@ export function toNews(value: Json): News | undefined {
 }
 
 /** Both are plain data, made of nothing but JSON; their types are only more precise than `Json` can say. */
-export function asSignal(value: News | Finished | Answer): Json {
+export function asSignal(value: TreeSignal | MailFinishedSignal | Answer): Json {
   return value as unknown as Json
 }
 
 /** Makes nothing that nobody hears. */
-export function tellTree({ signals }: Backend, root: string, make: () => News | Finished): void {
+export function tellTree({ signals }: Backend, root: string, make: () => TreeSignal | MailFinishedSignal): void {
   const topic = treeTopic(root)
   if (signals.heard(topic)) signals.publish(topic, asSignal(make()))
 }

@@ -10,7 +10,7 @@
  * TNV4 What a turn came to does not depend on what was before it, so the result needs no state to begin with.
  */
 import { fold } from '../../../actors/thread/fold.js'
-import { placeAt } from '../../../actors/thread/position.js'
+import { positionAt } from '../../../actors/thread/position.js'
 import { awaitsVerdict } from '../../../actors/thread/calls/slots.js'
 import type { Slot, Slots } from '../../../actors/thread/calls/slots.js'
 import { createState } from '../../../actors/thread/state.js'
@@ -65,7 +65,7 @@ export interface ContextUpdate {
 }
 
 /** What a record has changed of the turn. */
-export interface Seen {
+export interface TurnChange {
   readonly messages: readonly Message[]
   readonly calls: readonly RunCall[]
   readonly contexts: readonly ContextUpdate[]
@@ -82,7 +82,7 @@ interface Before {
   readonly rest: boolean
 }
 
-const nothing: Seen = { messages: [], calls: [], contexts: [] }
+const nothing: TurnChange = { messages: [], calls: [], contexts: [] }
 
 export class TurnView {
   readonly #run: string
@@ -103,7 +103,7 @@ export class TurnView {
     if (before) letGo(before)
   }
 
-  take(record: ThreadRecord): Seen {
+  take(record: ThreadRecord): TurnChange {
     const begins = record.type === 'turn.started' && record.run === this.#run
     if (begins) this.#state ??= emptyBefore(record)
     const state = this.#state
@@ -177,7 +177,7 @@ function letGo(state: ThreadState): readonly Message[] {
 
 /** TNV4 */
 function emptyBefore({ seq }: ThreadRecord): ThreadState {
-  return { ...createState(''), seq: seq - 1, place: placeAt('open', 'idle') }
+  return { ...createState(''), seq: seq - 1, position: positionAt('open', 'idle') }
 }
 
 /** What the state would have known from before: the number of the step, and who its children are. */
@@ -193,7 +193,7 @@ function fillIn(state: ThreadState, record: ThreadRecord): void {
 function touchedBy({ step, children }: ThreadState, record: ThreadRecord): number | undefined {
   if ('index' in record) return record.step === step ? record.index : undefined
   const restarted = record.type === 'child.restarted' ? children.get(record.reference) : undefined
-  const call = record.type === 'child.reported' ? record.call : restarted?.charge?.waits
+  const call = record.type === 'child.reported' ? record.call : restarted?.supervised?.waits
   const place = call === undefined ? undefined : parseCallId(call)
   return place?.step === step ? place.index : undefined
 }

@@ -12,11 +12,11 @@ import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
 import { readMail } from '../journal/mail.js'
-import { toNews, treeTopic } from './topics.js'
+import { toTreeSignal, treeTopic } from './topics.js'
 import { createQueue } from './async-queue.js'
 import { skeinClosed } from './watch.js'
 
-export interface Resting {
+export interface SettledOptions {
   readonly root: string
   /** The tree from this thread down. */
   readonly thread: string
@@ -45,7 +45,7 @@ export async function settled(
 /** Resolves when the tree is at rest. */
 export async function treeSettled(
   { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
-  resting: Resting,
+  resting: SettledOptions,
 ): Promise<void> {
   const tree = new Tree(backend, resting)
   return ringing({ backend, closed, root: resting.root }, async (next) => {
@@ -95,9 +95,9 @@ class Tree {
    */
   unread = false
   private readonly backend: Backend
-  private readonly resting: Resting
+  private readonly resting: SettledOptions
 
-  constructor(backend: Backend, resting: Resting) {
+  constructor(backend: Backend, resting: SettledOptions) {
     this.backend = backend
     this.resting = resting
   }
@@ -109,7 +109,7 @@ class Tree {
 
   hear(value: Json): void {
     if (value === missed) this.blind = true
-    const news = toNews(value)
+    const news = toTreeSignal(value)
     if (news?.kind !== 'committed' || !isObject(value) || !news.path.includes(this.resting.thread)) return
     this.note(news.thread, { seq: news.records.at(-1)?.seq ?? 0, rest: value['rest'] === true })
   }

@@ -20,12 +20,12 @@ import type { DeltaEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import { decode } from '../journal/journal.js'
-import { catchUpTopic, toNews, treeTopic } from './topics.js'
-import type { Committed, News, Spoken } from './topics.js'
+import { catchUpTopic, toTreeSignal, treeTopic } from './topics.js'
+import type { CommitSignal, TreeSignal, DeltaSignal } from './topics.js'
 import { EarlyDeltas } from './early-deltas.js'
-import { createSpoken } from './delta-filter.js'
+import { createDeltaFilter } from './delta-filter.js'
 
-export interface Watching {
+export interface WatchOptions {
   /** Gives the cursor to begin with, in place of `from`; what is said until then is heard already. */
   readonly start?: () => Promise<string | undefined>
   readonly root: string
@@ -45,7 +45,7 @@ export interface Watching {
 
 export interface Watcher {
   /** Records that were not given before. */
-  records(committed: Committed): void
+  records(committed: CommitSignal): void
   delta?(event: DeltaEvent): void
   /** What was given is of a tree that is gone; another follows (FW5). Absent: that is the end. */
   reset?(path: readonly string[]): void
@@ -58,7 +58,7 @@ export interface Watcher {
 const batch = 1_000
 
 /** Begins to watch; returns what stops it. */
-export function watch(backend: Backend, watching: Watching, watcher: Watcher): () => void {
+export function watch(backend: Backend, watching: WatchOptions, watcher: Watcher): () => void {
   const life = new Watch(backend, watching, watcher)
   life.begin()
   return () => life.stop()
@@ -66,7 +66,7 @@ export function watch(backend: Backend, watching: Watching, watcher: Watcher): (
 
 class Watch {
   readonly #backend: Backend
-  readonly #watching: Watching
+  readonly #watching: WatchOptions
   readonly #watcher: Watcher
   /** The last record that was given. */
   #at: Cursor
@@ -78,9 +78,9 @@ class Watch {
    */
   #wholeTree = false
   readonly #paths = new Map<string, readonly string[]>()
-  #spoken = createSpoken()
+  #spoken = createDeltaFilter()
   /** Commits that wait until the journal was read; undefined when watching live. */
-  #waiting: Committed[] | undefined = []
+  #waiting: CommitSignal[] | undefined = []
   #removed = false
   /** Something was committed, or signals were lost, while the journal was being read. */
   #again = false
@@ -88,7 +88,7 @@ class Watch {
   #stopped = false
   #stopHearing: () => void = () => undefined
 
-  constructor(backend: Backend, watching: Watching, watcher: Watcher) {
+  constructor(backend: Backend, watching: WatchOptions, watcher: Watcher) {
     this.#backend = backend
     this.#watching = watching
     this.#watcher = watcher
@@ -101,7 +101,7 @@ class Watch {
     const { signals } = this.#backend
     if (until !== 'now') {
       const heard = (value: Json): void => {
-        const news = toNews(value)
+        const news = toTreeSignal(value)
         if (news) this.#hear(news)
       }
       this.#stopHearing = signals.subscribe(treeTopic(root), heard, () => this.#missed())
@@ -140,7 +140,7 @@ class Watch {
     return this.#watching.thread === undefined || this.#watching.thread === thread
   }
 
-  #hear(news: News): void {
+  #hear(news: TreeSignal): void {
     if (this.#stopped) return
     if (news.kind === 'removed') return this.#hearRemoved()
     if (news.kind === 'spoken') return this.#hearSpoken(news)
@@ -157,7 +157,7 @@ class Watch {
   }
 
   /** FW6 */
-  #hearSpoken(spoken: Spoken): void {
+  #hearSpoken(spoken: DeltaSignal): void {
     const { thread } = spoken.event
     if (!this.#concerns(thread)) return
     const given = this.#lastGiven(thread)
@@ -183,7 +183,7 @@ class Watch {
   }
 
   /** FW6 */
-  #show(committed: Committed): void {
+  #show(committed: CommitSignal): void {
     const { thread, records } = committed
     let shown = 0
     while (shown < records.length) {
@@ -197,7 +197,7 @@ class Watch {
     }
   }
 
-  #showRecords(committed: Committed): void {
+  #showRecords(committed: CommitSignal): void {
     for (const record of committed.records) {
       if (record.type === 'model.replied' || record.type === 'calls.made')
         this.#spoken.answered(committed.thread, record.step)
@@ -211,12 +211,12 @@ class Watch {
   }
 
   /** FW4 */
-  #ring(news: Committed): void {
+  #ring(news: CommitSignal): void {
     this.#paths.set(news.thread, news.path)
     if (news.position > this.#at.position) this.#missed()
   }
 
-  #hearCommitted(news: Committed): void {
+  #hearCommitted(news: CommitSignal): void {
     const first = news.records[0]?.seq ?? 0
     const last = lastSeq(news.records)
     // A gap; or a later commit with an earlier record, which is another thread's of the same id (FW5).
@@ -224,7 +224,7 @@ class Watch {
     else this.#take(news, last)
   }
 
-  #take(committed: Committed, last: number): void {
+  #take(committed: CommitSignal, last: number): void {
     const { thread, position, records } = committed
     if (this.#stopped || this.#isGiven(position, last)) return
     const seen = this.#watching.thread !== undefined || position === this.#at.position ? this.#at.seq : 0
@@ -312,7 +312,7 @@ class Watch {
     if (!isThere) await this.#expectThere()
     if (!this.#watcher.reset) throw removed(thread)
     this.#at = parseCursor(undefined)
-    this.#spoken = createSpoken()
+    this.#spoken = createDeltaFilter()
     this.#given.clear()
     this.#wholeTree = true
     this.#paths.clear()
@@ -345,7 +345,7 @@ class Watch {
   }
 }
 
-function lastSeq(records: Committed['records']): number {
+function lastSeq(records: CommitSignal['records']): number {
   return records.at(-1)?.seq ?? 0
 }
 
@@ -368,7 +368,7 @@ export function removed(thread: string): SkeinError {
   )
 }
 
-export function lagged({ root, thread = root, maxBuffered }: Watching): SkeinError {
+export function lagged({ root, thread = root, maxBuffered }: WatchOptions): SkeinError {
   return new SkeinError(
     'STREAM_LAGGED',
     `more than ${maxBuffered} events of ${thread} waited to be read; go on from the cursor of the last one that ` +

@@ -5,7 +5,7 @@ import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
 import { moveByTable } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
-import type { Place } from '../../../actors/thread/position.js'
+import type { Position } from '../../../actors/thread/position.js'
 import type { Slots } from '../../../actors/thread/calls/slots.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState, Turn } from '../../../actors/thread/state.js'
@@ -32,11 +32,17 @@ describe.each([
   it('PL1: move to the same place by the same records, and count the same wants', () => {
     fc.assert(
       fc.property(happenings, (all) => {
-        const places: Place[] = []
-        const byTable = live(all, { move: moveByTable, watch: { folded: ({ place }) => void places.push(place) } })
-        const { actor, move } = createActor(createState('t').place)
+        const places: Position[] = []
+        const byTable = live(all, {
+          move: moveByTable,
+          watch: { folded: ({ position: place }) => void places.push(place) },
+        })
+        const { actor, move } = createActor(createState('t').position)
         let at = 0
-        const byActor = live(all, { move, watch: { folded: ({ place }) => expect(place).toEqual(places[at++]) } })
+        const byActor = live(all, {
+          move,
+          watch: { folded: ({ position: place }) => expect(place).toEqual(places[at++]) },
+        })
         expect(byActor.state).toEqual(byTable.state)
         actor.stop()
       }),
@@ -49,7 +55,7 @@ describe.each([
       fc.property(happenings, fc.nat(60), (all, cut) => {
         const { records, state } = live(all)
         const half = replay(records.slice(0, cut))
-        const { actor, move } = createActor(half.place)
+        const { actor, move } = createActor(half.position)
         for (const record of records.slice(cut)) fold(half, record, move)
         expect(half).toEqual(state)
         actor.stop()
@@ -170,11 +176,11 @@ describe('outstanding work', () => {
                 fact.type === 'call.returned' ? [`step/${fact.step}/call/${fact.index}`] : [],
               )
               expect(now).toEqual(
-                state.wants === wants
+                state.effectsEpoch === wants
                   ? keys.filter((key) => !landed.includes(key.replace(/\/(again|answer)$/, '')))
                   : now,
               )
-              wants = state.wants
+              wants = state.effectsEpoch
               keys = now
             },
           },

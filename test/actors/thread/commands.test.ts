@@ -57,9 +57,9 @@ describe('pause and resume', () => {
     tale.obey({ kind: 'pause', reason: 'lunch' })
     tale.say('also')
     tale.returned(0)
-    expect(tale.state.place).toEqual({ gate: 'paused', work: 'thinking' })
+    expect(tale.state.position).toEqual({ gate: 'paused', work: 'thinking' })
     tale.obey({ kind: 'resume' })
-    expect(tale.state.place).toEqual({ gate: 'open', work: 'thinking' })
+    expect(tale.state.position).toEqual({ gate: 'open', work: 'thinking' })
     expect(tale.said()).toEqual(['user:go', 'assistant:', 'tool:call_1_0', 'user:also'])
   })
 
@@ -69,9 +69,9 @@ describe('pause and resume', () => {
     tale.obey({ kind: 'pause' })
     tale.land({ kind: 'model_failed', step: 1, failure: failure('MODEL_REJECTED', 'no') })
     tale.obey({ kind: 'resume' })
-    expect(tale.state.place).toEqual({ gate: 'open', work: 'failed' })
+    expect(tale.state.position).toEqual({ gate: 'open', work: 'failed' })
     tale.obey({ kind: 'resume' })
-    expect(tale.state.place.work).toBe('thinking')
+    expect(tale.state.position.work).toBe('thinking')
   })
 })
 

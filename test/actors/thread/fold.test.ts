@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { fold } from '../../../actors/thread/fold.js'
 import { outstanding } from '../../../actors/thread/outstanding.js'
 import { createSlots, closeRest, drain, fill, hold } from '../../../actors/thread/calls/slots.js'
-import { cutOff } from '../../../actors/thread/turn/denied.js'
+import { cutOutcome } from '../../../actors/thread/turn/denied.js'
 import { createState, statusOf } from '../../../actors/thread/state.js'
 import { failure } from '../../../src/core/failure.js'
 import type { Json } from '../../../src/core/json.js'
@@ -189,12 +189,12 @@ describe('waiting for someone', () => {
     tale.say('go')
     tale.reply('', ['look', 'ask'])
     tale.record({ type: 'call.held', step: 1, index: 1, why: 'approval' })
-    expect(tale.state.place.work).toBe('acting')
+    expect(tale.state.position.work).toBe('acting')
     tale.returned(0)
-    expect(tale.state.place.work).toBe('waiting.approval')
+    expect(tale.state.position.work).toBe('waiting.approval')
     expect(outstanding(tale.state)).toEqual([])
     tale.returned(1)
-    expect(tale.state.place.work).toBe('thinking')
+    expect(tale.state.position.work).toBe('thinking')
   })
 })
 
@@ -262,7 +262,7 @@ describe('slots', () => {
     hold(some, 0, { why: 'person', at: 1 })
     hold(some, 0, { why: 'approval', at: 1 })
     expect([some.open, some.held]).toEqual([2, 1])
-    closeRest(some, cutOff({ reason: 'cancelled' }))
+    closeRest(some, cutOutcome({ reason: 'cancelled' }))
     expect([some.open, some.held]).toEqual([0, 0])
   })
 })

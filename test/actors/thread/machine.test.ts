@@ -3,9 +3,9 @@ import { getShortestPaths } from 'xstate/graph'
 import { describe, expect, it } from 'vitest'
 import { threadMachine } from '../../../actors/thread/machine.js'
 import type { Signal } from '../../../actors/thread/machine.js'
-import { moveByTable, placeAt } from '../../../actors/thread/position.js'
+import { moveByTable, positionAt } from '../../../actors/thread/position.js'
 import { createLiveActor, createMachineActor } from '../../helpers/machine-actor.js'
-import type { Place, Work } from '../../../actors/thread/position.js'
+import type { Position, Work } from '../../../actors/thread/position.js'
 import type { HoldReason, RecordType } from '../../../src/core/records/record.js'
 
 const holds: readonly HoldReason[] = ['approval', 'person', 'variables', 'children']
@@ -47,8 +47,8 @@ const works: readonly Work[] = [
   'terminated',
 ]
 
-function reach(move: (place: Place, signal: Signal) => Place): Set<Place> {
-  const found = new Set([placeAt('open', 'fresh')])
+function reach(move: (place: Position, signal: Signal) => Position): Set<Position> {
+  const found = new Set([positionAt('open', 'fresh')])
   for (const place of found) for (const signal of signals) found.add(move(place, signal))
   return found
 }
@@ -92,7 +92,7 @@ describe('the places of a thread', () => {
 
   it('F7: nothing leaves a terminated thread, and a finished one can only be terminated', () => {
     for (const gate of ['open', 'paused'] as const) {
-      const [done, terminated] = [placeAt(gate, 'done'), placeAt(gate, 'terminated')]
+      const [done, terminated] = [positionAt(gate, 'done'), positionAt(gate, 'terminated')]
       for (const signal of signals) {
         expect(moveByTable(terminated, signal)).toBe(terminated)
         expect(moveByTable(done, signal)).toBe(signal.type === 'thread.terminated' ? terminated : done)
@@ -105,18 +105,18 @@ describe('the places of a thread', () => {
       if (place.gate === 'paused') continue
       for (const signal of signals) {
         if (signal.type === 'thread.paused' || signal.type === 'thread.resumed' || place.work === 'fresh') continue
-        expect(moveByTable(placeAt('paused', place.work), signal).work).toBe(moveByTable(place, signal).work)
+        expect(moveByTable(positionAt('paused', place.work), signal).work).toBe(moveByTable(place, signal).work)
       }
       if (place.work === 'fresh' || place.work === 'done' || place.work === 'terminated') continue
       const paused = moveByTable(place, { type: 'thread.paused', open: 0, held: 0 })
-      expect(paused).toBe(placeAt('paused', place.work))
+      expect(paused).toBe(positionAt('paused', place.work))
       expect(moveByTable(paused, { type: 'thread.resumed', open: 0, held: 0 })).toBe(place)
     }
   })
 
   it('SL3: a landing among many moves nothing, so that nobody compares effects for it', () => {
-    const { actor, move } = createMachineActor(placeAt('open', 'acting'))
-    const acting = placeAt('open', 'acting')
+    const { actor, move } = createMachineActor(positionAt('open', 'acting'))
+    const acting = positionAt('open', 'acting')
     expect(move(acting, { type: 'call.returned', open: 9_999, held: 0 })).toBe(acting)
     actor.stop()
   })

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { openDatabase } from '../../../src/backend/local/database/driver.js'
 import type { Row, Value } from '../../../src/backend/local/database/driver.js'
 import { local } from '../../../src/backend/local/local.js'
-import type { Backend, Role } from '../../../src/backend/port.js'
+import type { Backend, StoreRole } from '../../../src/backend/port.js'
 import { bytesOf, commit, hashOf, streamOf } from '../../contract/entries.js'
 
 const large = Buffer.alloc(64 * 1024 + 1, 'large')
@@ -17,7 +17,7 @@ const small = Buffer.alloc(64 * 1024, 'small')
 let dir = ''
 const opened: Backend[] = []
 
-async function open(role: Role): Promise<Backend> {
+async function open(role: StoreRole): Promise<Backend> {
   const backend = await local(dir).open(role)
   opened.push(backend)
   return backend

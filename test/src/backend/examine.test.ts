@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { openDatabase } from '../../../src/backend/local/database/driver.js'
 import { local } from '../../../src/backend/local/local.js'
 import { takeOwnership } from '../../../src/backend/local/owner.js'
-import { stranger } from '../../../src/backend/host-info.js'
+import { anonymousHost } from '../../../src/backend/host-info.js'
 import { nats } from '../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../src/backend/nats/nats.js'
 import type { BackendSource } from '../../../src/backend/port.js'
@@ -53,7 +53,10 @@ describe('a folder', () => {
   it('EL1: is fine when it is there, served or not, and when it is not there yet', async () => {
     const dir = folder()
     expect((await look(local(join(dir, 'a', 'b')))).levels).toEqual({ folder: 'ok', space: expect.any(String) })
-    const backend = await local(dir).open('host', { ...stranger, profile: { ...stranger.profile, name: 'pear/1' } })
+    const backend = await local(dir).open('host', {
+      ...anonymousHost,
+      profile: { ...anonymousHost.profile, name: 'pear/1' },
+    })
     const served = await look(local(dir))
     expect(served.levels).toMatchObject({ folder: 'ok', host: 'ok', store: 'ok' })
     expect(served.of('host')?.says).toBe('served by pear/1')

@@ -1,6 +1,6 @@
 /** Which of two hosts is the newer one, and what is understood of what another process says. */
 import { expect, it } from 'vitest'
-import { compareHosts, compareVersions, heard, say, stranger } from '../../../src/backend/host-info.js'
+import { compareHosts, compareVersions, decodeHost, encodeHost, anonymousHost } from '../../../src/backend/host-info.js'
 
 it('HI1: versions are ordered as Semantic Versioning has it, and none comes first', () => {
   const ordered = [
@@ -30,7 +30,7 @@ it('HI1: the version of records goes before that of the app', () => {
 })
 
 it('what is nothing that this Skein understands is a stranger', () => {
-  for (const text of ['', 'x', '{}', '{"name":1}']) expect(heard(text)).toEqual(say(stranger))
-  const known = { ...say(stranger), name: 'pear/1', app: 'shop', since: 5 }
-  expect(heard(JSON.stringify({ ...known, later: true }))).toEqual(known)
+  for (const text of ['', 'x', '{}', '{"name":1}']) expect(decodeHost(text)).toEqual(encodeHost(anonymousHost))
+  const known = { ...encodeHost(anonymousHost), name: 'pear/1', app: 'shop', since: 5 }
+  expect(decodeHost(JSON.stringify({ ...known, later: true }))).toEqual(known)
 })

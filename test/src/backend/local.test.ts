@@ -10,14 +10,14 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { openDatabase } from '../../../src/backend/local/database/driver.js'
 import { local } from '../../../src/backend/local/local.js'
-import type { Backend, Role } from '../../../src/backend/port.js'
+import type { Backend, StoreRole } from '../../../src/backend/port.js'
 import { bytesOf, commit, hashOf } from '../../contract/entries.js'
 
 let dir = ''
 const opened: Backend[] = []
 const children: ChildProcess[] = []
 
-async function open(role: Role, folder = dir): Promise<Backend> {
+async function open(role: StoreRole, folder = dir): Promise<Backend> {
   const backend = await local(folder).open(role)
   opened.push(backend)
   return backend

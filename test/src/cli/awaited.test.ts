@@ -1,11 +1,11 @@
 /** What is offered to type when a turn stands still. */
 import { expect, it } from 'vitest'
 import { nextSteps } from '../../../src/cli/turn/waiting-for.js'
-import type { Awaited } from '../../../src/cli/turn/waiting-for.js'
-import { localPlace } from '../../../src/cli/place.js'
+import type { WaitingItem } from '../../../src/cli/turn/waiting-for.js'
+import { localStore } from '../../../src/cli/place.js'
 
-const store = localPlace('.skein')
-const item = (index: number, more: Partial<Awaited>): Awaited => ({
+const store = localStore('.skein')
+const item = (index: number, more: Partial<WaitingItem>): WaitingItem => ({
   id: `t1/call_1_${index}`,
   call: `call_1_${index}`,
   why: 'approval',
@@ -14,7 +14,7 @@ const item = (index: number, more: Partial<Awaited>): Awaited => ({
   requestedAt: 0,
   ...more,
 })
-const halt = (pending: readonly Awaited[]) => ({ thread: 't1', standstill: 'awaiting_variables' as const, pending })
+const halt = (pending: readonly WaitingItem[]) => ({ thread: 't1', standstill: 'awaiting_variables' as const, pending })
 
 it('C1: a value that many wait for is asked for once, above them all', () => {
   const pending = Array.from({ length: 24 }, (_, index) =>

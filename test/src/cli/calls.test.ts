@@ -1,7 +1,7 @@
 /** The calls of a turn as the views see them, out of events in every order in which these may come. */
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { callLine, tookOf } from '../../../src/cli/turn/call-line.js'
+import { callLine, durationOf } from '../../../src/cli/turn/call-line.js'
 import { createCalls } from '../../../src/cli/turn/calls.js'
 import type { CallNews } from '../../../src/cli/turn/calls.js'
 import type { DurableEvent, Outcome, SkeinEvent } from '../../../src/index.js'
@@ -190,7 +190,7 @@ describe('the calls of a turn', () => {
     return events.flatMap((one) => calls.take(one))
   }
   const line = (news: CallNews | undefined): string | undefined =>
-    news && callLine((_, text) => text, news, news.state === 'answered' ? tookOf(news) : '')
+    news && callLine((_, text) => text, news, news.state === 'answered' ? durationOf(news) : '')
 
   it('a call that waits from the beginning is asked for and held', () => {
     const news = after(asked([{ tool: 'pay', args: { sum: 3 }, hold: { why: 'approval', prompt: 'Pay\nthree?' } }]))

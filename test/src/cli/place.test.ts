@@ -1,51 +1,53 @@
 /** Where a command works, by options and environment; and what is shown of it. */
 import { expect, it } from 'vitest'
 import { rowsOf } from '../../../src/cli/commands/hosts.js'
-import { placeOf } from '../../../src/cli/place.js'
-import { typed } from '../../../src/cli/store.js'
+import { locateStore } from '../../../src/cli/place.js'
+import { commandLine } from '../../../src/cli/store.js'
 
 const url = 'nats://127.0.0.1:4222'
 
 it('C1, CP1: an option beats the environment, and NATS beats a folder there', async () => {
-  expect((await placeOf({}, {})).name).toBe('.skein')
-  expect((await placeOf({}, { SKEIN_STORE: 'a' })).name).toBe('a')
-  expect((await placeOf({ store: 'b' }, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe('b')
-  expect((await placeOf({}, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe(`namespace skein on ${url}`)
-  expect((await placeOf({ nats: url }, { SKEIN_STORE: 'a', SKEIN_NAMESPACE: 'n' })).name).toBe(`namespace n on ${url}`)
-  expect((await placeOf({}, { SKEIN_NATS: '' })).shared).toBe(false)
+  expect((await locateStore({}, {})).name).toBe('.skein')
+  expect((await locateStore({}, { SKEIN_STORE: 'a' })).name).toBe('a')
+  expect((await locateStore({ store: 'b' }, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe('b')
+  expect((await locateStore({}, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe(`namespace skein on ${url}`)
+  expect((await locateStore({ nats: url }, { SKEIN_STORE: 'a', SKEIN_NAMESPACE: 'n' })).name).toBe(
+    `namespace n on ${url}`,
+  )
+  expect((await locateStore({}, { SKEIN_NATS: '' })).shared).toBe(false)
 })
 
 it('C1, CP1: what contradicts itself is refused', async () => {
-  await expect(placeOf({ store: 'a', nats: url }, {})).rejects.toMatchObject({
+  await expect(locateStore({ store: 'a', nats: url }, {})).rejects.toMatchObject({
     code: 'BAD_OPTION',
     message: expect.stringContaining('give one of them'),
   })
-  await expect(placeOf({ namespace: 'n' }, {})).rejects.toMatchObject({
+  await expect(locateStore({ namespace: 'n' }, {})).rejects.toMatchObject({
     code: 'BAD_OPTION',
     message: expect.stringContaining('--namespace is for NATS'),
   })
-  await expect(placeOf({ store: 'a', tlsCa: 'f' }, {})).rejects.toMatchObject({
+  await expect(locateStore({ store: 'a', tlsCa: 'f' }, {})).rejects.toMatchObject({
     code: 'BAD_OPTION',
     message: expect.stringContaining('--tls-ca is for NATS'),
   })
 })
 
 it('CP2: a command is offered with the options that were given, and never with a password or a token', async () => {
-  const place = await placeOf(
+  const place = await locateStore(
     { nats: 'nats://me:s3cret@a:1,nats://tok3n@b:2', namespace: 'n', creds: 'my file', monitor: 'http://a:8222' },
     { SKEIN_NATS_CA: 'ca.pem' },
   )
-  expect(typed(place, 'skein', 'tail', 't1')).toBe(
+  expect(commandLine(place, 'skein', 'tail', 't1')).toBe(
     `skein tail t1 --nats 'nats://me:…@a:1,nats://…@b:2' --namespace n --creds 'my file' --monitor http://a:8222`,
   )
   expect(place.name).toBe('namespace n on nats://me:…@a:1,nats://…@b:2')
-  expect(typed(await placeOf({}, { SKEIN_NATS: url }), 'skein', 'ps')).toBe('skein ps')
+  expect(commandLine(await locateStore({}, { SKEIN_NATS: url }), 'skein', 'ps')).toBe('skein ps')
 })
 
 it('C1: files of credentials and certificates reach the connection, by option and by environment', async () => {
   for (const place of [
-    await placeOf({ nats: url, creds: '/no/creds' }, {}),
-    await placeOf({}, { SKEIN_NATS: url, SKEIN_NATS_CREDS: '/no/creds' }),
+    await locateStore({ nats: url, creds: '/no/creds' }, {}),
+    await locateStore({}, { SKEIN_NATS: url, SKEIN_NATS_CREDS: '/no/creds' }),
   ]) {
     await expect((await place.source()).open('client')).rejects.toMatchObject({
       code: 'BAD_OPTION',
@@ -58,8 +60,8 @@ it('C1: files of credentials and certificates reach the connection, by option an
     ['tlsKey', 'SKEIN_NATS_KEY'],
   ] as const) {
     for (const place of [
-      await placeOf({ nats: url, [option]: `/no/${option}` }, {}),
-      await placeOf({}, { SKEIN_NATS: url, [variable]: `/no/${option}` }),
+      await locateStore({ nats: url, [option]: `/no/${option}` }, {}),
+      await locateStore({}, { SKEIN_NATS: url, [variable]: `/no/${option}` }),
     ]) {
       await expect((await place.source()).open('client')).rejects.toMatchObject({
         code: 'BAD_OPTION',
@@ -91,12 +93,12 @@ it('C1: hosts are a row each, whatever they say of themselves', () => {
 })
 
 it('C1: the key file goes with the place, and with the commands that are offered for it', async () => {
-  expect((await placeOf({}, { SKEIN_KEY_FILE: '/run/key' })).key).toEqual({})
+  expect((await locateStore({}, { SKEIN_KEY_FILE: '/run/key' })).key).toEqual({})
   for (const place of [
-    await placeOf({ store: 'a', keyFile: '/run/key' }, {}),
-    await placeOf({ nats: url, keyFile: '/run/key' }, {}),
+    await locateStore({ store: 'a', keyFile: '/run/key' }, {}),
+    await locateStore({ nats: url, keyFile: '/run/key' }, {}),
   ]) {
     expect(place.key).toEqual({ keyFile: '/run/key' })
-    expect(typed(place, 'skein', 'ps')).toMatch(/^skein ps --(store a|nats \S+) --key-file \/run\/key$/)
+    expect(commandLine(place, 'skein', 'ps')).toMatch(/^skein ps --(store a|nats \S+) --key-file \/run\/key$/)
   }
 })

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import {
   changedEnv,
   checkVariableName,
-  flowing,
+  flowingEnv,
   hasValue,
   inheritedEnv,
   instancesOf,
@@ -107,7 +107,7 @@ describe('inheritance', () => {
         for (const change of given) {
           parent = changedEnv(parent, change)
           const told = Object.keys(change.set).filter((name) => !scoped.includes(name))
-          child = changedEnv(child, { level: 'inherited', keys: [], set: flowing(parent, told) })
+          child = changedEnv(child, { level: 'inherited', keys: [], set: flowingEnv(parent, told) })
         }
         expect(child.inherited).toEqual(inheritedEnv(threadEnv(parent), scoped))
       }),

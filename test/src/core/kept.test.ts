@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maskKept, piecesOf, toKept } from '../../../src/core/records/provider-parts.js'
+import { maskProviderParts, piecesOf, toProviderParts } from '../../../src/core/records/provider-parts.js'
 import { createRedactor } from '../../../src/core/redact/redact.js'
 import { maskReply } from '../../../src/runtime/secrets/mask.js'
 import type { ModelReply } from '../../../src/models/port.js'
@@ -20,18 +20,20 @@ test('KP2: a part finds its piece of the text again, and only of that text', () 
 
 test('what no provider would miss is not kept, nor what is too large for a journal', () => {
   expect(
-    toKept('o', [
+    toProviderParts('o', [
       { type: 'text', length: 3 },
       { type: 'call', index: 0 },
     ]),
   ).toBeUndefined()
   expect(
-    toKept('o', [
+    toProviderParts('o', [
       { type: 'text', length: 0 },
       { type: 'reasoning', length: 3 },
     ]),
   ).toEqual({ origin: 'o', parts: [{ type: 'reasoning', length: 3 }] })
-  expect(toKept('o', [{ type: 'reasoning', length: 3, meta: { data: 'x'.repeat(1_000_001) } }])).toBeUndefined()
+  expect(
+    toProviderParts('o', [{ type: 'reasoning', length: 3, meta: { data: 'x'.repeat(1_000_001) } }]),
+  ).toBeUndefined()
 })
 
 describe('KP3', () => {
@@ -82,6 +84,6 @@ describe('KP3', () => {
   test('parts of another text are not kept', () => {
     const before = { text: 'abc' }
     const all = { before, after: before, mask: (text: string) => text, same: () => true, clean: () => true }
-    expect(maskKept({ origin: 'o', parts: [{ type: 'text', length: 2 }] }, all)).toBeUndefined()
+    expect(maskProviderParts({ origin: 'o', parts: [{ type: 'text', length: 2 }] }, all)).toBeUndefined()
   })
 })

@@ -1,8 +1,8 @@
 /** What links show, and copies in which there are none. */
 import { describe, expect, it } from 'vitest'
-import { collect } from '../../../src/core/attachments.js'
-import { showing, withoutLinks } from '../../../src/core/links.js'
-import type { Broken } from '../../../src/core/links.js'
+import { collectAttachments } from '../../../src/core/attachments.js'
+import { resolveLink, withoutLinks } from '../../../src/core/links.js'
+import type { BrokenLink } from '../../../src/core/links.js'
 import type { FileChange } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree, thawTree } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
@@ -38,14 +38,14 @@ describe('a path', () => {
     ['/a/b/c.txt/more', undefined],
     ['/chain/', '/a/b/c.txt'],
   ])('LNK1: %s shows %s', (path, real) => {
-    expect(showing(files, path)?.path).toBe(real)
+    expect(resolveLink(files, path)?.path).toBe(real)
   })
 
   it('LNK1: a chain of links has an end', () => {
     const chain = (length: number): DirNode =>
       tree(file('/end'), ...Array.from({ length }, (_, n) => link(`/l${n}`, n === 0 ? '/end' : `/l${n - 1}`)))
-    expect(showing(chain(40), '/l39')?.path).toBe('/end')
-    expect(showing(chain(41), '/l40')).toBeUndefined()
+    expect(resolveLink(chain(40), '/l39')?.path).toBe('/end')
+    expect(resolveLink(chain(41), '/l40')).toBeUndefined()
   })
 })
 
@@ -53,9 +53,9 @@ describe('a copy without links', () => {
   const copied = (
     files: DirNode,
     path: string,
-  ): { readonly names: unknown; readonly broken: readonly Broken[]; readonly same: boolean } => {
-    const shown = showing(files, path)
-    const broken: Broken[] = []
+  ): { readonly names: unknown; readonly broken: readonly BrokenLink[]; readonly same: boolean } => {
+    const shown = resolveLink(files, path)
+    const broken: BrokenLink[] = []
     const copy = shown && withoutLinks(files, shown, broken)
     return { names: copy?.kind === 'dir' ? names(copy) : copy?.kind, broken, same: copy === shown?.node }
   }
@@ -110,7 +110,7 @@ describe('a copy without links', () => {
 
 it('AH3: what is collected is in the order in which it was named', () => {
   const files = tree(file('/z'), file('/a'), file('/m/z'), link('/b', '/m'))
-  const { files: found, there, broken } = collect(files, ['/z', '/b', '/m/z', '/a', '/none'])
+  const { files: found, there, broken } = collectAttachments(files, ['/z', '/b', '/m/z', '/a', '/none'])
   expect([...thawTree(found).entries.keys()]).toEqual(['z', 'b', 'z-2', 'a'])
   expect({ there, broken }).toEqual({ there: ['/z', '/b', '/m/z', '/a'], broken: [{ path: '/none' }] })
 })

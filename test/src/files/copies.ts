@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { FileChange, FileRead } from '../../../src/core/records/change.js'
 import { applyChanges, stale } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
-import type { FileSource, Files, Shown } from '../../../src/files/port.js'
+import type { FileSource, Files, FileNodeInfo } from '../../../src/files/port.js'
 import { createTreeSource } from '../../../src/files/tree-source.js'
 import type { ContentStore } from '../../../src/files/tree-source.js'
 import { createWorkingCopy } from '../../../src/files/working-copy.js'
@@ -56,7 +56,8 @@ export interface World {
 }
 
 function sparing(source: FileSource): FileSource {
-  const bare = (shown: Shown): Shown => (shown.kind === 'dir' ? { kind: 'dir', mode: shown.mode, at: shown.at } : shown)
+  const bare = (shown: FileNodeInfo): FileNodeInfo =>
+    shown.kind === 'dir' ? { kind: 'dir', mode: shown.mode, at: shown.at } : shown
   return {
     ...source,
     async node(path) {

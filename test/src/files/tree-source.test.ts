@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { FileChange } from '../../../src/core/records/change.js'
 import { applyChanges, emptyTree, observe } from '../../../src/core/tree.js'
 import type { DirNode } from '../../../src/core/tree.js'
-import type { FileSource, Files, Shown } from '../../../src/files/port.js'
+import type { FileSource, Files, FileNodeInfo } from '../../../src/files/port.js'
 import { createTreeSource } from '../../../src/files/tree-source.js'
 import { createWorkingCopy } from '../../../src/files/working-copy.js'
 import { createStore } from './copies.js'
@@ -13,7 +13,7 @@ const treeOf = (paths: readonly string[]): DirNode => applyChanges(emptyTree, pa
 const sourceOf = (tree: DirNode): FileSource =>
   createTreeSource({ tree, at: 5, quotaBytes: 1000, blobs: createStore() })
 
-function countIn(shown: Shown | undefined): number {
+function countIn(shown: FileNodeInfo | undefined): number {
   if (shown?.kind !== 'dir' || !shown.entries) return 0
   return [...shown.entries.values()].reduce((sum, each) => sum + 1 + countIn(each), 0)
 }

@@ -5,7 +5,7 @@ import { SkeinError } from '../../../src/core/failure.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import type { ManualClock } from '../../../src/core/manual-clock.js'
 import { noUsage } from '../../../src/core/usage.js'
-import { Gate } from '../../../src/models/rate-limit/gate.js'
+import { RateLimitGate } from '../../../src/models/rate-limit/gate.js'
 import type { Model, ModelCallOptions, ModelReply } from '../../../src/models/port.js'
 import { withRetries } from '../../../src/models/retry/retry.js'
 import { turn } from '../../helpers/deferred.js'
@@ -39,7 +39,7 @@ function setUp({ fraction = 0.5, maxRetries = 4 } = {}) {
       }),
   }
   const chance = { id: () => 'id', fraction: () => fraction }
-  const gate = new Gate('m', { clock, chance, maxRetries, closed: (waitMs) => news.push(waitMs) })
+  const gate = new RateLimitGate('m', { clock, chance, maxRetries, closed: (waitMs) => news.push(waitMs) })
   const model = withRetries(inner, { clock, chance, maxRetries, gate })
   const waits = new Map<string, (readonly [place: number, until: number])[]>()
   const ask = (thread: string) => {

@@ -1,10 +1,10 @@
 /** Places of a lane: who is active, and who comes next. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createPlaces, createSeat } from '../../../src/pool/processes/places.js'
-import type { Seated } from '../../../src/pool/processes/places.js'
+import { createPlaces, createPlaceRequest } from '../../../src/pool/processes/places.js'
+import type { TakenPlace } from '../../../src/pool/processes/places.js'
 
-const createThread = (): Seated => ({ seat: createSeat() })
+const createThread = (): TakenPlace => ({ seat: createPlaceRequest() })
 
 it('PC2: a call that goes on comes before one that begins, and one that withdrew never comes', () => {
   const thread = createThread()
@@ -23,7 +23,7 @@ it('PC2: a call that goes on comes before one that begins, and one that withdrew
 })
 
 it('PC2: who waits when the places are closed, or comes later, is told', () => {
-  const places = createPlaces<Seated>({ perThread: 1, choose: () => undefined })
+  const places = createPlaces<TakenPlace>({ perThread: 1, choose: () => undefined })
   const told: unknown[] = []
   places.enter((thread) => told.push(thread))
   places.enter((thread) => told.push(thread), true)
@@ -34,15 +34,15 @@ it('PC2: who waits when the places are closed, or comes later, is told', () => {
 })
 
 interface Model {
-  readonly threads: readonly Seated[]
-  readonly begun: Seated[]
-  readonly away: Seated[]
+  readonly threads: readonly TakenPlace[]
+  readonly begun: TakenPlace[]
+  readonly away: TakenPlace[]
   /** Gets no calls for now. */
-  stuck: Seated | undefined
+  stuck: TakenPlace | undefined
 }
 
 /** The thread that a lane would choose. */
-function chosen({ threads, stuck }: Model, perThread: number): Seated | undefined {
+function chosen({ threads, stuck }: Model, perThread: number): TakenPlace | undefined {
   return threads
     .filter((thread) => thread !== stuck && thread.seat.active < perThread)
     .toSorted((a, b) => a.seat.active - b.seat.active)[0]
@@ -91,7 +91,7 @@ it('PC1: whatever calls and threads do, no thread has too many, and nobody waits
           if (thread) model.begun.push(thread)
         }, again)
       }
-      const leave = (thread: Seated | undefined): void => void (thread && places.leave(thread))
+      const leave = (thread: TakenPlace | undefined): void => void (thread && places.leave(thread))
       for (const { move, at } of all) {
         act[move](at)
         for (const thread of model.threads) {

@@ -12,7 +12,7 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { systemChance, systemClock } from '../../../core/clock.js'
+import { systemRandom, systemClock } from '../../../core/clock.js'
 import { isObject } from '../../../core/json.js'
 import { blobMissing } from '../../checks.js'
 
@@ -47,7 +47,7 @@ export class BlobFiles {
   /** A blob whose bytes come one after the other. Whoever begins one drops it in the end, kept or not. */
   async begin(): Promise<PartFile> {
     await mkdir(this.home, { recursive: true, mode: 0o700 })
-    const path = join(this.home, `${systemChance.id()}.part`)
+    const path = join(this.home, `${systemRandom.id()}.part`)
     return new PartFile(path, await open(path, 'wx', 0o600), this)
   }
 

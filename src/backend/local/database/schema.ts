@@ -15,7 +15,7 @@ import { SkeinError } from '../../../core/failure.js'
 import { blobsNamedIn } from '../../checks.js'
 import { openDatabase } from './driver.js'
 import { refuseEmptied } from '../files/mark.js'
-import { forItsUserAlone } from '../files/private-file.js'
+import { makePrivate } from '../files/private-file.js'
 import type { Database } from './driver.js'
 import { blobKey, integer, whole, raw, text } from './rows.js'
 import { emptyLog } from './writer.js'
@@ -82,7 +82,7 @@ const checkpointPages = 4000
 /** For the owner of the folder, who alone writes. */
 export async function openForOwner(path: string, durability: Durability): Promise<Database> {
   refuseEmptied(dirname(path))
-  forItsUserAlone(path)
+  makePrivate(path)
   return openChecked(path, (database, version) => {
     // Room that nobody needs can go back to the disk; only a file without tables can still choose that.
     if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')

@@ -11,7 +11,7 @@ import type { Commit, CommitResult, Head, Send } from '../../port.js'
 import type { Removal } from '../../trees.js'
 import type { Database, Value } from './driver.js'
 import { noteOf } from '../files/mark.js'
-import type { Heights } from '../files/mark.js'
+import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
 import { blobKey, integer, whole } from './rows.js'
 import { there } from './schema.js'
@@ -94,12 +94,12 @@ export class Writes {
   }
 
   /** What was acknowledged last. */
-  get heights(): Heights {
+  get heights(): MarkedPositions {
     return { position: this.lastPosition(), mail: this.mails }
   }
 
   /** After a loss: no number is given twice (TB3). */
-  raise({ position, mail }: Heights): void {
+  raise({ position, mail }: MarkedPositions): void {
     this.statements.raisePosition.run(position)
     this.statements.countMail.run()
     this.statements.raiseMail.run(mail)

@@ -8,7 +8,7 @@ const headerBytes = 32
 const frameHeaderBytes = 24
 
 /** Commits of the log that was written last; older frames, which SQLite leaves behind, have another salt. */
-export function log(path: string): { readonly commits: number } {
+export function countCommits(path: string): { readonly commits: number } {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   if (size < headerBytes) return { commits: 0 }
   const file = openSync(path, 'r')

@@ -21,10 +21,10 @@ import {
 import { join } from 'node:path'
 import { SkeinError } from '../../../core/failure.js'
 import { isObject } from '../../../core/json.js'
-import { log } from './log-file.js'
+import { countCommits } from './log-file.js'
 
 /** The last journal position and the last number of mail that a store has given. */
-export interface Heights {
+export interface MarkedPositions {
   readonly position: number
   readonly mail: number
 }
@@ -36,7 +36,7 @@ export interface Loss {
   readonly threads: readonly string[]
 }
 
-const nothing: Heights = { position: 0, mail: 0 }
+const nothing: MarkedPositions = { position: 0, mail: 0 }
 const markFile = 'skein.mark'
 const lostFile = 'skein.lost'
 
@@ -45,13 +45,13 @@ export class Mark {
   private size = 0
 
   /** Forgets what was there: read it before (`lossOf`). */
-  constructor(folder: string, at: Heights) {
+  constructor(folder: string, at: MarkedPositions) {
     this.file = openSync(join(folder, markFile), 'w', 0o600)
     this.settle(at)
   }
 
   /** Everything up to here is in the database itself. */
-  settle({ position, mail }: Heights): void {
+  settle({ position, mail }: MarkedPositions): void {
     ftruncateSync(this.file, 0)
     this.size = 0
     this.write(line('at', position, mail))
@@ -84,7 +84,7 @@ function sum(text: string): string {
 }
 
 interface Noted {
-  readonly at: Heights
+  readonly at: MarkedPositions
   readonly commits: readonly (readonly [position: number, thread: string])[]
   readonly mails: readonly (readonly [number: number, thread: string])[]
 }
@@ -117,7 +117,7 @@ function contentOf(path: string): string {
 }
 
 /** The heights that were acknowledged, as far as the mark knows. */
-export function markedHeights(folder: string): Heights {
+export function markedHeights(folder: string): MarkedPositions {
   const { at, commits, mails } = read(folder)
   return {
     position: commits.reduce((most, [position]) => Math.max(most, position), at.position),
@@ -126,7 +126,7 @@ export function markedHeights(folder: string): Heights {
 }
 
 /** What was acknowledged and is not in the database; undefined when nothing is missing. */
-export function lossOf(folder: string, found: Heights): Loss | undefined {
+export function lossOf(folder: string, found: MarkedPositions): Loss | undefined {
   const { commits, mails } = read(folder)
   const marked = markedHeights(folder)
   if (marked.position <= found.position && marked.mail <= found.mail) return undefined
@@ -170,7 +170,7 @@ export function refuseEmptied(folder: string): void {
   const database = statSync(join(folder, 'skein.db'), { throwIfNoEntry: false })
   if (database && database.size > 0) return
   const rest = [
-    ...(log(join(folder, 'skein.db-wal')).commits > 0 ? ['a log with commits (skein.db-wal)'] : []),
+    ...(countCommits(join(folder, 'skein.db-wal')).commits > 0 ? ['a log with commits (skein.db-wal)'] : []),
     ...(hasBlobs(folder) ? ['blobs'] : []),
     ...(markedHeights(folder).position > 0
       ? [`a mark of ${markedHeights(folder).position} commits (${markFile})`]

@@ -9,7 +9,7 @@ import { toFailure } from '../../../core/failure.js'
 const companions = ['', '-wal', '-shm', '-journal']
 
 /** Makes the file if need be; what SQLite makes beside it later has its mode. */
-export function forItsUserAlone(path: string): void {
+export function makePrivate(path: string): void {
   // Synchronous: from here until it is closed nobody else in this process can have opened it.
   if (!statSync(path, { throwIfNoEntry: false })) closeSync(openSync(path, 'a', 0o600))
   for (const suffix of companions) narrow(path + suffix)

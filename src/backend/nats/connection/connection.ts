@@ -16,11 +16,11 @@ import type { JetStreamManager } from '@nats-io/jetstream'
 import { steadyClock } from '../../../core/clock.js'
 import { SkeinError, isSkeinError, toFailure } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
-import { Answers } from './requests.js'
-import type { Question } from './requests.js'
+import { Requests } from './requests.js'
+import type { PendingRequest } from './requests.js'
 import { after, pause } from './timers.js'
 
-export interface LinkOptions {
+export interface ConnectionOptions {
   readonly connection: NodeConnectionOptions
   readonly namespace: string
   /** The servers without what is secret in their URLs. */
@@ -39,11 +39,11 @@ const floor = [2, 10] as const
 /** No quorum, no leader, not ready yet. (A full stream or disk is another matter.) */
 const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
 
-export class Link {
+export class ServerConnection {
   readonly nc: NatsConnection
   readonly jsm: JetStreamManager
   readonly place: string
-  readonly #answers: Answers
+  readonly #answers: Requests
   readonly #inboxes: string
   readonly #patienceMs: number
   readonly #reach: (server: 'lost' | 'back') => void
@@ -56,11 +56,11 @@ export class Link {
   private constructor(
     nc: NatsConnection,
     jsm: JetStreamManager,
-    { namespace, place, patienceMs, reach = () => undefined }: LinkOptions,
+    { namespace, place, patienceMs, reach = () => undefined }: ConnectionOptions,
   ) {
     this.nc = nc
     this.#inboxes = inboxesOf(namespace)
-    this.#answers = new Answers(nc, this.inbox())
+    this.#answers = new Requests(nc, this.inbox())
     this.jsm = jsm
     this.place = place
     this.#patienceMs = patienceMs
@@ -68,7 +68,7 @@ export class Link {
     void this.#watch()
   }
 
-  static async open(options: LinkOptions): Promise<Link> {
+  static async open(options: ConnectionOptions): Promise<ServerConnection> {
     const { place, connection, namespace } = options
     let nc: NatsConnection | undefined
     try {
@@ -86,7 +86,7 @@ export class Link {
         timeout: requestMs,
       })
       checkVersion(nc, place)
-      return new Link(nc, await managerOf(nc, options.patienceMs), options)
+      return new ServerConnection(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
       await nc?.close()
       throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
@@ -108,7 +108,7 @@ export class Link {
   ask<T>(make: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.#open) return reject(storeClosed('nats'))
-      if (!this.#connected) return reject(new Cut())
+      if (!this.#connected) return reject(new ConnectionCut())
       this.#cuts.add(reject)
       make()
         .then(resolve, reject)
@@ -117,7 +117,7 @@ export class Link {
   }
 
   /** One try to have a message written, or something else done that one answer tells of; within `ask` or `persist`. */
-  request(question: Omit<Question, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Answers['ask']> {
+  request(question: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
     return this.#answers.ask({ timeoutMs: requestMs, ...question })
   }
 
@@ -178,7 +178,7 @@ export class Link {
       else if (type === 'disconnect') {
         if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
-        for (const cut of this.#cuts) cut(new Cut())
+        for (const cut of this.#cuts) cut(new ConnectionCut())
       } else if (type === 'reconnect') {
         this.#connected = true
         this.#reach('back')
@@ -206,7 +206,7 @@ async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStr
 }
 
 /** What was asked for was cut off, and may go well when it is asked for again. */
-export class Cut extends Error {
+export class ConnectionCut extends Error {
   override readonly name = 'Cut'
   constructor(message = 'the connection is broken') {
     super(message)
@@ -215,7 +215,11 @@ export class Cut extends Error {
 
 /** Whether the same request may be answered a moment later. */
 function passes(thrown: unknown): boolean {
-  if (thrown instanceof Cut || thrown instanceof errors.TimeoutError || thrown instanceof errors.NoRespondersError)
+  if (
+    thrown instanceof ConnectionCut ||
+    thrown instanceof errors.TimeoutError ||
+    thrown instanceof errors.NoRespondersError
+  )
     return true
   // Nobody answered, or the connection broke under the request.
   if (thrown instanceof errors.RequestError) return !isForbidden(thrown)

@@ -12,8 +12,8 @@ import type { MsgHdrs } from '@nats-io/transport-node'
 import { PubHeaders } from '@nats-io/jetstream'
 import { defined } from '../../../core/defined.js'
 import { apiCode } from './connection.js'
-import type { Link } from './connection.js'
-import type { Reads } from './read.js'
+import type { ServerConnection } from './connection.js'
+import type { StreamReader } from './read.js'
 
 export interface Publication {
   readonly stream: string
@@ -34,7 +34,11 @@ const idHeader = 'Skein-Id'
 const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 
 /** The sequence it got; undefined when it was refused (NP2, NP3). */
-export async function publish(link: Link, reads: Reads, publication: Publication): Promise<number | undefined> {
+export async function publish(
+  link: ServerConnection,
+  reads: StreamReader,
+  publication: Publication,
+): Promise<number | undefined> {
   const { subject, payload, expected, until, timeoutMs, over } = publication
   const id = nuid.next()
   const head = headersOf(id, publication)
@@ -64,7 +68,7 @@ function headersOf(id: string, { headers: more = {}, expected }: Publication): M
 }
 
 /** NP1 */
-async function ours(reads: Reads, { stream, subject }: Publication, id: string): Promise<number | undefined> {
+async function ours(reads: StreamReader, { stream, subject }: Publication, id: string): Promise<number | undefined> {
   const last = await reads.last(stream, subject)
   return last?.headers.get(idHeader) === id ? last.seq : undefined
 }

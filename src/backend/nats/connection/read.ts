@@ -14,8 +14,8 @@ import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
 import { after } from './timers.js'
-import { Cut } from './connection.js'
-import type { Link } from './connection.js'
+import { ConnectionCut } from './connection.js'
+import type { ServerConnection } from './connection.js'
 
 export interface Message {
   readonly subject: string
@@ -64,12 +64,12 @@ const removedMs = 250
 /** There is nothing, or nothing more, now. */
 const noMore: ReadonlySet<number> = new Set([404, 408])
 
-export class Reads {
+export class StreamReader {
   /** Whether streams have replicas: then any of them would answer to a direct get (NR1). */
   readonly replicated: boolean
-  readonly #link: Link
+  readonly #link: ServerConnection
 
-  constructor(link: Link, replicas: number) {
+  constructor(link: ServerConnection, replicas: number) {
     this.#link = link
     this.replicated = replicas > 1
   }
@@ -139,7 +139,7 @@ export class Reads {
     // Messages may be removed while they are counted: then there are no more, though some were promised.
     left = part.length === 0 ? 0 : left - part.length
     if (left === 0 && upTo && Math.max(given, part.at(-1)?.seq ?? 0) < upTo.seq)
-      throw new Cut('the replica that answers is behind')
+      throw new ConnectionCut('the replica that answers is behind')
     return { consumer, used, left, part }
   }
 
@@ -148,7 +148,7 @@ export class Reads {
     return new Promise((resolve, reject) => {
       const found: Message[] = []
       const inbox = this.#link.inbox()
-      const cancelLate = after(2 * partMs, () => end(new Cut('a part of the answer did not come in time')))
+      const cancelLate = after(2 * partMs, () => end(new ConnectionCut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
         cancelLate()
         subscription.unsubscribe()
@@ -161,7 +161,7 @@ export class Reads {
         const code = message.headers?.code ?? 0
         // A part that ends early brings its status; what is left comes with the next one.
         if (!stored && found.length === 0 && !noMore.has(code))
-          end(new Cut(`the server answered ${code} ${message.headers?.description ?? ''}`))
+          end(new ConnectionCut(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
       nc.publish(

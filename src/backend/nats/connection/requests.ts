@@ -13,7 +13,7 @@ import { z } from 'zod'
 import { defined } from '../../../core/defined.js'
 import { after } from './timers.js'
 
-export interface Question {
+export interface PendingRequest {
   readonly subject: string
   readonly payload: Uint8Array | string
   readonly headers?: MsgHdrs
@@ -31,7 +31,7 @@ const answerSchema = z.looseObject({ error: errorSchema.optional(), seq: z.numbe
 /** Nobody is there to answer. */
 const noResponders = 503
 
-export class Answers {
+export class Requests {
   readonly #nc: NatsConnection
   readonly #inbox: string
   readonly #open = new Map<string, Asked>()
@@ -47,7 +47,7 @@ export class Answers {
   }
 
   /** What the server says; its refusal is a JetStreamApiError. */
-  async ask(question: Question): Promise<z.infer<typeof answerSchema>> {
+  async ask(question: PendingRequest): Promise<z.infer<typeof answerSchema>> {
     const answer = answerSchema.parse(JSON.parse(await this.#ask(question)))
     if (answer.error) throw new JetStreamApiError(answer.error)
     return answer
@@ -58,7 +58,7 @@ export class Answers {
     for (const asked of [...this.#open.values()]) if (asked.subject === why.subject) asked.fail(why)
   }
 
-  #ask({ subject, payload, headers, timeoutMs }: Question): Promise<string> {
+  #ask({ subject, payload, headers, timeoutMs }: PendingRequest): Promise<string> {
     return new Promise((resolve, reject) => {
       const token = (this.#asked++).toString(36)
       const end = (): void => {

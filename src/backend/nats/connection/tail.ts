@@ -11,11 +11,11 @@ import type { Msg, Subscription } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import { steadyClock } from '../../../core/clock.js'
 import { every, pause } from './timers.js'
-import type { Link } from './connection.js'
+import type { ServerConnection } from './connection.js'
 import { toMessage } from './read.js'
 import type { Message } from './read.js'
 
-export interface Tailing {
+export interface TailOptions {
   readonly stream: string
   readonly filter: string
   readonly each: (message: Message) => void
@@ -32,8 +32,8 @@ const unusedMs = 30_000
 const againMs = 200
 
 export class Tail {
-  readonly #link: Link
-  readonly #tailing: Tailing
+  readonly #link: ServerConnection
+  readonly #tailing: TailOptions
   readonly #stops: (() => void)[] = []
   #subscription: Subscription | undefined
   #consumer = ''
@@ -46,13 +46,13 @@ export class Tail {
   #stale = false
   #caughtUp: () => void = () => undefined
 
-  private constructor(link: Link, tailing: Tailing) {
+  private constructor(link: ServerConnection, tailing: TailOptions) {
     this.#link = link
     this.#tailing = tailing
   }
 
   /** Resolves when everything that was there has been given. */
-  static async open(link: Link, tailing: Tailing): Promise<Tail> {
+  static async open(link: ServerConnection, tailing: TailOptions): Promise<Tail> {
     const tail = new Tail(link, tailing)
     const caughtUp = new Promise<void>((resolve) => (tail.#caughtUp = resolve))
     tail.#stops.push(link.onReconnect(() => tail.#restart()))

@@ -8,15 +8,15 @@
 import { z } from 'zod'
 import { SkeinError } from '../../../core/failure.js'
 import type { HostProfile } from '../../host-info.js'
-import type { Link } from '../connection/connection.js'
-import type { Names } from '../subjects.js'
+import type { ServerConnection } from '../connection/connection.js'
+import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Reads } from '../connection/read.js'
+import type { StreamReader } from '../connection/read.js'
 
 const appSchema = z.object({ name: z.string() })
 
 export async function claimApp(
-  { link, reads, names }: { readonly link: Link; readonly reads: Reads; readonly names: Names },
+  { link, reads, names }: { readonly link: ServerConnection; readonly reads: StreamReader; readonly names: Subjects },
   { app }: HostProfile,
 ): Promise<void> {
   if (app === undefined) return

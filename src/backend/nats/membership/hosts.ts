@@ -7,14 +7,14 @@
  */
 import { z } from 'zod'
 import { steadyClock } from '../../../core/clock.js'
-import { compareHosts, heard } from '../../host-info.js'
+import { compareHosts, decodeHost } from '../../host-info.js'
 import type { HostInfo, HostProfile } from '../../host-info.js'
 import { pause } from '../connection/timers.js'
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import { idIn } from '../subjects.js'
 import { ownerOf } from './owner.js'
 
-type Means = Pick<Ground, 'link' | 'names' | 'reads'>
+type Means = Pick<NatsContext, 'link' | 'names' | 'reads'>
 
 /** Part of a lease; an entry is renewed three times in one. */
 const renewedWithin = 0.45
@@ -22,9 +22,9 @@ const renewedWithin = 0.45
 const sameMomentMs = 200
 
 /** What the server says with every answer, and its client does not type. */
-export const stamped = z.object({ ts: z.iso.datetime() })
+export const isoTime = z.object({ ts: z.iso.datetime() })
 
-export class Roster {
+export class HostRegistry {
   readonly #ground: Means
   #known: ReadonlyMap<string, HostProfile> = new Map()
   #asking: Promise<boolean> | undefined
@@ -49,7 +49,7 @@ export class Roster {
         const known = this.#known.get(id)
         if (known) return [[id, known]]
         const entry = await reads.last(names.streams.live, names.live(id))
-        return entry ? [[id, heard(Buffer.from(entry.data).toString())]] : [] // it has just gone
+        return entry ? [[id, decodeHost(Buffer.from(entry.data).toString())]] : [] // it has just gone
       }),
     )
     this.#known = new Map(profiles.flat())
@@ -75,7 +75,7 @@ export class Roster {
       const info = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))
       if (info.state.messages === 0) return false
       // Both by the clock of the server.
-      const now = stamped.safeParse(info).data?.ts
+      const now = isoTime.safeParse(info).data?.ts
       const ageMs = now === undefined ? 0 : Date.parse(now) - Date.parse(info.state.last_ts)
       if (ageMs < leaseMs * renewedWithin || steadyClock.now() >= until) return true
       await pause(leaseMs / 12)
@@ -95,7 +95,7 @@ export class Roster {
       const id = idIn(subject)
       hosts.push({
         id,
-        ...heard(Buffer.from(data).toString()),
+        ...decodeHost(Buffer.from(data).toString()),
         partitions: (partitions.get(id) ?? []).sort((one, other) => one - other),
       })
     })

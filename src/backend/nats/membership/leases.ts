@@ -11,13 +11,13 @@
  */
 import { broken } from '../../../core/failure.js'
 import { clientMayNot } from '../../checks.js'
-import type { Self } from '../../host-info.js'
+import type { HostSelf } from '../../host-info.js'
 import type { Lease, Leases, Survey } from '../../port.js'
 import { tell } from '../../topics.js'
 import { every } from '../connection/timers.js'
 import type { Commits } from '../store/commits.js'
-import { Gate } from '../../../core/async/semaphore.js'
-import type { Ground } from '../context.js'
+import { Semaphore } from '../../../core/async/semaphore.js'
+import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from '../store/mailbox.js'
 import { idIn, partitionOf } from '../subjects.js'
 import { ownerOf } from './owner.js'
@@ -25,7 +25,7 @@ import type { Presence } from './presence.js'
 import { publish } from '../connection/publish.js'
 import type { Message } from '../connection/read.js'
 import { newestOf } from './hosts.js'
-import type { Roster } from './hosts.js'
+import type { HostRegistry } from './hosts.js'
 
 interface Held {
   readonly epoch: number
@@ -35,8 +35,8 @@ interface Held {
 export interface LeaseOptions {
   readonly presence: () => Presence | undefined
   readonly leaseMs: number
-  readonly self: Self
-  readonly roster: Roster
+  readonly self: HostSelf
+  readonly roster: HostRegistry
 }
 
 const takenAtOnce = 32
@@ -45,20 +45,20 @@ export class NatsLeases implements Leases {
   readonly partitions: number
   readonly shared = true
   readonly leaseMs: number
-  readonly #ground: Ground
+  readonly #ground: NatsContext
   readonly #presence: () => Presence | undefined
   readonly #lookMs: number
   readonly #records: number
-  readonly #roster: Roster
+  readonly #roster: HostRegistry
   readonly #held = new Map<number, Held>()
   readonly #taking = new Set<number>()
   /** A thousand take-overs at once would keep the host's own renewal waiting. */
-  readonly #gate = new Gate(takenAtOnce)
+  readonly #gate = new Semaphore(takenAtOnce)
   /** The first and the last epoch of each partition that was held here. */
   readonly #epochs = new Map<number, readonly [number, number]>()
   #parts: { readonly mailbox: NatsMailbox; readonly commits: Commits } | undefined
 
-  constructor(ground: Ground, { presence, leaseMs, self, roster }: LeaseOptions) {
+  constructor(ground: NatsContext, { presence, leaseMs, self, roster }: LeaseOptions) {
     this.#ground = ground
     this.partitions = ground.partitions
     this.#presence = presence

@@ -11,20 +11,20 @@
  */
 import { nuid } from '@nats-io/transport-node'
 import { steadyClock } from '../../../core/clock.js'
-import { say } from '../../host-info.js'
-import type { Self } from '../../host-info.js'
+import { encodeHost } from '../../host-info.js'
+import type { HostSelf } from '../../host-info.js'
 import { after } from '../connection/timers.js'
-import type { Link } from '../connection/connection.js'
-import type { Names } from '../subjects.js'
+import type { ServerConnection } from '../connection/connection.js'
+import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Reads } from '../connection/read.js'
+import type { StreamReader } from '../connection/read.js'
 
 export interface PresenceOptions {
-  readonly link: Link
-  readonly reads: Reads
-  readonly names: Names
+  readonly link: ServerConnection
+  readonly reads: StreamReader
+  readonly names: Subjects
   readonly leaseMs: number
-  readonly self: Self
+  readonly self: HostSelf
   /** Everything that this host held is lost. */
   readonly died: () => void
 }
@@ -102,7 +102,7 @@ export class Presence {
     const seq = await publish(link, reads, {
       stream: names.streams.live,
       subject: names.live(id),
-      payload: JSON.stringify(say(self)),
+      payload: JSON.stringify(encodeHost(self)),
       expected,
       timeoutMs: leaseMs / 3,
       until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until),

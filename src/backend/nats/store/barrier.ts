@@ -6,12 +6,15 @@
  * NY1 Whoever has seen the barrier has seen every commit of the partition that was acknowledged before it was written.
  * NY2 Without replicas there is none: what is read is what was written.
  */
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import { publish } from '../connection/publish.js'
 import type { Scan } from '../connection/read.js'
 
 /** At a take-over, when nobody else writes to the partition any more. */
-export async function raiseBarrier({ link, reads, names }: Ground, partition: number): Promise<Pick<Scan, 'upTo'>> {
+export async function raiseBarrier(
+  { link, reads, names }: NatsContext,
+  partition: number,
+): Promise<Pick<Scan, 'upTo'>> {
   if (!reads.replicated) return {} // NY2
   const stream = names.streams.log
   const filter = names.barrier(partition)
@@ -23,7 +26,7 @@ export async function raiseBarrier({ link, reads, names }: Ground, partition: nu
 }
 
 /** The one that was raised last. */
-export async function lastBarrier({ reads, names }: Ground, partition: number): Promise<Pick<Scan, 'upTo'>> {
+export async function lastBarrier({ reads, names }: NatsContext, partition: number): Promise<Pick<Scan, 'upTo'>> {
   const found = reads.replicated ? await reads.last(names.streams.log, names.barrier(partition)) : undefined
   return found ? { upTo: { filter: found.subject, seq: found.seq } } : {}
 }

@@ -11,21 +11,21 @@ import { nuid } from '@nats-io/transport-node'
 import { z } from 'zod'
 import { blobMissing } from '../../checks.js'
 import type { Blobs } from '../../port.js'
-import { cut, followed, inChunks } from './chunks.js'
-import type { Link } from '../connection/connection.js'
-import type { Names } from '../subjects.js'
+import { cutToSize, withNext, inChunks } from './chunks.js'
+import type { ServerConnection } from '../connection/connection.js'
+import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Message, Reads } from '../connection/read.js'
+import type { Message, StreamReader } from '../connection/read.js'
 
 interface Stored {
   readonly hash: string
   readonly size: number
 }
 
-export interface BlobsMeans {
-  readonly link: Link
-  readonly reads: Reads
-  readonly names: Names
+export interface BlobsOptions {
+  readonly link: ServerConnection
+  readonly reads: StreamReader
+  readonly names: Subjects
   readonly live: () => void
 }
 
@@ -39,12 +39,12 @@ const manifestSchema = z.object({ upload: z.string(), chunks: z.number().int().p
 type Manifest = z.infer<typeof manifestSchema>
 
 export class NatsBlobs implements Blobs {
-  readonly #means: BlobsMeans
+  readonly #means: BlobsOptions
   readonly #stream: string
   readonly #chunkBytes: number
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(means: BlobsMeans) {
+  constructor(means: BlobsOptions) {
     this.#means = means
     this.#stream = means.names.streams.blobs
     this.#chunkBytes = Math.min(
@@ -62,14 +62,14 @@ export class NatsBlobs implements Blobs {
     this.#means.live()
     if (bytes instanceof Uint8Array) {
       const own = new Uint8Array(bytes) // as it is now (`slice` of a Buffer is no copy)
-      return own.length <= this.#chunkBytes ? this.#putSmall(own) : this.#putLarge(cut(own, this.#chunkBytes))
+      return own.length <= this.#chunkBytes ? this.#putSmall(own) : this.#putLarge(cutToSize(own, this.#chunkBytes))
     }
     const parts = inChunks(bytes, this.#chunkBytes)
     const first = await parts.next()
     if (first.done) return this.#putSmall(new Uint8Array())
     const second = await parts.next()
     if (second.done) return this.#putSmall(first.value)
-    return this.#putLarge(followed([first.value, second.value], parts))
+    return this.#putLarge(withNext([first.value, second.value], parts))
   }
 
   async has(of: string): Promise<boolean> {

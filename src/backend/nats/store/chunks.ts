@@ -20,11 +20,11 @@ export async function* inChunks(source: AsyncIterable<Uint8Array>, length: numbe
 }
 
 /** Of bytes that nobody changes: views, not copies. */
-export function* cut(bytes: Uint8Array, length: number): Generator<Uint8Array, void> {
+export function* cutToSize(bytes: Uint8Array, length: number): Generator<Uint8Array, void> {
   for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
 }
 
-export async function* followed<Part>(first: Iterable<Part>, rest: AsyncIterable<Part>): AsyncGenerator<Part, void> {
+export async function* withNext<Part>(first: Iterable<Part>, rest: AsyncIterable<Part>): AsyncGenerator<Part, void> {
   yield* first
   yield* rest
 }

@@ -17,24 +17,24 @@ import { idIn, rootIn } from '../subjects.js'
 import type { Message } from '../connection/read.js'
 
 /** Mail as text: what is sent is what was said at the time of the call. */
-export interface Sealed {
+export interface SealedCommit {
   readonly to: string
   readonly mail: string
 }
 
 /** What follows an entry's text in the payload. */
 interface Tail {
-  readonly sends: readonly Sealed[]
+  readonly sends: readonly SealedCommit[]
   readonly head?: Head
 }
 
-export interface Packed {
+export interface PackedCommit {
   readonly header: string
   readonly payload: Uint8Array
 }
 
 /** What the header of a commit says. */
-export interface Note {
+export interface CommitNote {
   readonly thread: string
   /** Sequence of the thread's last record. */
   readonly seq: number
@@ -56,7 +56,7 @@ export const noteHeader = 'Skein-Commit'
 export const blobHeader = 'Skein-Blob'
 const longestHeader = 16 * 1024
 
-const noteSchema: z.ZodType<Note> = z.object({
+const noteSchema: z.ZodType<CommitNote> = z.object({
   thread: z.string(),
   seq: z.number(),
   epoch: z.number(),
@@ -68,21 +68,21 @@ const noteSchema: z.ZodType<Note> = z.object({
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
 })
 
-export function seal(send: Send): Sealed {
+export function sealCommit(send: Send): SealedCommit {
   return { to: send.to, mail: `{"id":${JSON.stringify(send.id)},"body":${mailText(send)}}` }
 }
 
-export interface Packing {
-  readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<Note, 'removed'>
+export interface PackOptions {
+  readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<CommitNote, 'removed'>
   readonly head: Head
-  readonly sends: readonly Sealed[]
+  readonly sends: readonly SealedCommit[]
   readonly born: number
 }
 
-export function pack({ commit, head, sends, born }: Packing): Packed {
+export function packCommit({ commit, head, sends, born }: PackOptions): PackedCommit {
   const { thread, expected, epoch, entry, removed } = commit
   const body = Buffer.from(entry?.body ?? '')
-  const note: Note = {
+  const note: CommitNote = {
     thread,
     seq: expected + (entry?.count ?? 0),
     epoch,
@@ -98,12 +98,12 @@ export function pack({ commit, head, sends, born }: Packing): Packed {
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
-function tailText(sends: readonly Sealed[], head: Head | undefined): string {
+function tailText(sends: readonly SealedCommit[], head: Head | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
 }
 
-export function noteOf({ headers, subject, seq }: Message): Note {
+export function noteOf({ headers, subject, seq }: Message): CommitNote {
   try {
     return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
   } catch (cause) {
@@ -117,7 +117,7 @@ export function noteOf({ headers, subject, seq }: Message): Note {
 }
 
 /** Undefined for a commit without records. */
-export function entryOf(note: Note, { seq }: Message, payload: Uint8Array): StoredEntry | undefined {
+export function entryOf(note: CommitNote, { seq }: Message, payload: Uint8Array): StoredEntry | undefined {
   if (!note.entry) return undefined
   const { first, count, hash, bytes } = note.entry
   return {
@@ -130,14 +130,14 @@ export function entryOf(note: Note, { seq }: Message, payload: Uint8Array): Stor
   }
 }
 
-export function tailOf(note: Note, payload: Uint8Array): Tail {
+export function tailOf(note: CommitNote, payload: Uint8Array): Tail {
   const rest = payload.subarray(note.entry?.bytes ?? 0)
   if (rest.length === 0) return { sends: [] }
   const { sends, head }: { sends: [string, Json][]; head?: Head } = JSON.parse(Buffer.from(rest).toString())
   return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...defined({ head }) }
 }
 
-export function headOf({ thread, seq }: Note, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {
+export function headOfNote({ thread, seq }: CommitNote, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {
   return toStoredHead(head, { thread, seq, root: rootIn(subject) })
 }
 
@@ -151,10 +151,10 @@ function unreadable({ subject }: Message, thrown: unknown): StoredHead {
 }
 
 /** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */
-export function readable(message: Message): { readonly note?: Note; readonly head?: StoredHead } {
+export function readable(message: Message): { readonly note?: CommitNote; readonly head?: StoredHead } {
   try {
     const note = noteOf(message)
-    return { note, ...(note.head && { head: headOf(note, note.head, message) }) }
+    return { note, ...(note.head && { head: headOfNote(note, note.head, message) }) }
   } catch (thrown) {
     return { head: unreadable(message, thrown) }
   }

@@ -15,14 +15,14 @@ import { checkCommit } from '../../checks.js'
 import type { Removal } from '../../trees.js'
 import { raiseBarrier } from './barrier.js'
 import { after, pause } from '../connection/timers.js'
-import { Chains } from '../../../core/async/serial.js'
-import type { Ground } from '../context.js'
+import { SerialQueues } from '../../../core/async/serial.js'
+import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { Message } from '../connection/read.js'
-import { noteHeader, noteOf, pack, seal, tailOf } from './commit-message.js'
-import type { Sealed } from './commit-message.js'
+import { noteHeader, noteOf, packCommit, sealCommit, tailOf } from './commit-message.js'
+import type { SealedCommit } from './commit-message.js'
 
 interface Known {
   /** Sequence of its last message in the stream. */
@@ -42,9 +42,9 @@ interface Unmarked {
 }
 
 /** Whether a lease that this process had is over. */
-export type Over = (partition: number, epoch: number) => boolean
+export type LeaseCheck = (partition: number, epoch: number) => boolean
 
-type Sealing = Omit<Commit, 'sends'> & { readonly sends: readonly Sealed[]; readonly removed?: true }
+type Sealing = Omit<Commit, 'sends'> & { readonly sends: readonly SealedCommit[]; readonly removed?: true }
 
 const knownThreads = 20_000
 const markAfterMs = 300
@@ -52,21 +52,21 @@ const againMs = 200
 const lookMs = 50
 
 export class Commits {
-  readonly #ground: Ground
+  readonly #ground: NatsContext
   readonly #mailbox: NatsMailbox
-  readonly #over: Over
+  readonly #over: LeaseCheck
   readonly #finishRemoval: (root: string) => Promise<void>
   readonly #known = new Map<string, Known>()
-  readonly #chains = new Chains()
+  readonly #chains = new SerialQueues()
   readonly #unmarked = new Map<string, Unmarked>()
   #marking: (() => void) | undefined
   /** The last one that was written here, for commits that write none. */
   #position = 0
 
   constructor(
-    ground: Ground,
+    ground: NatsContext,
     mailbox: NatsMailbox,
-    { over, finishRemoval }: { readonly over: Over; readonly finishRemoval: (root: string) => Promise<void> },
+    { over, finishRemoval }: { readonly over: LeaseCheck; readonly finishRemoval: (root: string) => Promise<void> },
   ) {
     this.#ground = ground
     this.#mailbox = mailbox
@@ -76,7 +76,7 @@ export class Commits {
 
   async commit(commit: Commit): Promise<CommitResult> {
     checkCommit(commit)
-    const sealed: Sealing = { ...commit, sends: commit.sends.map(seal) }
+    const sealed: Sealing = { ...commit, sends: commit.sends.map(sealCommit) }
     return this.#chains.run(commit.thread, () => this.#write(sealed))
   }
 
@@ -101,7 +101,7 @@ export class Commits {
   async #append(commit: Omit<Sealing, 'done'>, head: Head, known: Known | undefined): Promise<number | undefined> {
     const { link, reads, names, spill, blobs } = this.#ground
     const { thread, sends, expected, epoch, entry } = commit
-    const { header, payload } = pack({ commit, head, sends, born: known?.born ?? 0 })
+    const { header, payload } = packCommit({ commit, head, sends, born: known?.born ?? 0 })
     const underWay = blobs.settled()
     if (underWay) await underWay // whoever sees the commit sees the blobs that were handed over before it
     const root = known?.root ?? head.root

@@ -8,17 +8,17 @@
  * NI3 Where nobody lists for a while, nothing is kept and nothing is followed.
  */
 import { after, pause } from '../connection/timers.js'
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import { rootIn } from '../subjects.js'
 import type { Message } from '../connection/read.js'
 import { Tail } from '../connection/tail.js'
 import type { StoredHead } from '../../port.js'
 import { noteHeader, readable } from './commit-message.js'
-import type { Note } from './commit-message.js'
+import type { CommitNote } from './commit-message.js'
 
 /** A head, or where it is too long for a header the note that leads to it (J11). */
-export interface Row {
-  readonly note?: Note
+export interface DirectoryRow {
+  readonly note?: CommitNote
   readonly head?: StoredHead
   /** Of the message in the stream. */
   readonly subject: string
@@ -33,7 +33,7 @@ const looks = 3
 interface Following {
   readonly tail: Promise<Tail>
   /** By subject. */
-  readonly rows: Map<string, Row>
+  readonly rows: Map<string, DirectoryRow>
   /** Subjects that hold no head: barriers, and what nobody of ours wrote. */
   readonly others: Set<string>
   /** Roots of trees that are being removed. */
@@ -41,16 +41,16 @@ interface Following {
 }
 
 export class Directory {
-  readonly #ground: Ground
+  readonly #ground: NatsContext
   #following: Following | undefined
   #forget: (() => void) | undefined
 
-  constructor(ground: Ground) {
+  constructor(ground: NatsContext) {
     this.#ground = ground
   }
 
   /** Undefined: it cannot be known here, the stream must be read. */
-  async rows(): Promise<Iterable<Row> | undefined> {
+  async rows(): Promise<Iterable<DirectoryRow> | undefined> {
     for (let tries = 0; tries < looks; tries++) {
       const following = (this.#following ??= this.#follow())
       this.#forget?.()
@@ -83,7 +83,7 @@ export class Directory {
 
   #follow(): Following {
     const { link, names } = this.#ground
-    const rows = new Map<string, Row>()
+    const rows = new Map<string, DirectoryRow>()
     const others = new Set<string>()
     const dying = new Set<string>()
     const each = (message: Message): void => {

@@ -9,11 +9,11 @@ import { cursorNumber, listedAtOnce, matches } from '../../checks.js'
 import type { Head, HeadFilter, Heads, Journal, StoredEntry, StoredHead } from '../../port.js'
 import { lastBarrier } from './barrier.js'
 import type { Directory } from './directory.js'
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import { idIn, partitionOf } from '../subjects.js'
 import type { Message, Scan } from '../connection/read.js'
-import { entryOf, headOf, noteOf, readable, tailOf } from './commit-message.js'
-import type { Note } from './commit-message.js'
+import { entryOf, headOfNote, noteOf, readable, tailOf } from './commit-message.js'
+import type { CommitNote } from './commit-message.js'
 
 interface Found {
   readonly born: number
@@ -23,7 +23,7 @@ interface Found {
 /** A range of the stream that is read rather than searched. */
 const worthReading = 256
 
-export function createJournal(ground: Ground): Journal {
+export function createJournal(ground: NatsContext): Journal {
   const { reads, names, partitions, payloadOf, live } = ground
   const stream = names.streams.log
 
@@ -87,16 +87,16 @@ export function createJournal(ground: Ground): Journal {
 }
 
 /** Heads as messages hold them. */
-function createHeadReader({ reads, names, payloadOf }: Ground) {
+function createHeadReader({ reads, names, payloadOf }: NatsContext) {
   const stream = names.streams.log
 
-  async function stored(note: Note, message: Pick<Message, 'seq' | 'subject'>): Promise<StoredHead | undefined> {
+  async function stored(note: CommitNote, message: Pick<Message, 'seq' | 'subject'>): Promise<StoredHead | undefined> {
     const head = note.head ?? (await longHead(note, message))
-    return head && headOf(note, head, message)
+    return head && headOfNote(note, head, message)
   }
 
   /** A head that was too long for a header (NF2 in wire.ts); a scan left its payload out. */
-  async function longHead(note: Note, { seq }: Pick<Message, 'seq'>): Promise<Head | undefined> {
+  async function longHead(note: CommitNote, { seq }: Pick<Message, 'seq'>): Promise<Head | undefined> {
     const message = await reads.get(stream, { seq })
     return message && tailOf(note, await payloadOf(message)).head
   }
@@ -109,7 +109,7 @@ function createHeadReader({ reads, names, payloadOf }: Ground) {
   ): Promise<Found[]> {
     // By thread: one that was written while the scan was cut off is given again (NR3 in read.ts).
     const found = new Map<string, Found>()
-    const long = new Map<string, { readonly note: Note; readonly message: Message }>()
+    const long = new Map<string, { readonly note: CommitNote; readonly message: Message }>()
     await reads.scan({ stream, filter, last: true, headersOnly: true, ...upTo }, (message) => {
       const { note, head } = readable(message)
       const thread = idIn(message.subject)
@@ -127,7 +127,7 @@ function createHeadReader({ reads, names, payloadOf }: Ground) {
   return { stored, scan }
 }
 
-export function createHeads(ground: Ground, directory: Directory): Heads {
+export function createHeads(ground: NatsContext, directory: Directory): Heads {
   const { reads, names, partitions, live } = ground
   const { stored, scan } = createHeadReader(ground)
 

@@ -9,7 +9,7 @@ import type { Json } from '../../../core/json.js'
 import type { Mail, StoredMail } from '../../port.js'
 
 /** Letters of one message; a message holds what one commit sends to one thread. */
-export const lettersPerMessage = 4_096
+export const mailsPerMessage = 4_096
 
 interface Letter {
   readonly number: number
@@ -17,7 +17,7 @@ interface Letter {
   readonly body: Json
 }
 
-export class Letters {
+export class MailIndex {
   readonly #shown = new Map<number, Letter>()
   readonly #first = new Map<string, number>()
   /** Later letters with the same id as this one. */
@@ -35,7 +35,7 @@ export class Letters {
     this.#open.set(seq, mails.length)
     let news = false
     for (const [index, { id, body }] of mails.entries()) {
-      const number = seq * lettersPerMessage + index
+      const number = seq * mailsPerMessage + index
       const first = this.#first.get(id)
       if (first !== undefined) this.#twins.set(first, [...(this.#twins.get(first) ?? []), number])
       else {
@@ -60,7 +60,7 @@ export class Letters {
       this.#shown.delete(number)
       this.#first.delete(letter.id)
       for (const each of [number, ...(this.#twins.get(number) ?? [])]) {
-        const seq = Math.floor(each / lettersPerMessage)
+        const seq = Math.floor(each / mailsPerMessage)
         const left = (this.#open.get(seq) ?? 1) - 1
         this.#open.set(seq, left)
         if (left === 0 && this.#open.delete(seq)) seqs.push(seq)

@@ -15,18 +15,18 @@ import { isSkeinError } from '../../../core/failure.js'
 import type { Mail, Mailbox, Send, StoredMail } from '../../port.js'
 import { tell } from '../../topics.js'
 import { pause } from '../connection/timers.js'
-import { Chains } from '../../../core/async/serial.js'
-import { Letters, lettersPerMessage } from './mail-index.js'
+import { SerialQueues } from '../../../core/async/serial.js'
+import { MailIndex, mailsPerMessage } from './mail-index.js'
 import { idIn, partitionOf } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { Message } from '../connection/read.js'
-import { blobHeader, seal } from './commit-message.js'
-import type { Sealed } from './commit-message.js'
-import type { Ground } from '../context.js'
+import { blobHeader, sealCommit } from './commit-message.js'
+import type { SealedCommit } from './commit-message.js'
+import type { NatsContext } from '../context.js'
 import { Tail } from '../connection/tail.js'
 
 interface Held {
-  readonly boxes: Map<string, Letters>
+  readonly boxes: Map<string, MailIndex>
   tail?: Tail
   /** Mail whose text is a blob is on its way; what follows waits. */
   loading: number
@@ -37,26 +37,26 @@ const againMs = 200
 const mailSchema = z.array(z.object({ id: z.string(), body: z.custom<Json>() }))
 
 export class NatsMailbox implements Mailbox {
-  readonly #ground: Ground
+  readonly #ground: NatsContext
   readonly #held = new Map<number, Held>()
   /** Of partitions that are not held: as they were when they were last read. */
-  readonly #looked = new Map<string, Letters>()
+  readonly #looked = new Map<string, MailIndex>()
   readonly #watchers = new Set<(thread: string) => void>()
   readonly #removing = new Set<Promise<void>>()
-  readonly #puts = new Chains()
+  readonly #puts = new SerialQueues()
 
-  constructor(ground: Ground) {
+  constructor(ground: NatsContext) {
     this.#ground = ground
   }
 
   async put(send: Send): Promise<void> {
     this.#ground.live()
-    const sealed = seal(send)
+    const sealed = sealCommit(send)
     await this.#puts.run(send.to, () => this.post([sealed])) // MB4
   }
 
   /** MB2: in order, all of them durable when it resolves. */
-  async post(sends: readonly Sealed[]): Promise<void> {
+  async post(sends: readonly SealedCommit[]): Promise<void> {
     const receivers = new Map<string, string[]>()
     for (const { to, mail } of sends) {
       const mails = receivers.get(to) ?? []
@@ -68,8 +68,8 @@ export class NatsMailbox implements Mailbox {
 
   async #postTo(to: string, mails: readonly string[]): Promise<void> {
     const { link, reads, names, partitions, spill } = this.#ground
-    for (let at = 0; at < mails.length; at += lettersPerMessage) {
-      const text = Buffer.from(`[${mails.slice(at, at + lettersPerMessage).join(',')}]`)
+    for (let at = 0; at < mails.length; at += mailsPerMessage) {
+      const text = Buffer.from(`[${mails.slice(at, at + mailsPerMessage).join(',')}]`)
       const spilt = await spill(text, 0)
       await publish(link, reads, {
         stream: names.streams.mail,
@@ -85,10 +85,10 @@ export class NatsMailbox implements Mailbox {
     return (held ? held.boxes.get(thread) : await this.#look(thread))?.after(after) ?? []
   }
 
-  async #look(thread: string): Promise<Letters> {
+  async #look(thread: string): Promise<MailIndex> {
     const { reads, names, partitions, payloadOf } = this.#ground
     const subject = names.mail(partitionOf(thread, partitions), thread)
-    const letters = new Letters()
+    const letters = new MailIndex()
     for (let from = 1; ;) {
       const message = await reads.get(names.streams.mail, { seq: from, next_by_subj: subject })
       if (!message) break
@@ -167,7 +167,7 @@ export class NatsMailbox implements Mailbox {
 
   #take({ boxes }: Held, message: Message, payload: Uint8Array): void {
     const thread = idIn(message.subject)
-    const letters = boxes.get(thread) ?? new Letters()
+    const letters = boxes.get(thread) ?? new MailIndex()
     boxes.set(thread, letters)
     if (letters.add(message.seq, mailsIn(message, payload)))
       for (const watcher of [...this.#watchers]) tell(() => watcher(thread))

@@ -14,8 +14,8 @@ import type { Json } from '../../../core/json.js'
 import type { Signals } from '../../port.js'
 import { createTopics, tell } from '../../topics.js'
 import { after, every } from '../connection/timers.js'
-import type { Link } from '../connection/connection.js'
-import type { Names } from '../subjects.js'
+import type { ServerConnection } from '../connection/connection.js'
+import type { Subjects } from '../subjects.js'
 
 interface Listening {
   readonly subscription: Subscription
@@ -29,7 +29,7 @@ const lookAgainMs = 5_000
 const heardAfterMs = 2_000
 const noResponders = 503
 
-export function createSignals(link: Link, names: Names, live: () => void): Signals {
+export function createSignals(link: ServerConnection, names: Subjects, live: () => void): Signals {
   const topics = createTopics()
   const subscriptions = new Map<string, Listening>()
   const missing = new Map<() => void, string>()
@@ -92,7 +92,7 @@ export function createSignals(link: Link, names: Names, live: () => void): Signa
 }
 
 /** NG3: gives the address that the server answers to when nobody listens. */
-function createDoubts(link: Link): (unheard: () => void) => string {
+function createDoubts(link: ServerConnection): (unheard: () => void) => string {
   const inbox = link.inbox()
   const waiting = new Map<string, () => void>()
   let [last, listening] = [0, false]

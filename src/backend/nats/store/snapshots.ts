@@ -5,7 +5,7 @@
  */
 import { clientMayNot } from '../../checks.js'
 import type { Snapshots } from '../../port.js'
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import { publish } from '../connection/publish.js'
 
 type Identify = (thread: string) => Promise<{ readonly born: number; readonly root: string } | undefined>
@@ -13,7 +13,7 @@ type Identify = (thread: string) => Promise<{ readonly born: number; readonly ro
 const bornHeader = 'Skein-Born'
 
 export function createSnapshots(
-  { link, reads, names, role, live, spill, payloadOf }: Ground,
+  { link, reads, names, role, live, spill, payloadOf }: NatsContext,
   identify: Identify,
 ): Snapshots {
   const stream = names.streams.snapshots

@@ -14,7 +14,7 @@ import { systemClock } from '../../../core/clock.js'
 import { blobsNamedIn, clientMayNot } from '../../checks.js'
 import type { Removal, Trees } from '../../trees.js'
 import type { Commits } from './commits.js'
-import type { Ground } from '../context.js'
+import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { idIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
@@ -35,12 +35,12 @@ const slice = 500
 const listSchema = z.array(z.string())
 
 export class NatsTrees implements Trees {
-  readonly #ground: Ground
+  readonly #ground: NatsContext
   readonly #commits: Commits
   readonly #mailbox: NatsMailbox
   #sweep: Sweep | undefined
 
-  constructor(ground: Ground, { commits, mailbox }: { readonly commits: Commits; readonly mailbox: NatsMailbox }) {
+  constructor(ground: NatsContext, { commits, mailbox }: { readonly commits: Commits; readonly mailbox: NatsMailbox }) {
     this.#ground = ground
     this.#commits = commits
     this.#mailbox = mailbox

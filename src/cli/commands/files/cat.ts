@@ -8,7 +8,7 @@ import type { SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { visible } from '../../visible.js'
-import type { Around, Perform } from '../../run-command.js'
+import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
 import { inFiles, pathOf } from './entry.js'
 
@@ -17,7 +17,7 @@ interface Asked {
   readonly path: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<path>', 'the file')
@@ -26,7 +26,7 @@ export function register(command: Command, perform: Perform): void {
     )
 }
 
-async function cat({ out }: Around, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
+async function cat({ out }: CommandContext, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
   const path = await pathOf(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   await inFiles(id, async () => {

@@ -4,9 +4,9 @@ import { register as registerCat } from './cat.js'
 import { register as registerLs } from './ls.js'
 import { register as registerPull } from './pull.js'
 import { register as registerPush } from './push.js'
-import type { Perform } from '../../run-command.js'
+import type { RunCommand } from '../../run-command.js'
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   registerLs(command.command('ls').description('list the files of a thread'), perform)
   registerCat(command.command('cat').description('print a file of a thread'), perform)
   registerPull(command.command('pull').description('copy files of a thread into a folder'), perform)

@@ -5,7 +5,7 @@ import type { SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { dateTime, oneLine, table } from '../../format.js'
-import type { Around, Perform } from '../../run-command.js'
+import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
 import { entriesIn, entryAt, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
@@ -20,7 +20,7 @@ interface Asked extends Options {
   readonly path: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'directory or file', '/')
@@ -32,7 +32,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function ls(
-  { out }: Around,
+  { out }: CommandContext,
   client: SkeinClient,
   { id, path: given, long, recursive }: Asked,
 ): Promise<ExitCode> {

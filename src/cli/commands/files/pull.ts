@@ -16,7 +16,7 @@ import type { Files, SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
 import { bytes, counted, oneLine } from '../../format.js'
-import type { Around, Perform } from '../../run-command.js'
+import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
 import { entriesIn, inFiles, pathOf } from './entry.js'
 import type { Entry } from './entry.js'
@@ -43,7 +43,7 @@ interface Skipped {
   readonly target?: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('[path]', 'a file, or a directory: what it holds goes into the folder', '/')
@@ -57,7 +57,7 @@ export function register(command: Command, perform: Perform): void {
 }
 
 async function pull(
-  { out }: Around,
+  { out }: CommandContext,
   client: SkeinClient,
   { id, path: given, dir, force = false }: Asked,
 ): Promise<ExitCode> {

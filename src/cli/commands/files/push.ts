@@ -10,9 +10,9 @@ import { defined } from '../../../core/defined.js'
 import type { Files, SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
-import { kept, tellKept } from '../../unanswered.js'
-import type { Around, Perform } from '../../run-command.js'
-import type { Shell } from '../../process.js'
+import { markUnanswered, tellUnanswered } from '../../unanswered.js'
+import type { CommandContext, RunCommand } from '../../run-command.js'
+import type { CliProcess } from '../../process.js'
 import { withClient } from '../../store.js'
 import { inFiles, pathOf } from './entry.js'
 
@@ -22,7 +22,7 @@ interface Asked {
   readonly path?: string
 }
 
-export function register(command: Command, perform: Perform): void {
+export function register(command: Command, perform: RunCommand): void {
   command
     .argument('<thread>', 'id of the thread')
     .argument('<file>', 'the file; - reads stdin')
@@ -37,13 +37,19 @@ export function register(command: Command, perform: Perform): void {
     )
 }
 
-async function push({ out, shell }: Around, client: SkeinClient, { id, file, path: given }: Asked): Promise<ExitCode> {
+async function push(
+  { out, shell }: CommandContext,
+  client: SkeinClient,
+  { id, file, path: given }: Asked,
+): Promise<ExitCode> {
   const { files } = await client.threads.get(id)
   const { mode, content } = await opened(file, shell)
   const path = await inFiles(id, () => placeOf(files, file, given))
-  const state = await inFiles(id, () => kept(files.writeStream(path, content(), mode === undefined ? {} : { mode })))
+  const state = await inFiles(id, () =>
+    markUnanswered(files.writeStream(path, content(), mode === undefined ? {} : { mode })),
+  )
   const value = { thread: id, path, state }
-  if (state === 'kept') return tellKept(out, value)
+  if (state === 'kept') return tellUnanswered(out, value)
   if (out.mode === 'json') out.json(value)
   else out.print(`${path}\n`)
   return exitCode.ok
@@ -54,7 +60,7 @@ interface Opened {
   content(): AsyncIterable<Uint8Array>
 }
 
-async function opened(file: string, { stdin }: Shell): Promise<Opened> {
+async function opened(file: string, { stdin }: CliProcess): Promise<Opened> {
   if (file === '-') return { content: () => stdin }
   const { SkeinError } = await import('../../../index.js')
   const found = await stat(file).catch((thrown: Error) => {

@@ -1,9 +1,9 @@
 /** Ids as tokens of subjects. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { createNames, idIn, partitionOf, rootIn } from '../../../../src/backend/nats/subjects.js'
+import { createSubjects, idIn, partitionOf, rootIn } from '../../../../src/backend/nats/subjects.js'
 
-const names = createNames('ns')
+const names = createSubjects('ns')
 
 it('NN2: whatever an id is, it is one token of a subject and comes back; different ids are different tokens', () => {
   const id = fc.oneof(

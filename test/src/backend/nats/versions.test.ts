@@ -3,8 +3,8 @@ import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { nats } from '../../../../src/backend/nats/nats.js'
-import { stranger } from '../../../../src/backend/host-info.js'
-import type { HostProfile, Self } from '../../../../src/backend/host-info.js'
+import { anonymousHost } from '../../../../src/backend/host-info.js'
+import type { HostProfile, HostSelf } from '../../../../src/backend/host-info.js'
 import type { Backend, Survey } from '../../../../src/backend/port.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer } from '../../../helpers/nats-server.js'
@@ -21,7 +21,7 @@ afterEach(async () => {
 })
 
 async function open(namespace: string, profile: Partial<HostProfile>): Promise<Backend> {
-  const self: Self = { ...stranger, profile: { ...stranger.profile, ...profile } }
+  const self: HostSelf = { ...anonymousHost, profile: { ...anonymousHost.profile, ...profile } }
   const backend = await nats({ servers: server.url, namespace, partitions: 4, leaseMs: 1_000, sync: 'relaxed' }).open(
     'host',
     self,
@@ -95,8 +95,8 @@ it('PS3: what a host says is renewed with its lease; what it cannot say is a str
   let busy = 1
   const source = nats({ servers: server.url, namespace: 'says', partitions: 1, leaseMs: 1_000, sync: 'relaxed' })
   const backend = await source.open('host', {
-    ...stranger,
-    profile: { ...stranger.profile, name: 'pear/1' },
+    ...anonymousHost,
+    profile: { ...anonymousHost.profile, name: 'pear/1' },
     work: () => ({ awake: 5, busy, load: 0 }),
   })
   opened.add(backend)

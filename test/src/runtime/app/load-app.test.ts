@@ -8,10 +8,10 @@ import { createState } from '../../../../actors/thread/state.js'
 import { definePrompt } from '../../../../src/agent/define.js'
 import { systemClock } from '../../../../src/core/clock.js'
 import { connectMcp } from '../../../../src/mcp/connect.js'
-import { Envs } from '../../../../src/runtime/secrets/environment.js'
+import { Environments } from '../../../../src/runtime/secrets/environment.js'
 import { profileOf } from '../../../../src/runtime/identity.js'
 import { loadApp } from '../../../../src/runtime/app/load.js'
-import { createBrief, toLanding } from '../../../../src/runtime/resolve/model-request.js'
+import { createAgentSetup, toLanding } from '../../../../src/runtime/resolve/model-request.js'
 import { Secrets } from '../../../../src/runtime/secrets/secrets.js'
 import { fromMcp } from '../../../../src/tools/foreign/server.js'
 import type { McpDefinition } from '../../../../src/tools/foreign/server.js'
@@ -187,7 +187,7 @@ describe('loadApp', () => {
 describe('briefs', () => {
   it('an unknown agent is told with those there are', async () => {
     const app = await loadApp(tinyApp({ script: [] }).app)
-    expect(() => createBrief(app, 'nobody')).toThrow(
+    expect(() => createAgentSetup(app, 'nobody')).toThrow(
       expect.objectContaining({ code: 'UNKNOWN_AGENT', message: expect.stringContaining('it has: helper') }),
     )
   })
@@ -199,14 +199,14 @@ describe('briefs', () => {
         definition.kind === 'model' ? { ...definition, costPerMillion: { inputUsd: 2, outputUsd: 10 } } : definition,
       ),
     )
-    const brief = createBrief(app, 'helper')
+    const brief = createAgentSetup(app, 'helper')
     const usage = { inputTokens: 1_000_000, outputTokens: 500_000, costUsd: 0 }
     const landed = (own: typeof usage) =>
       toLanding(
         {
           app,
           childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 },
-          envs: new Envs({ app, instance: {}, secrets: new Secrets({ given: undefined }) }),
+          envs: new Environments({ app, instance: {}, secrets: new Secrets({ given: undefined }) }),
         },
         brief,
         {

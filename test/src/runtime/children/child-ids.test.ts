@@ -9,7 +9,7 @@ import { systemClock } from '../../../../src/core/clock.js'
 import { callKey } from '../../../../src/core/effect.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
 import { keyOf } from '../../../../src/runtime/resolve/tool-calls.js'
-import { post } from '../../../../src/runtime/handles/send-command.js'
+import { sendCommand } from '../../../../src/runtime/handles/send-command.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 function family(): readonly Definition[] {
@@ -47,7 +47,7 @@ onEveryStore('ids of children', (world) => {
   it('S1, F7: where someone has it already, the call of the parent fails instead of waiting for ever', async () => {
     const skein = await world.open(family())
     const backend = await world.store.source.open('client')
-    await post(backend, systemClock, {
+    await sendCommand(backend, systemClock, {
       thread: firstChild,
       id: 'before',
       command: { kind: 'create', agent: 'child', tags: [], path: [firstChild] },

@@ -287,10 +287,14 @@ async function cutBySnapshots(backend: Backend, root: string): Promise<number> {
       const woken = thaw(thread, freeze({ state, chain: '' }))
       if (!woken) throw new Error('a snapshot was not understood')
       state = woken.state
-      expect({ ...state, transcript: undefined, place: { gate: state.place.gate, work: state.place.work } }).toEqual({
+      expect({
+        ...state,
+        transcript: undefined,
+        place: { gate: state.position.gate, work: state.position.work },
+      }).toEqual({
         ...whole,
         transcript: undefined,
-        place: { gate: whole.place.gate, work: whole.place.work },
+        place: { gate: whole.position.gate, work: whole.position.work },
       })
       cuts++
     }

@@ -227,7 +227,7 @@ describe('a grant that comes too late', () => {
     ['was never made', createState('kid')],
   ])('GT2, BG2: goes back to the parent where the child %s', (_, kid) => {
     const lead = parentOf()
-    expect(lead.purse).toMatchObject({ left: { tokens: 49 }, reserved: { tokens: 50 } })
+    expect(lead.budget).toMatchObject({ left: { tokens: 49 }, reserved: { tokens: 50 } })
     const mail = {
       number: 1,
       id: 'g',
@@ -240,7 +240,7 @@ describe('a grant that comes too late', () => {
       command?.kind === 'report' ? obey(lead, { id: 'r', command }, { now: 2, mayBegin: true }) : undefined
     const facts = decision && 'facts' in decision ? decision.facts : []
     facts.forEach((fact, index) => fold(lead, { ...fact, seq: lead.seq + index + 1, at: 2 }))
-    expect(lead.purse).toMatchObject({ left: { tokens: 79 }, reserved: { tokens: 20 } })
+    expect(lead.budget).toMatchObject({ left: { tokens: 79 }, reserved: { tokens: 20 } })
     expect(lead.children.get('writer-1')?.busy).toBe(1)
   })
 })

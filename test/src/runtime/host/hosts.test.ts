@@ -2,13 +2,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Definition } from '../../../../src/agent/define.js'
 import { failure } from '../../../../src/core/failure.js'
-import { stranger } from '../../../../src/backend/host-info.js'
+import { anonymousHost } from '../../../../src/backend/host-info.js'
 import { partitionOf } from '../../../../src/backend/nats/subjects.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
 import type { BackendSource, Survey } from '../../../../src/backend/port.js'
 import { recordVersion } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
-import type { HostNews } from '../../../../src/runtime/host/host.js'
+import type { HostEvent } from '../../../../src/runtime/host/host.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import type { Skein, SkeinOptions } from '../../../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
@@ -206,7 +206,7 @@ describe('versions', () => {
     const newer = await open(next(), { version: '2.0.0' })
     const { id } = await newer.threads.create({ agent: 'later' })
     await close(newer)
-    const news: HostNews[] = []
+    const news: HostEvent[] = []
     const older = await open(tinyApp({ script: () => 'old' }).app, {
       version: '1.0.0',
       told: (each) => void (each.type === 'partitions' && news.push(each)),
@@ -241,8 +241,8 @@ describe('versions', () => {
 describe('records of a newer Skein', () => {
   it('NZ5, HO3: keep a host from the partitions that hold them, and an operator is told once', async () => {
     const newer = await source.open('host', {
-      ...stranger,
-      profile: { ...stranger.profile, records: recordVersion + 1 },
+      ...anonymousHost,
+      profile: { ...anonymousHost.profile, records: recordVersion + 1 },
     })
     for (const partition of [0, 1, 2]) await (await newer.leases.acquire(partition))?.release()
     await newer.close()

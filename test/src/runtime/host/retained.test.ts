@@ -4,8 +4,8 @@
  */
 import { expect, it } from 'vitest'
 import { createState } from '../../../../actors/thread/state.js'
-import { Retained } from '../../../../src/runtime/host/retained.js'
-import { goOn, wakeWhole } from '../../../../src/runtime/journal/wake.js'
+import { RetainedStates } from '../../../../src/runtime/host/retained.js'
+import { continueFrom, wakeWhole } from '../../../../src/runtime/journal/wake.js'
 import type { Woken } from '../../../../src/runtime/journal/wake.js'
 import { tinyApp } from '../../../helpers/app.js'
 import { until } from '../../../helpers/deferred.js'
@@ -46,15 +46,15 @@ onEveryStore('a host with more threads than it keeps awake', (world) => {
     const before = await wakeWhole(backend, 't')
     await thread.send('two').result()
     const whole = await wakeWhole(backend, 't')
-    const on = await goOn(backend, before)
+    const on = await continueFrom(backend, before)
     expect([on?.state, on?.chain, on?.folded]).toEqual([whole.state, whole.chain, whole.folded])
     await until('it to be let go', () => skein.resident === 0)
     await skein.threads.delete('t')
-    expect(await goOn(backend, whole)).toBeUndefined()
+    expect(await continueFrom(backend, whole)).toBeUndefined()
     const again = await skein.threads.create({ agent: 'helper', id: 't' })
     expect(await again.send('three').text()).toBe('fine')
     expect((await again.messages()).map(({ text }) => text)).toEqual(['three', 'fine'])
-    expect(await goOn(backend, whole)).toBeUndefined()
+    expect(await continueFrom(backend, whole)).toBeUndefined()
     await backend.close()
   })
 })
@@ -67,7 +67,7 @@ const wokenOf = (id: string, letters: number): Woken => {
 }
 
 it('RS2: what was let go first goes first, what is large is not kept, and a tree that is gone is', () => {
-  const retained = new Retained(200_000)
+  const retained = new RetainedStates(200_000)
   for (const id of ['a', 'b', 'c', 'd']) retained.keep(wokenOf(id, 8_000))
   retained.keep(wokenOf('large', 20_000))
   expect(retained.take('large')).toBeUndefined()

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest'
 import type { DeltaEvent, SkeinEvent } from '../../../../src/core/records/event.js'
 import { isSkeinError } from '../../../../src/core/failure.js'
 import { createQueue } from '../../../../src/runtime/watch/async-queue.js'
-import { spokenText } from '../../../../src/runtime/watch/run-text.js'
-import { createSpoken } from '../../../../src/runtime/watch/delta-filter.js'
+import { textPieces } from '../../../../src/runtime/watch/run-text.js'
+import { createDeltaFilter } from '../../../../src/runtime/watch/delta-filter.js'
 import { collect } from '../../../helpers/deferred.js'
 
 const place = { thread: 't', path: ['t'], run: 'r', step: 1 }
@@ -40,7 +40,7 @@ async function* from(events: readonly SkeinEvent[]): AsyncGenerator<SkeinEvent> 
   yield* events
 }
 
-const spoken = (events: readonly SkeinEvent[]): Promise<string[]> => collect(spokenText(from(events), 'text'))
+const spoken = (events: readonly SkeinEvent[]): Promise<string[]> => collect(textPieces(from(events), 'text'))
 
 /** The attempts of a step, each in pieces; the last one counts. Gives its text. */
 function spokenStep(events: SkeinEvent[], attempts: readonly (readonly string[])[], step: number): string {
@@ -89,7 +89,7 @@ describe('textStream', () => {
     for (const other of ['The dog', 'The', '']) {
       const heard: string[] = []
       const hearing = (async () => {
-        for await (const piece of spokenText(
+        for await (const piece of textPieces(
           from([delta('The cat', 0), reset('', 2), delta(other, 0, 2), replied(other)]),
           'text',
         ))
@@ -113,7 +113,7 @@ describe('textStream', () => {
         const texts = steps.map((all, index) => spokenStep(events, all, index + 1))
         let given = ''
         const end = await (async () => {
-          for await (const piece of spokenText(from(events), 'text')) given += piece
+          for await (const piece of textPieces(from(events), 'text')) given += piece
         })().catch((thrown: unknown) => thrown)
         const broken = steps.findIndex((all) => !(all.at(-1) ?? []).join('').startsWith(shownOf(all)))
         const told = broken === -1 ? 'nothing' : `TEXT_TAKEN_BACK in step ${broken + 1}`
@@ -149,7 +149,7 @@ describe('textStream', () => {
 
 describe('what fits', () => {
   it('FW2: text in its place, once, and none of an older attempt or an answered step', () => {
-    const { fits, answered } = createSpoken()
+    const { fits, answered } = createDeltaFilter()
     expect(fits(delta('a', 0))).toBe(true)
     expect(fits(delta('a', 0))).toBe(false)
     expect(fits(delta('c', 2))).toBe(false)
@@ -165,21 +165,21 @@ describe('what fits', () => {
   })
 
   it('FW2: what another watcher asked to be repeated is not heard twice', () => {
-    const { fits } = createSpoken()
+    const { fits } = createDeltaFilter()
     expect(fits(delta('abc', 0))).toBe(true)
     expect(fits(reset('abc', 1))).toBe(false)
     expect(fits(delta('d', 3))).toBe(true)
   })
 
   it('FW2: a newcomer takes the text so far and goes on from there', () => {
-    const { fits } = createSpoken()
+    const { fits } = createDeltaFilter()
     expect(fits(delta('d', 3))).toBe(false)
     expect(fits(reset('abcd', 1))).toBe(true)
     expect(fits(delta('e', 4))).toBe(true)
   })
 
   it('FW2: threads of a tree speak independently', () => {
-    const { fits } = createSpoken()
+    const { fits } = createDeltaFilter()
     expect(fits(delta('a', 0))).toBe(true)
     expect(fits({ ...delta('b', 0), thread: 'u' })).toBe(true)
     expect(fits(delta('b', 1))).toBe(true)
