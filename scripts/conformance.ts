@@ -3,11 +3,11 @@
  * conformance` writes it; with `-- --check` it exits 1 when the page is stale. Either exits 1 when the contract has a
  * fault.
  *
- * CF1 A clause is tested when each of its proofs is a test that runs. A proof that names no test, a skipped one or
- *     several is a fault.
- * CF2 An item is tested when all of its clauses are. A test that quotes its id proves nothing by that; it is listed,
- *     so that none is lost.
- * CF3 The same tests give the same bytes: no dates, no line numbers.
+ * - A clause is tested when each of its proofs is a test that runs. A proof that names no test, a skipped one or
+ *   several is a fault.
+ * - An item is tested when all of its clauses are. A test that quotes its id proves nothing by that; it is listed,
+ *   so that none is lost.
+ * - The same tests give the same bytes: no dates, no line numbers.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,13 +30,13 @@ export function unknownIds(tests: readonly NamedTest[]): readonly string[] {
   )
 }
 
-/** The tests that a proof may mean: one, or there is a fault (CC2). */
+/** The tests that a proof may mean: one, or there is a fault. */
 function meantBy(proof: string, tests: readonly NamedTest[]): readonly NamedTest[] {
   const beginning = proof.endsWith('…') ? proof.slice(0, -1) : undefined
   return tests.filter(({ name }) => (beginning === undefined ? name === proof : name.startsWith(beginning)))
 }
 
-/** What is wrong with the contract itself (CF1). */
+/** What is wrong with the contract itself. */
 export function faultsIn(section: Section, tests: readonly NamedTest[]): readonly string[] {
   return Object.entries(section).flatMap(([id, { title, clauses }]) => [
     ...(title.trim() === '' ? [`${id} has no title`] : []),

@@ -3,8 +3,8 @@
  * sentences behind the ids are the specification, said here in our own words; docs/conformance.md is written from
  * this, and the names of the tests are checked against it.
  *
- * CT1 A contract id is one letter and a number. Invariants of modules use two letters or more, or one that is free
- *     here.
+ * - A contract id is one letter and a number. Invariants of modules use two letters or more, or one that is free
+ *   here.
  */
 import type { Section } from './contract/clause.js'
 import { beyond } from './contract/beyond.js'

@@ -3,9 +3,9 @@
  * A small scanner and no parser: TypeScript 7 ships none that is stable, and these checks need only to know
  * what is code, what is a comment and what is a literal.
  *
- * SO1 `code` has the length and the lines of `text`; comments, and the insides of strings, templates and
- *     regular expressions are blank in it. What a template embeds is code.
- * SO2 A literal is found by the offset of its opening quote; its value is what stands between the quotes.
+ * - `code` has the length and the lines of `text`; comments, and the insides of strings, templates and
+ *   regular expressions are blank in it. What a template embeds is code.
+ * - A literal is found by the offset of its opening quote; its value is what stands between the quotes.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -1,9 +1,9 @@
 /**
  * The names of our tests, read from their sources: what each says it proves, and whether it is skipped.
  *
- * TQ1 A test says what it proves by beginning its name with labels: `T3: …`, or `T3, SL2: …` for several.
- * TQ2 A name is what stands in the source, `%s` of a table and `${…}` of a template included, with its quotes
- *     unescaped.
+ * - A test says what it proves by beginning its name with labels: `T3: …`, or `T3, SL2: …` for several.
+ * - A name is what stands in the source, `%s` of a table and `${…}` of a template included, with its quotes
+ *   unescaped.
  */
 import { lineAt, scan } from './source.js'
 import type { Source } from './source.js'

@@ -3,10 +3,10 @@
  * Each is bundled as it is published, with the licences of all that went into it, and what was built imports it from
  * there.
  *
- * CY1 Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of
- *     interpreters and databases), msgpackr (a native part with an install script), the NATS client (whose parts
- *     refuse Node 20, on which they run).
- * CY2 The sources import the packages by their names: only what is built is changed.
+ * - Carried is what would bring parts that nobody here uses: just-bash (an LGPL library that is compiled, 80 MB of
+ *   interpreters and databases), msgpackr (a native part with an install script), the NATS client (whose parts
+ *   refuse Node 20, on which they run).
+ * - The sources import the packages by their names: only what is built is changed.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -134,7 +134,6 @@ async function bundle(all: readonly Package[]): Promise<void> {
   )
 }
 
-/** CY2 */
 async function redirect(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true, recursive: true })) {
     if (!entry.name.endsWith('.js')) continue

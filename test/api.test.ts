@@ -176,7 +176,7 @@ describe.each(doors)('$path', ({ path, values, types }) => {
   })
 })
 
-it('DO1: importing Skein loads nothing of the runtime, the actors or an opened store', () => {
+it('importing Skein loads nothing of the runtime, the actors or an opened store', () => {
   const sources = new Map(
     readSources(fileURLToPath(new URL('..', import.meta.url)), ['src', 'actors']).map((source) => [
       source.path,

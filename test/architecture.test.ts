@@ -326,7 +326,7 @@ describe('every rule can fail', () => {
     expect(cases.filter(([, { bad, good }]) => bad.length === 0 || good.length === 0)).toEqual([])
   })
 
-  it.each(cases)('RU1, RU2: %s', (_name, { rule, bad, good }) => {
+  it.each(cases)('%s', (_name, { rule, bad, good }) => {
     for (const [place, files] of bad) {
       const found = rule(asSources(files))
       expect(found.length, `nothing found in ${JSON.stringify(files)}`).toBeGreaterThan(0)
@@ -345,11 +345,11 @@ describe('the scanner under the rules', () => {
     ['a.replace(/[\'"/[/]]/g, b) / c / d', 'a.replace(/        /g, b) / c / d'],
     ["const a = 'it\\'s' + b", "const a = '     ' + b"],
     ['#!/usr/bin/env node\na', '                   \na'],
-  ])('SO1: %s', (text, code) => {
+  ])('%s', (text, code) => {
     expect(codeOf(text)).toBe(code)
   })
 
-  it('SO1: keeps the length of every file of the tree, and its brackets balance', () => {
+  it('keeps the length of every file of the tree, and its brackets balance', () => {
     const count = (code: string, bracket: string): number => code.split(bracket).length
     for (const source of tree) {
       const { code } = scan(source)

@@ -16,19 +16,19 @@ describe('docs/conformance.md', () => {
     expect(written === wanted, 'docs/conformance.md is stale; run: npm run conformance').toBe(true)
   })
 
-  it('CF1: every proof is a test that runs, and no test quotes an id that the contract does not have', () => {
+  it('every proof is a test that runs, and no test quotes an id that the contract does not have', () => {
     expect(readConformance().faults).toEqual([])
   })
 })
 
-it('CT1: each section has its letter, and its items are numbered without a gap', () => {
+it('each section has its letter, and its items are numbered without a gap', () => {
   for (const [title, section] of Object.entries(sections)) {
     expect(Object.keys(section)).toEqual(Object.keys(section).map((_, index) => `${title[0]}${index + 1}`))
   }
 })
 
 describe('reading test names', () => {
-  it('TQ1: finds labels in plain, template, tabled, typed and multi-line names', () => {
+  it('finds labels in plain, template, tabled, typed and multi-line names', () => {
     const found = testsIn(`
       it('T3: a', run)
       test("T3, LNK4: b", run)
@@ -67,12 +67,12 @@ describe('reading test names', () => {
     ])
   })
 
-  it('TQ2: a name has its quotes and its spaces as they are read', () => {
+  it('a name has its quotes and its spaces as they are read', () => {
     expect(testsIn(String.raw`it('T3: a \'b\'', run)`).map(({ name }) => name)).toEqual([`T3: a 'b'`])
   })
 
   it('an unknown id is told with its place; labels of modules are not ids', () => {
-    expect(unknownIds(testsIn(`it('J2: ok', run)\nit('TM1: ok', run)\nit('T3, T99: bad', run)`))).toEqual([
+    expect(unknownIds(testsIn(`it('J2: ok', run)\nit('ok', run)\nit('T3, T99: bad', run)`))).toEqual([
       'test/sample.test.ts:3 the test quotes T99, which the contract does not have',
     ])
   })
@@ -108,16 +108,16 @@ describe('the contract', () => {
       { ...proved('a', 'T3: results are stored'), missing: 'half' },
       /is proved and says what is missing/,
     ],
-  ])('CF1: a proof %s is a fault', (_, clause, says) => {
+  ])('a proof %s is a fault', (_, clause, says) => {
     expect(faultsIn(sectionOf(clause), tests)).toEqual([expect.stringMatching(says)])
   })
 
-  it('CF1, CC2: a proof may be cut where one test alone begins so; an item has clauses', () => {
+  it('a proof may be cut where one test alone begins so; an item has clauses', () => {
     expect(faultsIn(sectionOf(proved('a', 'T3: results are st…'), open('b', 'all of it')), tests)).toEqual([])
     expect(faultsIn(sectionOf(), tests)).toEqual(['T3 has no clauses'])
   })
 
-  it('CF2: one open clause keeps an item from being tested, whatever quotes its id', () => {
+  it('one open clause keeps an item from being tested, whatever quotes its id', () => {
     const [yes, no] = [proved('a', 'T3: results are stored'), open('b', 'half of it')]
     expect(pageOf(yes)).toContain('| [T3](#t3) | Order | tested |')
     expect(pageOf(yes, no)).toContain('| [T3](#t3) | Order | partly (1 of 2) |')
@@ -126,20 +126,20 @@ describe('the contract', () => {
     expect(pageOf(yes, no)).toContain('| b | **open** | *half of it* |')
   })
 
-  it('CF2: a test that quotes an id and proves no clause of it is listed with the item', () => {
+  it('a test that quotes an id and proves no clause of it is listed with the item', () => {
     const page = pageOf(proved('a', 'T3: results are stored'))
     expect(page).toContain('| a | tested | [sample.test.ts](../test/sample.test.ts) › T3: results are stored |')
     expect(page).toContain('- [sample.test.ts](../test/sample.test.ts) › T3: results are in order')
   })
 
-  it('CF2: a proof that not every machine runs is told as such', () => {
+  it('a proof that not every machine runs is told as such', () => {
     const some = testsIn(`it.skipIf(!terminal)('C1: is drawn', run)`)
     const section = { C1: item('x', proved('a', 'C1: is drawn')) }
     expect(faultsIn(section, some)).toEqual([])
     expect(conformancePage({ 'Command line': section }, some)).toContain('C1: is drawn *(not on every machine)* |')
   })
 
-  it('CF3: a name cannot break the table, and the order of files does not matter', () => {
+  it('a name cannot break the table, and the order of files does not matter', () => {
     const clauses = [proved('x | y', 'T8: a | <b>', 'T3: results are stored')]
     expect(pageOf(...clauses)).toContain(String.raw`| x \| y | tested |`)
     expect(pageOf(...clauses)).toContain(String.raw`T8: a \| &lt;b> |`)

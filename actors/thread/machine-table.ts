@@ -2,7 +2,7 @@
  * Compiles the thread machine into a lookup table: state, then record type, to the guarded targets.
  * Replay folds with it. It reads XState's own resolved nodes, so the definition stays in one place.
  *
- * TT1 The innermost state with an enabled transition wins, as in a statechart; no match means no move.
+ * - The innermost state with an enabled transition wins, as in a statechart; no match means no move.
  */
 import type { AnyStateNode } from 'xstate'
 import { threadMachine } from './machine.js'

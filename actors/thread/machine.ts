@@ -2,12 +2,12 @@
  * The thread machine: where a thread stands, and which record moves it where. Nothing else: history, slots
  * and counters are data beside it (state.ts), because a machine's context is copied and persisted whole.
  *
- * TM1 The machine has no context, no actions, no `invoke` and no `after`: what it waits for is a function of
- *     state (outstanding.ts), deadlines are records, so nothing is lost or run twice when it is restored.
- * TM2 Guards read only the event, which carries what they need (`Signal`), so a table compiled from this
- *     definition (table.ts) decides exactly as the live actor does.
- * TM3 A paused thread keeps its place and still takes what lands: both sides of the gate have the same places.
- *     (Two nested sides, because a parallel region makes every event cost 2.5 times as much.)
+ * - The machine has no context, no actions, no `invoke` and no `after`: what it waits for is a function of
+ *   state (outstanding.ts), deadlines are records, so nothing is lost or run twice when it is restored.
+ * - Guards read only the event, which carries what they need (`Signal`), so a table compiled from this
+ *   definition (table.ts) decides exactly as the live actor does.
+ * - A paused thread keeps its place and still takes what lands: both sides of the gate have the same places.
+ *   (Two nested sides, because a parallel region makes every event cost 2.5 times as much.)
  */
 import { setup } from 'xstate'
 import type { HoldReason, RecordType, StopReason } from '../../src/core/records/record.js'

@@ -44,7 +44,7 @@ export function outstanding(state: ThreadState): Effect[] {
   return effects
 }
 
-/** A second run of a call is another effect (EF1). */
+/** A second run of a call is another effect. */
 function keyOf({ again, answer, join }: Slot, step: number, index: number): string {
   return `${callKey(step, index)}${again ? '/again' : ''}${answer ? '/answer' : ''}${join ? '/join' : ''}`
 }

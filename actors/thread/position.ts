@@ -2,10 +2,10 @@
  * A thread's place: the machine's value as plain text, and how it moves. The live thread is an XState actor whose
  * transition is the table compiled from the machine; replay calls that transition directly.
  *
- * PL1 The table moves exactly as the machine itself does (test/actors/thread/agreement.test.ts). Interpreting the
- *     machine costs 7–17 µs per step, the table 0.2, the actor around it 0.5.
- * PL2 The actor hears of the records that move it; the others would leave it where it is.
- * PL3 The live threads of a host are children of one actor, and share its system.
+ * - The table moves exactly as the machine itself does (test/actors/thread/agreement.test.ts). Interpreting the
+ *   machine costs 7–17 µs per step, the table 0.2, the actor around it 0.5.
+ * - The actor hears of the records that move it; the others would leave it where it is.
+ * - The live threads of a host are children of one actor, and share its system.
  */
 import { createActor, fromTransition } from 'xstate'
 import type { ActorRefFrom } from 'xstate'
@@ -73,7 +73,7 @@ const house = fromTransition(
 )
 
 /**
- * The live actors of a host: one system for all. A system for each thread would be half of what its actor takes (PL3).
+ * The live actors of a host: one system for all. A system for each thread would be half of what its actor takes.
  */
 export class ThreadActors {
   readonly #house = createActor(house).start()
@@ -90,7 +90,7 @@ export class ThreadActors {
 
 /** The same as `moveByTable`, by the live actor. */
 export function moveActor(actor: ThreadActor, from: Position, signal: Signal): Position {
-  if (moveByTable(from, signal) === from) return from // PL2
+  if (moveByTable(from, signal) === from) return from
   actor.send(signal)
   return actor.getSnapshot().context
 }

@@ -2,7 +2,7 @@
  * A thread's state: plain data, changed only by `fold`. The transcript and the slots are append-only and are
  * changed in place, never copied: a step costs the same at the first and at the ten-thousandth message.
  *
- * TS1 State is a function of the records alone; it holds no clock, no definition, no live object.
+ * - State is a function of the records alone; it holds no clock, no definition, no live object.
  * TS2 `wants` changes whenever `outstanding(state)` may have changed other than by the landing of a call, so
  *     that a runtime compares effects only then.
  *     All fields are there from the beginning, the empty ones undefined: states of one shape are fast to read.

@@ -2,9 +2,9 @@
  * Variables of a thread: how they change, and who waits for one. What is needed and what definitions give is said by
  * the host at the moment of a decision; that someone waits, and for what, is a record.
  *
- * VE1 The calls of one step see the same values: a change counts from the next step on. A name that a call of the
- *     step waits for had no value in it, so it counts at once.
- * VE2 Whoever waits for variables holds no worker and no model, and goes on by itself when they have values.
+ * - The calls of one step see the same values: a change counts from the next step on. A name that a call of the
+ *   step waits for had no value in it, so it counts at once.
+ * - Whoever waits for variables holds no worker and no model, and goes on by itself when they have values.
  */
 import { changedEnv, hasValue } from '../../src/core/env.js'
 import type { Env, SealedEnv } from '../../src/core/env.js'
@@ -44,12 +44,11 @@ function changeEnv(state: ThreadState, record: EnvChanged): boolean {
   return true
 }
 
-/** VE1: what a call of the step sees. */
+/** What a call of the step sees. */
 export function envOfStep({ env, envOfStep: before }: ThreadState): Env {
   return before ?? env
 }
 
-/** VE1 */
 function withAwaited({ own, inherited }: Env, { env, slots }: ThreadState): Env {
   const names = new Set(slots.needing.flatMap((index) => slots.items[index]?.hold?.missing ?? []))
   const add = (known: SealedEnv, now: SealedEnv): SealedEnv => ({

@@ -41,13 +41,13 @@ export const beyond: Section = {
       'At the end there is a three-way merge',
       'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a ' +
         'report of conflicts',
-      'MG1, MG2: every path holds what the rule says, and every changed content of either side is somewhere',
+      'every path holds what the rule says, and every changed content of either side is somewhere',
     ),
     proved(
       'Conflicts are reported, and nothing is lost',
       'B3: each sees the parent’s files, none sees another’s; what they did is merged in call order, with a ' +
         'report of conflicts',
-      'MG1, MG2: every path holds what the rule says, and every changed content of either side is somewhere',
+      'every path holds what the rule says, and every changed content of either side is somewhere',
       'says of each conflict what happened, what stands and where the other is',
     ),
   ),

@@ -17,12 +17,12 @@ export const calls: Section = {
     proved(
       'Repair opens a single `input` or `args` envelope',
       'T1: %s',
-      'AR2: an envelope with anything beside it is not one',
+      'an envelope with anything beside it is not one',
     ),
     proved(
       'A missing value is never invented',
-      'AR1, T1: a missing value is never invented',
-      'AR1: not even where every object has something of that name',
+      'T1: a missing value is never invented',
+      'not even where every object has something of that name',
     ),
     proved(
       'What is still wrong is an error result that names each field by its path',
@@ -57,8 +57,8 @@ export const calls: Section = {
     proved('`{ status, result, error }` is taken at its word', 'T2: success with a result', 'T2: an error told by %s'),
     proved(
       '`content` beside a result reaches the model',
-      'PI1, T2: content beside a result reaches the model: its texts, and its images where they are taken',
-      'QM1: content beside a result: the result and its texts are read, its images shown',
+      'T2: content beside a result reaches the model: its texts, and its images where they are taken',
+      'content beside a result: the result and its texts are read, its images shown',
     ),
     proved(
       '`attachments` beside a result are files of the answer',
@@ -138,8 +138,8 @@ export const calls: Section = {
     proved(
       'Equal are calls of one tool with equal validated args, whatever the order of keys',
       'T5: equal calls of a run are run once, in one step too, and a hit says so',
-      'T5, RK3: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping',
-      'T5, RK3: args that look alike as JSON and are not are not equal',
+      'T5: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping',
+      'T5: args that look alike as JSON and are not are not equal',
     ),
     proved('`keyFn` says otherwise what is equal', 'T5: a key of its own, only successes, and gone with the run'),
     proved('`ttlMs` limits the age of an entry', 'T5: an entry that is too old is not used'),
@@ -178,7 +178,7 @@ export const calls: Section = {
     proved(
       'Retries of a provider (429, 5xx, Retry-After) are separate',
       "MP3, T6: a 429 waits as long as the provider says, then succeeds; provider retries are separate from a tool's",
-      'AS2, RY1: 500s are tried until the cap and no further; the package adds no retries of its own',
+      '500s are tried until the cap and no further; the package adds no retries of its own',
       'T6: provider retries tell who waits for what, and stay outside the reply',
     ),
   ),

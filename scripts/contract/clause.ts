@@ -1,9 +1,9 @@
 /**
  * The words in which the contract is written down: items, each of clauses, each with the tests that prove it.
  *
- * CC1 A clause is one thing that can be broken on its own. It is open while no test would fail if it were broken.
- * CC2 A proof is the name of a test, as it stands in its source. A long one may be cut with `…` where no other begins
- *     alike.
+ * - A clause is one thing that can be broken on its own. It is open while no test would fail if it were broken.
+ * - A proof is the name of a test, as it stands in its source. A long one may be cut with `…` where no other begins
+ *   alike.
  */
 
 export interface Clause {

@@ -9,7 +9,7 @@ export const cli: Section = {
       '`run`, `send`, `host`, `doctor`',
       'C1: exits 0; stdout has the words of the agent, stderr what it did',
       'C1: send is answered, and --wait shows the turn',
-      'C1, QH1: host serves a folder until it is stopped, and says so',
+      'C1: host serves a folder until it is stopped, and says so',
       'C1: doctor gives a line for each finding, or an object, and exits 1 when something fails',
     ),
     proved(

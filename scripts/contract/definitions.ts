@@ -33,7 +33,7 @@ export const definitions: Section = {
     ),
     proved(
       'Workers import the module that the host imports, so that a body runs there and no closure crosses',
-      'D2, FA1: a worker thread imports the same definitions from one module, by the same names',
+      'D2: a worker thread imports the same definitions from one module, by the same names',
       'a tool runs in a worker process, unless it says that it is at home on the host',
     ),
     proved(
@@ -43,7 +43,7 @@ export const definitions: Section = {
     proved(
       'In a folder the file gives its definition the name',
       'D2: files give their definitions their names, and share what they import',
-      'D2, FA2: what is wrong with its files, each by its path',
+      'D2: what is wrong with its files, each by its path',
     ),
     open('`hooks/*.ts` of a folder are hooks', 'left out, with a warning'),
     open('`api/**/*.ts` of a folder are endpoints', 'left out, with a warning'),
@@ -76,7 +76,7 @@ export const definitions: Section = {
       'D4: %s',
       'D4: %s without a side effect',
       'D1: %s',
-      'DF2, D4: %s is called args',
+      'D4: %s is called args',
     ),
     proved(
       '`needsApproval` is a boolean or a function of the args',
@@ -141,7 +141,7 @@ export const definitions: Section = {
       'D3: a prompt tool and an agent tool are known by what their name means',
       'D5: its parts, tools, choice, way of calling and reasoning reach the model',
     ),
-    proved('`includeChat` and `includePastTools` say what it reads of earlier turns', 'D5, WN1: %s'),
+    proved('`includeChat` and `includePastTools` say what it reads of earlier turns', 'D5: %s'),
     proved(
       '`parallelToolCalls`, `toolChoice` and `reasoning` reach the model',
       'D5: its parts, tools, choice, way of calling and reasoning reach the model',
@@ -166,7 +166,7 @@ export const definitions: Section = {
     proved(
       '`outputSchema` is the form of its answer',
       'T12: response gives the output in the asked form, tells what is wrong field by field, and ends the turn',
-      'MM2, T12: prose is asked again, with the tool forced, and the value is the answer',
+      'T12: prose is asked again, with the tool forced, and the value is the answer',
     ),
   ),
   D6: item(
@@ -283,7 +283,7 @@ export const definitions: Section = {
     ),
     proved(
       'Any object with `func`, `invoke`, `call`, `_call` or `run` becomes a tool',
-      'XK1: %s is called on its object, with the args and the signal',
+      '%s is called on its object, with the args and the signal',
     ),
     proved(
       '`fromMcp` lists and calls the tools of a real MCP server, over stdio and HTTP',
@@ -294,8 +294,8 @@ export const definitions: Section = {
     proved(
       'MCP content, images and errors are carried over',
       'D9: structured content, images and resources',
-      'D9, MR1: audio, embedded resources and links are carried over, and told to the model in words',
-      'MR2: errors are results, and the model reads no bytes in them',
+      'D9: audio, embedded resources and links are carried over, and told to the model in words',
+      'errors are results, and the model reads no bytes in them',
     ),
   ),
 }

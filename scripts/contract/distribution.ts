@@ -23,7 +23,7 @@ export const distribution: Section = {
       'Two hosts never both commit for a thread',
       'N1: a zombie, stopped for longer than its lease and continued, writes nothing, stands down and takes part again',
       'J2: a commit with an older epoch is refused and changes nothing',
-      'PS1, NZ1: it takes itself for dead before anyone else may take its place; what it writes then is refused',
+      'it takes itself for dead before anyone else may take its place; what it writes then is refused',
     ),
   ),
   N2: item(
@@ -43,7 +43,7 @@ export const distribution: Section = {
     proved(
       'A restart of the server: hosts wait and go on',
       'N3: is killed and started again under load; every message is answered once, and hosts go on',
-      'NP1, NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that ' +
+      'NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that ' +
         'they missed…',
     ),
     proved(
@@ -53,9 +53,9 @@ export const distribution: Section = {
     ),
     proved(
       'Senders get an error or a receipt, never silence',
-      'N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done ' +
+      'N3: a sender whose only host is killed is told so when its lease has ended, and what it sent is done ' +
         'by the next',
-      'N3, PO3: a sender whose answer was lost with its connection is answered when it is back, not when its ' +
+      'N3: a sender whose answer was lost with its connection is answered when it is back, not when its ' +
         'patience ends',
       'NS2, N3: a server that is full says so to whoever sends; when there is room again everything goes on',
     ),

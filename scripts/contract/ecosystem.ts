@@ -9,7 +9,7 @@ export const ecosystem: Section = {
     open('The suites run on the oldest and on a current Node', 'by hand, not in `npm test`'),
     proved(
       'Models of the specifications v2 and v3 are taken',
-      'AT2: v2 shapes, unknown parts and calls the provider runs itself',
+      'v2 shapes, unknown parts and calls the provider runs itself',
       'AT3: deltas and calls agree on their index; v3 usage and finish',
     ),
     open('Models of the specification v4 are taken', 'what one is asked is tested, what it answers is not'),
@@ -47,8 +47,8 @@ export const ecosystem: Section = {
       'Several copies of zod do not break types',
       'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two ' +
         'copies of zod, and…',
-      'ZS2, E7: a schema of another copy is parsed, repaired and told with its descriptions',
-      'ZS1, D8: tools with schemas of two copies are tools alike',
+      'E7: a schema of another copy is parsed, repaired and told with its descriptions',
+      'D8: tools with schemas of two copies are tools alike',
     ),
     proved(
       'There is a minimum of TypeScript, and it compiles there',

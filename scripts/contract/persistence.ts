@@ -47,11 +47,11 @@ export const persistence: Section = {
     ),
     proved(
       'A record from the future is refused with a clear error',
-      'P2, JO2: a record of a newer version is refused with what to do',
+      'P2: a record of a newer version is refused with what to do',
     ),
     proved(
       "Each thread's records form a hash chain, and a break is found on load",
-      'JO1, P2: an entry that was changed, lost, doubled or moved is found, with its place',
+      'P2: an entry that was changed, lost, doubled or moved is found, with its place',
       'P2: a row changed with SQL is found on load',
       'P2, HO3: $what parks the thread with its place; others go on',
     ),

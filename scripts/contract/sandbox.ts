@@ -18,7 +18,7 @@ export const sandbox: Section = {
     ),
     proved(
       '`memoryLimitBytes` and `timeoutMs` limit it',
-      'X1, SM1: %s ends as `memory` and the next run works',
+      'X1: %s ends as `memory` and the next run works',
       'X1, SM2: %s ends as `timeout` and the next run works',
     ),
     proved(
@@ -43,7 +43,7 @@ export const sandbox: Section = {
     proved(
       'An endless loop and a memory bomb are stopped without harm to the host',
       'X1: in a worker thread every bomb is stopped and the thread serves the next call',
-      'X1, SM1: %s ends as `memory` and the next run works',
+      'X1: %s ends as `memory` and the next run works',
       'X1, SM2: %s ends as `timeout` and the next run works',
     ),
   ),

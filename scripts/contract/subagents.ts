@@ -11,11 +11,11 @@ export const subagents: Section = {
     ),
     proved(
       'Not blocking, the call is answered with "started", and the result comes later',
-      'KI3: a child that nobody waits for reports as a silent message, which wakes the parent',
+      'a child that nobody waits for reports as a silent message, which wakes the parent',
     ),
     proved(
       'Resumable, the child stays and has a reference',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
     ),
     proved(
       'A `dual_ai` agent is a subagent',
@@ -53,7 +53,7 @@ export const subagents: Section = {
     ),
     proved(
       '`subagent_create` takes agent, a non-empty name, message, attachments and arguments, and gives a reference',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
       'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
         'missing one is…',
       'S2: subagent_create takes what the agent asks for as arguments; the message is one of them, or stands ' +
@@ -61,17 +61,17 @@ export const subagents: Section = {
     ),
     proved(
       'The name is kept as the tag `name:<value>`',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
     ),
     proved(
       '`subagent_message` takes reference, message and attachments',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
       'AH1, AH2: files and directories go to the child’s /attachments; a name that is taken gets a number, a ' +
         'missing one is…',
     ),
     proved(
       '`subagent_list` lists them',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
       'S2: subagent_list is answered at its turn: after the calls before it',
     ),
     proved(
@@ -93,7 +93,7 @@ export const subagents: Section = {
     ),
     proved(
       '`maxInstances` counts live children; at the cap an error lists their references',
-      'RL2: created by name, spoken to by reference, listed; a cap names the live ones',
+      'created by name, spoken to by reference, listed; a cap names the live ones',
       'S3: blocking with one instance goes on with the one that lives, also one of the same reply; a further cap ' +
         'lists those…',
     ),
@@ -116,7 +116,7 @@ export const subagents: Section = {
     proved(
       '`scopedEnv` values are copied to the child and are in no model request',
       'S4: one for each name; what is scoped is in its child, and in no request of any model',
-      'S4, DV1: what is scoped is kept from models also where it is declared as text, and is never shown by a prompt',
+      'S4: what is scoped is kept from models also where it is declared as text, and is never shown by a prompt',
       'F3, S4: no model request, record, event, warning, head or file on disk has one, in any form',
     ),
     proved(
@@ -167,7 +167,7 @@ export const subagents: Section = {
     'Implicit and explicit communication with the parent',
     proved(
       'Implicit: completion comes to the parent as a silent message with the reference',
-      'KI3: a child that nobody waits for reports as a silent message, which wakes the parent',
+      'a child that nobody waits for reports as a silent message, which wakes the parent',
       'S7: every turn of a child that stays is told to its parent, with what began it: a message, a report, a ' +
         'schedule, a call',
     ),
@@ -231,7 +231,7 @@ export const subagents: Section = {
     proved(
       'One result says "Handoff complete"',
       'S9: goes on with the same history, its own prompt, model and tools, in this turn and those after',
-      'S9, HF1: the first of several takes over, the others are told so; args that do not fit hand nothing over',
+      'S9: the first of several takes over, the others are told so; args that do not fit hand nothing over',
     ),
   ),
   S10: item(
@@ -312,19 +312,17 @@ export const subagents: Section = {
     'After a crash parents and children find each other again',
     proved(
       'A parent re-attaches to its running children',
-      'KI1, P1: after a restart the parent goes on with its children; none is run again',
+      'P1: after a restart the parent goes on with its children; none is run again',
       'P1, S13: a tree survives …',
     ),
     proved(
       'None is run again',
-      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' +
-        'or there…',
+      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' + 'or there…',
       'P1, S13: a tree survives …',
     ),
     proved(
       'None is orphaned',
-      'KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' +
-        'or there…',
+      'S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost ' + 'or there…',
     ),
     proved(
       'A child whose parent is gone is terminated',

@@ -50,7 +50,7 @@ export const threads: Section = {
       "A child has its parent's values but those that its agent graph scopes",
       'F2: a child has its parent’s values except those that its graph scopes; a later set flows to living ' +
         'descendants by the…',
-      'EN1, EN2: a child has what its parent would find, except what the child scopes',
+      'EN2: a child has what its parent would find, except what the child scopes',
     ),
     proved(
       'A later `setEnv` flows to living descendants by the same filter',
@@ -69,7 +69,7 @@ export const threads: Section = {
     'Secrets: encrypted, seen only where declared, redacted everywhere',
     proved(
       'At rest they are sealed with AES-256-GCM',
-      'VL1: is AES-256-GCM, as another implementation reads it',
+      'is AES-256-GCM, as another implementation reads it',
       'F3: a value that is set by another process is sealed before it is sent, and given to the tool that declares it',
     ),
     proved(
@@ -82,7 +82,7 @@ export const threads: Section = {
       'It is redacted by its value in results, logs and events',
       'F3: a secret in a thrown error, a result, a log or an event is masked before anyone else sees it',
       'F3: a secret does not get out (%s)',
-      'F3, WO1: prints are masked and bounded like any log',
+      'F3: prints are masked and bounded like any log',
     ),
     proved(
       'It is redacted in the context of every model',
@@ -131,8 +131,8 @@ export const threads: Section = {
     'A file volume per thread, with content-addressed blobs',
     proved(
       "A thread's files are a memfs volume for whoever wants one",
-      'VO2: has all of the directory, under the same paths',
-      'VO1, VO2: every kind of change comes back',
+      'has all of the directory, under the same paths',
+      'every kind of change comes back',
     ),
     proved(
       'Read, write, stat, readdir, mkdir, rm, move and copy do what they do on a disk',
@@ -260,13 +260,13 @@ export const threads: Section = {
     ),
     proved(
       '`settled({ tree: true })` waits until a tree rests',
-      'F8, SZ1: settled({ tree }) waits for all below, however late it starts, and not for people',
-      'F8, SZ1: a hundred trees of many short children are never taken for settled before they are',
+      'F8: settled({ tree }) waits for all below, however late it starts, and not for people',
+      'F8: a hundred trees of many short children are never taken for settled before they are',
     ),
     proved(
       'Quotas per tag limit trees that live and work',
-      'F8, QT1: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart',
-      'F8, QT2: so many may work at once; what was refused changes nothing, and what is under way goes on',
+      'F8: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart',
+      'F8: so many may work at once; what was refused changes nothing, and what is under way goes on',
     ),
     open('Quotas hold where several hosts serve a store', 'they are refused there, with what to do'),
   ),

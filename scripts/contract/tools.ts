@@ -71,7 +71,7 @@ export const tools: Section = {
     proved(
       'A path that is none or climbs out is `TOOL_PATH_INVALID` or `TOOL_PATH_ESCAPE`',
       'T11: what cannot be read is told as such',
-      'VP1: every tool refuses paths that climb out or are none',
+      'every tool refuses paths that climb out or are none',
     ),
     proved(
       'What is too large is `TOOL_FILE_TOO_LARGE`, `TOOL_CONTENT_TOO_LARGE` or `TOOL_PATCH_TOO_LARGE`',
@@ -90,11 +90,7 @@ export const tools: Section = {
       'T11, VB2: too late is PROCESS_TIMEOUT, and nothing is kept',
     ),
     proved('Network and git remotes are `TOOL_NETWORK_DISABLED` and `TOOL_GIT_REMOTE_DISABLED`', 'T11: %s for %s %s'),
-    proved(
-      'Output is cut at 200 KB',
-      'TX1: output is cut at the limit',
-      'T11: grep stops at 10,000 lines and at the limit',
-    ),
+    proved('Output is cut at 200 KB', 'output is cut at the limit', 'T11: grep stops at 10,000 lines and at the limit'),
     proved(
       'A command has 8,192 characters, 128 args of 8,192 and an hour at most',
       'T11: cmd has 8,192 characters at most, args 128 of 8,192, time an hour',
@@ -114,7 +110,7 @@ export const tools: Section = {
     ),
     proved(
       '`hostTools` gives the same five on a real directory',
-      'T11, HX1: host tools say what they do to the world',
+      'T11: host tools say what they do to the world',
       'T11: gives a file by a relative or absolute path',
       'T11: makes the directories above, replaces at once and keeps the mode',
       'T11: applies a patch or says why not',
@@ -124,12 +120,12 @@ export const tools: Section = {
     proved('Host commands are real processes without a shell', 'T11: runs without a shell: args are what they are'),
     proved(
       'A time-out kills all that a host command started',
-      'T11, HQ1, HS1: a time-out kills all it started, also who left the group',
+      'T11, HS1: a time-out kills all it started, also who left the group',
     ),
     proved(
       'Symlinks that lead outside are refused',
-      'HR1: %s is refused by every tool',
-      'HR2: a directory that became a link after the path was checked is noticed',
+      '%s is refused by every tool',
+      'a directory that became a link after the path was checked is noticed',
     ),
     proved(
       'The network policy is that of the seed',
@@ -150,7 +146,7 @@ export const tools: Section = {
     proved(
       'It takes `expectedVersion`, and at most one item is in progress',
       '%s is refused, with the version as it is',
-      'TD1, TD2: whatever is asked, at most one is in progress and the version counts the changes',
+      'whatever is asked, at most one is in progress and the version counts the changes',
     ),
     proved(
       '`get_tool_response` is there only for a result that was cut, and refuses other ids',
@@ -176,8 +172,8 @@ export const tools: Section = {
     proved(
       '`ask_user_question` takes 1 to 4 questions with options, multi-select and free text',
       'T12: takes 1 to 4 questions with 2 to 4 options',
-      'T12, QU1: answers in any of their forms',
-      'QU1: %s does not fit',
+      'T12: answers in any of their forms',
+      '%s does not fit',
       'T12: a question is answered in its form; what does not fit is refused, and the person can correct it',
     ),
   ),

@@ -2,10 +2,10 @@
  * An app: the checked set of definitions that a skein runs. Pure: it is given definitions and finds every
  * mistake that can be found without running anything.
  *
- * AP1 Names are unique per kind, none is reserved, and every name that a definition mentions exists.
- * AP2 All mistakes of an app are reported at once, each with the file it came from where that is known; what only
- *     follows from another mistake is not.
- * AP3 Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
+ * - Names are unique per kind, none is reserved, and every name that a definition mentions exists.
+ * - All mistakes of an app are reported at once, each with the file it came from where that is known; what only
+ *   follows from another mistake is not.
+ * - Of the built-in tools an app has those that it names and does not define itself, and those of the runtime.
  */
 import { defined } from '../core/defined.js'
 import { SkeinError, toFailure } from '../core/failure.js'

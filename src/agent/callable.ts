@@ -2,7 +2,7 @@
  * What the names among a prompt's tools mean: a tool, an agent that takes over the thread, an agent or a prompt that
  * answers the call in a thread of its own.
  *
- * CB1 A name means one thing: what may be called shares its name with nothing else that may be (call-checks.ts).
+ * - A name means one thing: what may be called shares its name with nothing else that may be (call-checks.ts).
  */
 import type { Definitions } from './app.js'
 import type { AgentDefinition, PromptDefinition, SubagentTool, SubpromptTool, ToolDefinition } from './define.js'

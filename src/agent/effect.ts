@@ -1,8 +1,8 @@
 /**
  * How a tool acts on the world, read off its definition (T10).
  *
- * TK1 A tool acts on the world if it says so or if a tool that it may use does; it is free of side effects only if it
- *     and all that it may use say so.
+ * - A tool acts on the world if it says so or if a tool that it may use does; it is free of side effects only if it
+ *   and all that it may use say so.
  */
 import { isObject } from '../core/json.js'
 import type { ToolDefinition } from './define.js'

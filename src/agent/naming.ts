@@ -1,8 +1,8 @@
 /**
  * A definition in place of its name: whoever has it at hand may hand it over, and the compiler knows that it is there.
  *
- * RF1 What is kept is the name: a definition stays plain data, whichever way it was told.
- * RF2 What is neither is kept as it is: mistakes are told when an app is loaded, never when a definition is made.
+ * - What is kept is the name: a definition stays plain data, whichever way it was told.
+ * - What is neither is kept as it is: mistakes are told when an app is loaded, never when a definition is made.
  */
 
 /** A definition of this kind, as far as its name goes. */
@@ -32,7 +32,7 @@ export function isNamed(given: unknown): given is Named {
 
 /** Names of a list that may also hold what is more than a name. */
 export function namesIn<Other>(list: readonly (string | Named | Other)[]): readonly (string | Other)[] {
-  if (!isList(list)) return list // RF2
+  if (!isList(list)) return list
   return list.map((each) => (isNamed(each) ? each.name : each))
 }
 

@@ -2,7 +2,7 @@
  * The text of a prompt, which may be put together of parts (D5). Includes are put in when the app is loaded,
  * variables when the model is asked; nothing stands between parts that they do not say themselves.
  *
- * PJ1 A model is shown text variables only, and only those that the prompt which shows them declares.
+ * - A model is shown text variables only, and only those that the prompt which shows them declares.
  */
 import type { Mistake, Definitions } from './app.js'
 import type { PromptDefinition, PromptPart, Variable } from './define.js'

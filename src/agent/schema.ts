@@ -2,9 +2,9 @@
  * The form of every definition, field by field. What fields mean together is in tool-checks.ts, what names mean in
  * mentions.ts.
  *
- * DF1 A field that is not known is a mistake, told with the known field that is nearest.
- * DF2 One cause is one mistake: a field under another library's name is told with ours, and ours is not told as
- *     missing.
+ * - A field that is not known is a mistake, told with the known field that is nearest.
+ * - One cause is one mistake: a field under another library's name is told with ours, and ours is not told as
+ *   missing.
  */
 import { z } from 'zod'
 import { isVariableName } from '../core/env.js'
@@ -263,7 +263,6 @@ export function checkForm(definition: Definition): readonly string[] {
   const { error } = form.safeParse(definition)
   const misnamed = misnamedFields(definition, Object.keys(form.shape))
   const told = [...misnamed.values()]
-  // DF2
   const strange = strangeTools(definition)
   const rest = (error?.issues ?? []).filter(
     ({ path: [field, index] }) =>
@@ -281,7 +280,7 @@ export function checkForm(definition: Definition): readonly string[] {
   ]
 }
 
-/** DF2: what stands among the tools of a prompt and is neither a name nor a config, by its place. */
+/** What stands among the tools of a prompt and is neither a name nor a config, by its place. */
 function strangeTools(definition: Definition): ReadonlyMap<PropertyKey, string> {
   const tools: unknown = definition.kind === 'prompt' ? definition.tools : undefined
   const found = new Map<PropertyKey, string>()
@@ -320,7 +319,7 @@ interface Misnamed {
   readonly text: string
 }
 
-/** DF2: fields of other libraries, where the one that is meant is missing. */
+/** Fields of other libraries, where the one that is meant is missing. */
 function misnamedFields(definition: Definition, known: readonly string[]): ReadonlyMap<string, Misnamed> {
   const found = new Map<string, Misnamed>()
   const words = otherWords[definition.kind] ?? {}
@@ -342,7 +341,6 @@ function misnamedFields(definition: Definition, known: readonly string[]): Reado
   return found
 }
 
-/** DF1 */
 function unknownFields(
   { keys, path }: z.core.$ZodIssueUnrecognizedKeys,
   form: z.ZodObject,

@@ -2,11 +2,11 @@
  * The variables that the definitions of an app declare: whose they are, which are secrets, and which a child must be
  * given.
  *
- * DV1 A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model
- *     (`nameEnv`, `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is
- *     declared: no model may see it (S4). `NAME__2` is what `NAME` is (EN4).
- * DV2 A tool needs what the tools in its `uses` need.
- * DV3 The graph of an agent is the agent, its prompts, their tools, and all agents below.
+ * - A name is a secret unless all who declare it say that it is text, or a relationship gives it to a model
+ *   (`nameEnv`, `descriptionEnv`). One that a relationship gives to children (`scopedEnv`) is a secret whatever is
+ *   declared: no model may see it (S4). `NAME__2` is what `NAME` is (EN4).
+ * - A tool needs what the tools in its `uses` need.
+ * - The graph of an agent is the agent, its prompts, their tools, and all agents below.
  */
 import { shortestSecret } from '../core/redact/redact.js'
 import type { Definitions } from './app.js'
@@ -22,11 +22,10 @@ export interface Declarations {
   isSecret(name: string): boolean
   /** DV1; somebody declares it. */
   isDeclaredSecret(name: string): boolean
-  /** DV2 */
   ofTool(name: string): readonly Variable[]
   /** Of the agent itself and its prompts: what the model waits for. */
   ofAgent(name: string): readonly Variable[]
-  /** Names that a child of this agent does not inherit (DV3). */
+  /** Names that a child of this agent does not inherit. */
   scopedBy(agent: string): readonly string[]
   /** What a child of this agent must be given to begin: what its own definitions scope and need. */
   givenTo(agent: string): readonly Variable[]
@@ -102,7 +101,6 @@ function relationsOf(app: Defined, name: string): readonly SubagentTool[] {
   return agent ? promptsOf(app, agent).flatMap((prompt) => callablesOf(app, prompt).subagents) : []
 }
 
-/** DV3 */
 function graphOf(app: Defined, name: string, seen = new Set<string>()): readonly Variable[] {
   const agent = app.agents.get(name)
   if (!agent || seen.has(name)) return []

@@ -1,8 +1,8 @@
 /**
  * What a host says of itself to all who look at its store, and which of two hosts goes first. Owns no state.
  *
- * HI1 A host is newer than another when it writes newer records, or the same and has a newer version of the app. One
- *     that says no version is older than one that does.
+ * - A host is newer than another when it writes newer records, or the same and has a newer version of the app. One
+ *   that says no version is older than one that does.
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'

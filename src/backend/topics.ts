@@ -2,12 +2,12 @@
  * Who listens to what inside one process: the signals of `memory` and the near half of those of `local`.
  * Owns the lists of listeners; knows nothing of sockets or storage.
  *
- * TP1 Listeners of a topic are told in the order in which they came, each value once, at once.
- * TP2 A listener that throws harms neither the publisher nor the other listeners: the process hears of it.
+ * - Listeners of a topic are told in the order in which they came, each value once, at once.
+ * - A listener that throws harms neither the publisher nor the other listeners: the process hears of it.
  */
 import type { Json } from '../core/json.js'
 
-/** Runs what belongs to someone else; what it throws surfaces as uncaught, outside of our own work (TP2). */
+/** Runs what belongs to someone else; what it throws surfaces as uncaught, outside of our own work. */
 export function tell(listener: () => void): void {
   try {
     listener()

@@ -100,7 +100,7 @@ export function failureLine({ code, message }: Failure, most = 500): string {
   return `${code}: ${oneLine(message, most)}`
 }
 
-/** Columns as wide as their widest cell; a cell is one line (VI2). */
+/** Columns as wide as their widest cell; a cell is one line. */
 export function table(given: readonly (readonly string[])[]): string {
   const rows = given.map((row) => row.map(label))
   const widths = rows.reduce<readonly number[]>(

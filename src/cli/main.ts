@@ -2,8 +2,8 @@
 /**
  * The `skein` binary: the program, in a process of its own.
  *
- * CI3 The process lives until the program is done, whatever else keeps the event loop alive or does not, and no
- *     longer: an app may hold timers and connections of its own.
+ * - The process lives until the program is done, whatever else keeps the event loop alive or does not, and no
+ *   longer: an app may hold timers and connections of its own.
  */
 import { fstatSync } from 'node:fs'
 import { MessageChannel } from 'node:worker_threads'
@@ -28,7 +28,7 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
 })
 
-// CI3: an open port holds the process; a wait for another process would not.
+// An open port holds the process; a wait for another process would not.
 new MessageChannel().port1.on('message', () => undefined)
 const shell: CliProcess = {
   // Opened when it is asked for: some commands read nothing.

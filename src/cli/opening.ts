@@ -3,7 +3,7 @@
  * as a client of the host that is there. On NATS, too: whoever only wants an answer takes no threads away from hosts
  * that are there.
  *
- * LE1 Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
+ * - Ctrl-C never cancels: the turn is durable, and whoever stops it is told how it goes on, once.
  */
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
@@ -276,7 +276,6 @@ export interface LeaveContext {
   readonly once: (text: string) => string | undefined
 }
 
-/** LE1. */
 export async function leave(around: CommandContext, { asked, opened, finding, once }: LeaveContext): Promise<void> {
   const { out, store } = around
   out.show([])

@@ -1,11 +1,11 @@
 /**
  * Where a command's words go. Owns the two streams and, on a terminal, the transient lines at its bottom.
  *
- * OP1 With `json` stdout and stderr carry JSON objects only, one per line.
- * OP2 No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
- * OP3 A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
- * OP4 All that is written goes through `visible` (VI1): the only codes on a screen are those of `paint` and of the
- *     lines at its bottom.
+ * - With `json` stdout and stderr carry JSON objects only, one per line.
+ * - No escape code is written unless stdout is a terminal; no colour when NO_COLOR is set.
+ * - A reader that goes away (`| head`) is no error: what is written after is dropped, and `gone` tells.
+ * - All that is written goes through `visible`: the only codes on a screen are those of `paint` and of the
+ *   lines at its bottom.
  */
 import { randomInt } from 'node:crypto'
 import { fitted } from './format.js'
@@ -70,7 +70,7 @@ export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean)
 
 const plainEnd = '\u001B[0m'
 
-/** OP4: codes of ours have a number in them that nobody else knows, until they are written. */
+/** Codes of ours have a number in them that nobody else knows, until they are written. */
 function createBrush() {
   const own = randomInt(100_000, 1_000_000)
   const code = (number: number): string => `\u001B[${number};${own}m`

@@ -1,9 +1,9 @@
 /**
  * Where a command works: a folder, or a namespace on NATS; by options, else by the environment.
  *
- * CP1 An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the
- *     environment alone.
- * CP2 No password or token is ever shown.
+ * - An option beats the environment. Both kinds at once are a mistake, unless one of them comes from the
+ *   environment alone.
+ * - No password or token is ever shown.
  */
 import { defined } from '../core/defined.js'
 import type { BackendSource, NatsOptions } from '../index.js'
@@ -106,7 +106,6 @@ function natsPlace(url: string, options: StoreFlags, env: Environment): StoreLoc
   }
 }
 
-/** CP2 */
 function withoutSecrets(url: string): string {
   return url.replaceAll(/\/\/([^:@/,]+):[^@/,]*@/g, '//$1:…@').replaceAll(/\/\/[^:@/,]+@/g, '//…@')
 }

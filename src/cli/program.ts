@@ -2,8 +2,8 @@
  * The `skein` program: which commands there are, and what is common to all of them. What a command takes and does
  * is in the file of its name, which is loaded only when it was asked for.
  *
- * CI1 Nothing but commander is loaded before a command is known, so that help and completion answer at once.
- * CI2 Input that cannot be understood ends with exit code 4, and says where help is.
+ * - Nothing but commander is loaded before a command is known, so that help and completion answer at once.
+ * - Input that cannot be understood ends with exit code 4, and says where help is.
  */
 import { createRequire } from 'node:module'
 import { Command, CommanderError } from 'commander'
@@ -132,7 +132,6 @@ function asked(args: readonly string[]): readonly string[] {
   return first === 'help' ? [...rest, '--help'] : args
 }
 
-/** CI2 */
 function complaint(error: CommanderError, help: string, json: boolean): string {
   const message = error.message.replace(/^error: /, '').replace(/\s+/g, ' ')
   return json

@@ -2,8 +2,8 @@
  * The life of one command: its streams, its signals, its end. A command gives an exit code or throws; all the rest
  * (words for errors, Ctrl-C, leaving) happens here, once.
  *
- * PF1 What is thrown becomes one line, or a list, on stderr (JSON with --json); a stack only with SKEIN_DEBUG=1.
- * PF2 The first signal lets the command close what it has open; the second ends the process at once.
+ * - What is thrown becomes one line, or a list, on stderr (JSON with --json); a stack only with SKEIN_DEBUG=1.
+ * - The first signal lets the command close what it has open; the second ends the process at once.
  */
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'

@@ -2,9 +2,9 @@
  * Foreign text on a terminal: what models, tools, tenants and providers wrote, shown and not obeyed. There is no
  * other way from a command to the screen (output.ts).
  *
- * VI1 Controls, escape codes, marks of direction, and what has no width are shown as `\u202e`: nothing is hidden,
- *     reordered or moved. Joiners and marks stay where letters or emoji need them. Ends of lines and tabs stay.
- * VI2 What stands within a line (a name, a tag, args) has no ends of lines: it cannot add lines that look like ours.
+ * - Controls, escape codes, marks of direction, and what has no width are shown as `\u202e`: nothing is hidden,
+ *   reordered or moved. Joiners and marks stay where letters or emoji need them. Ends of lines and tabs stay.
+ * - What stands within a line (a name, a tag, args) has no ends of lines: it cannot add lines that look like ours.
  */
 
 /**
@@ -14,7 +14,6 @@
 const hidden =
   /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029\u{E0000}-\u{E0FFF}]|[\u115F\u1160\u3164\uFFA0]|\u034F|\u17B4|\u17B5|[\u180B-\u180F]/gu
 
-/** VI1 */
 export function visible(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -23,7 +22,6 @@ export function visible(text: string): string {
     )
 }
 
-/** VI2 */
 export function label(text: string): string {
   return visible(text)
     .replaceAll('\n', String.raw`\n`)

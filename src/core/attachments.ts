@@ -4,8 +4,8 @@
  *
  * AH1 A name that is taken gets a number; what is there is never replaced.
  * AH2 What is missing is told before anything is sent.
- * AH3 What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the
- *     receiver.
+ * - What arrives can be read there: a link is what it shows (links.ts), because what it names is not with the
+ *   receiver.
  */
 import type { FileChange } from './records/change.js'
 import { resolveLink, withoutLinks } from './links.js'
@@ -25,7 +25,7 @@ export interface CollectedAttachments {
   readonly broken: readonly BrokenLink[]
 }
 
-/** AH3: what is at these paths. */
+/** What is at these paths. */
 export function collectAttachments(tree: DirNode, paths: readonly string[]): CollectedAttachments {
   const entries = new Map<string, TreeNode>()
   const there: string[] = []

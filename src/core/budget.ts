@@ -1,8 +1,8 @@
 /**
  * Budgets: what may be spent.
  *
- * BU1 Reckoned in whole numbers, cost in billionths of a dollar: what is given, spent and left adds up exactly, at
- *     every instant.
+ * - Reckoned in whole numbers, cost in billionths of a dollar: what is given, spent and left adds up exactly, at
+ *   every instant.
  */
 import { z } from 'zod'
 import type { Usage } from './usage.js'

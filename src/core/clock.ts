@@ -1,8 +1,8 @@
 /**
  * Time and chance as ports, so that a test or a simulation owns both.
  *
- * CL1 Nothing in Skein reads the clock, sets a timer or draws a random number except through these.
- * CL2 A wake-up is asked for by absolute time; it fires once, never before that time, and may be cancelled.
+ * - Nothing in Skein reads the clock, sets a timer or draws a random number except through these.
+ * - A wake-up is asked for by absolute time; it fires once, never before that time, and may be cancelled.
  */
 
 export interface Clock {

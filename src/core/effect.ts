@@ -1,8 +1,8 @@
 /**
  * Work that a thread's state waits for, and what came of it.
  *
- * EF1 An effect's key names it for ever within its thread: it is the idempotency key, the dedup id and the
- *     trace span id. Steps never go back, so a key is never reused.
+ * - An effect's key names it for ever within its thread: it is the idempotency key, the dedup id and the
+ *   trace span id. Steps never go back, so a key is never reused.
  */
 import type { Failure } from './failure.js'
 import type { Json } from './json.js'

@@ -2,12 +2,12 @@
  * The words of env: values as a thread stores them, where a name finds its value, and what a child gets of its
  * parent. Pure: secrets stay sealed here, opening them is the runtime's.
  *
- * EN1 Own beats inherited, and both beat agent, prompt, tool default and instance, in this order. A value that is
- *     empty is a value.
+ * - Own beats inherited, and both beat agent, prompt, tool default and instance, in this order. A value that is
+ *   empty is a value.
  * EN2 A child gets all that its parent has, own or inherited, except the names that the child's agent graph scopes, and
  *     their instances (EN4). A name that the parent's own definitions scope, or that came to it so, is no exception:
  *     what is scoped flows on to descendants, and a value of their own goes before it.
- * EN3 Only own fields count: a name such as `constructor` finds nothing that was not set.
+ * - Only own fields count: a name such as `constructor` finds nothing that was not set.
  * EN4 `NAME` is instance 1, `NAME__2` instance 2. A name that is itself asked for is nobody's second instance.
  * EN5 A later change flows on by name: the child gets the value that its parent has then, or loses it, where it does
  *     not scope the name.
@@ -177,7 +177,6 @@ export function isEnabled(value: string | undefined): boolean {
   return value !== undefined && /^(?:true|1|yes)$/i.test(value.trim())
 }
 
-/** EN3 */
 function ownField<Value>(fields: Readonly<Record<string, Value>> | undefined, name: string): Value | undefined {
   return fields && Object.hasOwn(fields, name) ? fields[name] : undefined
 }

@@ -2,10 +2,10 @@
  * What goes wrong, as a thing to throw (`SkeinError`) and as data that travels (`Failure`).
  * Owns the list of codes, grouped by who must act. Knows nothing of HTTP, workers or models.
  *
- * FE1 Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
- *     subclass loses its class, name and code.
- * FE2 Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
- * FE3 A failure holds data, never live objects, and its message says what to do.
+ * - Only a `Failure` crosses a worker, the bus, the journal or HTTP: structuredClone of an Error
+ *   subclass loses its class, name and code.
+ * - Identity is the mark `Symbol.for('skein.error')`, so two copies of the package agree.
+ * - A failure holds data, never live objects, and its message says what to do.
  */
 import { isObject, textOf, toJson } from './json.js'
 

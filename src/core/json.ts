@@ -1,10 +1,10 @@
 /**
  * Plain JSON values: the only values that records, messages and tool results are made of.
  *
- * JV1 `canonical` gives equal text for equal values, whatever the order of their keys.
- * JV2 `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
- *     (a function, a cycle, a bigint, a field that throws when it is read) becomes a short text that says so.
- *     What it gives is what comes back from the journal.
+ * - `canonical` gives equal text for equal values, whatever the order of their keys.
+ * - `toJson` never throws and never keeps a reference to what it was given; what JSON cannot say
+ *   (a function, a cycle, a bigint, a field that throws when it is read) becomes a short text that says so.
+ *   What it gives is what comes back from the journal.
  */
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json }

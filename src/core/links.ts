@@ -2,9 +2,9 @@
  * What links show: a path followed to what it stands for, and a directory in which nothing is a link any more. A
  * thread's files end at its root, so no link leads anywhere else.
  *
- * LNK1 A path is followed through at most 40 links, as on a disk; what leads in a circle shows nothing.
- * LNK2 A copy without links is bounded: what links bring into it is counted, and a directory that shows itself is
- *      left out.
+ * - A path is followed through at most 40 links, as on a disk; what leads in a circle shows nothing.
+ * - A copy without links is bounded: what links bring into it is counted, and a directory that shows itself is
+ *   left out.
  */
 import type { DirNode, TreeNode } from './tree.js'
 
@@ -53,7 +53,7 @@ export interface BrokenLink {
   readonly why?: string
 }
 
-/** LNK2: the same without links; a directory in which there are none is itself. */
+/** The same without links; a directory in which there are none is itself. */
 export function withoutLinks(tree: DirNode, shown: LinkTarget, broken: BrokenLink[]): LinkTarget['node'] {
   let left = mostShown
   /** `open`: the directories above it in the copy. `linked`: it is there because of a link. */

@@ -2,10 +2,10 @@
  * A clock that stands still until it is told to move: for tests and simulations. It owns its own time and
  * knows nothing of timers or promises; whoever moves it decides when what was woken gets to run.
  *
- * MK1 Wakes fire only inside `advance` and `next`, never inside `wakeAt`, even for a time that has passed.
- * MK2 They fire in order of time, equal times in the order they were asked for, and `now()` is then the time
- *     of the wake. A wake that another wake asks for fires in the same advance when it is due.
- * MK3 Time never goes back.
+ * - Wakes fire only inside `advance` and `next`, never inside `wakeAt`, even for a time that has passed.
+ * - They fire in order of time, equal times in the order they were asked for, and `now()` is then the time
+ *   of the wake. A wake that another wake asks for fires in the same advance when it is due.
+ * - Time never goes back.
  */
 import type { Clock } from './clock.js'
 import { SkeinError } from './failure.js'
@@ -24,7 +24,7 @@ interface Wake {
   readonly fire: () => void
 }
 
-/** The first index whose wake is later than `at`: equal times stay in the order they were asked for (MK2). */
+/** The first index whose wake is later than `at`: equal times stay in the order they were asked for. */
 function placeOf(at: number, wakes: readonly Wake[]): number {
   let low = 0
   let high = wakes.length
@@ -47,7 +47,7 @@ export function manualClock(startMs = 0): ManualClock {
       now = Math.max(now, first.at)
       first.fire()
     }
-    // A wake may itself have moved the clock past our end (MK3).
+    // A wake may itself have moved the clock past our end.
     now = Math.max(now, end)
   }
 

@@ -2,7 +2,7 @@
  * Images and documents that a model is shown. Messages name them by the hash of their bytes; whoever asks a model
  * reads the bytes then.
  *
- * MI1 Only what most providers take: PNG, JPEG, GIF and WebP images, and PDF documents, up to `mostBytes` each.
+ * - Only what most providers take: PNG, JPEG, GIF and WebP images, and PDF documents, up to `mostBytes` each.
  */
 import { nodeAt } from './tree.js'
 import type { DirNode } from './tree.js'

@@ -1,17 +1,17 @@
 /**
  * Schemas as definitions hold them: zod 4's, of whichever copy of zod the app has.
  *
- * ZS1 A schema is known by what its type is and gives (`_zod`), never by the class of one copy: copies differ in
- *     hundreds of members that nobody here needs, and the compiler compares them all, without end, where a type names
- *     one.
- * ZS2 It is parsed and told by zod's core, which works on schemas of every copy; a description that its own copy
- *     keeps is told too.
+ * - A schema is known by what its type is and gives (`_zod`), never by the class of one copy: copies differ in
+ *   hundreds of members that nobody here needs, and the compiler compares them all, without end, where a type names
+ *   one.
+ * - It is parsed and told by zod's core, which works on schemas of every copy; a description that its own copy
+ *   keeps is told too.
  */
 import { z } from 'zod'
 import type { Json } from './json.js'
 import { isObject } from './json.js'
 
-/** A zod 4 schema, of any copy of zod (ZS1). */
+/** A zod 4 schema, of any copy of zod. */
 export interface Schema<Output = unknown, Input = unknown> {
   readonly _zod: { readonly output: Output; readonly input: Input }
 }
@@ -27,7 +27,7 @@ export type InputOf<Given extends Schema> = Given['_zod']['input']
 
 /**
  * The same without what its copy of zod adds: definitions are compared with one another, and schemas of two copies
- * cannot be (ZS1).
+ * cannot be.
  */
 export type Plain<Given extends Schema> = Schema<OutputOf<Given>, InputOf<Given>>
 
@@ -55,7 +55,6 @@ export function coreOf<Output, Input>(schema: Schema<Output, Input>): z.core.$Zo
   throw new TypeError('this is not a zod 4 schema')
 }
 
-/** ZS2 */
 export function parse<Output>(schema: Schema<Output>, value: unknown): Parsed<Output> {
   return z.core.safeParse(coreOf(schema), value)
 }
@@ -88,7 +87,7 @@ export function jsonSchemaOf(schema: Schema): { readonly [key: string]: Json } {
   return told
 }
 
-/** ZS2: older copies of zod keep what `describe` and `meta` said to themselves; their schemas can be asked for it. */
+/** Older copies of zod keep what `describe` and `meta` said to themselves; their schemas can be asked for it. */
 class Described extends z.core.$ZodRegistry<z.core.GlobalMeta> {
   override get<Given extends z.core.$ZodType>(schema: Given) {
     return z.globalRegistry.get(schema) ?? ownMeta(schema)

@@ -2,8 +2,8 @@
  * What a body threw, as far as it can travel: for the one who decides whether to try again, and for whoever looks for
  * the place. It is never recorded; what is, is a `Failure`.
  *
- * TW1 What is not JSON is left out, and so is what is too long.
- * TW2 A text is masked before it is cut: half a secret is not recognised.
+ * - What is not JSON is left out, and so is what is too long.
+ * - A text is masked before it is cut: half a secret is not recognised.
  */
 import { defined } from './defined.js'
 import { isObject, textOf, toJson } from './json.js'
@@ -27,7 +27,7 @@ const asItIs = (text: string): string => text
 export function toThrown(value: unknown, mask = asItIs, causes = mostCauses): Thrown | undefined {
   if (!(value instanceof Error)) return undefined
   const cause = causes > 0 ? toThrown(value.cause, mask, causes - 1) : undefined
-  const cut = (text: string): string => mask(text).slice(0, longest) // TW2
+  const cut = (text: string): string => mask(text).slice(0, longest)
   return {
     name: cut(textOf(value.name)),
     message: cut(textOf(value.message)),

@@ -4,10 +4,10 @@
  *
  * FT1 A tree is never changed: applying changes gives a new one that shares all that stayed the same, so a snapshot
  *     and a fork cost nothing. Nothing to change gives the same tree.
- * FT2 Paths are absolute, normalised and real: links have been followed before a path comes here.
- * FT3 The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands
- *     in its way is replaced.
- * FT4 A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
+ * - Paths are absolute, normalised and real: links have been followed before a path comes here.
+ * - The root is a directory, whatever a change says; to remove it is to empty it. A change never fails: what stands
+ *   in its way is replaced.
+ * - A directory's time is that of the last change of a name in it, or of what kind of thing a name stands for.
  */
 import { createHash } from 'node:crypto'
 import type { FileChange, FileRead, Look } from './records/change.js'
@@ -123,13 +123,13 @@ export function editTree(
       const name = names.pop()
       if (name === undefined) {
         if (next?.kind === 'dir') root = next
-        else if (!next) root = { ...root, at, entries: new Map() } // FT3
+        else if (!next) root = { ...root, at, entries: new Map() }
         return
       }
       const parent = open(names)
       if (next) parent.entries.set(name, next)
       else parent.entries.delete(name)
-      if (found?.kind !== next?.kind) parent.at = at // FT4
+      if (found?.kind !== next?.kind) parent.at = at
     },
     seal() {
       drafts.clear()
@@ -336,7 +336,7 @@ export function thawTree(rows: FrozenTree): DirNode {
   return root
 }
 
-/** Whether it can be a name in a tree (FT2): whatever came from elsewhere is asked this. */
+/** Whether it can be a name in a tree: whatever came from elsewhere is asked this. */
 function isPlainName(name: unknown): boolean {
   return (
     typeof name === 'string' &&
@@ -348,7 +348,7 @@ function isPlainName(name: unknown): boolean {
   )
 }
 
-/** Absolute and normalised (FT2). */
+/** Absolute and normalised. */
 export function isPlainPath(path: string): boolean {
   return path === '/' || (path.length <= 4096 && path.startsWith('/') && path.slice(1).split('/').every(isPlainName))
 }

@@ -1,8 +1,8 @@
 /**
  * What a call has changed, as the operations of its outcome, without those that later ones made needless.
  *
- * CG1 Done on any tree on which the call's reads hold, what is left gives what all of it would have given. Only the
- *     time of a directory in which something came and went is as if it had not.
+ * - Done on any tree on which the call's reads hold, what is left gives what all of it would have given. Only the
+ *   time of a directory in which something came and went is as if it had not.
  */
 import type { FileChange } from '../core/records/change.js'
 import { isWithin, parentOf } from './path.js'

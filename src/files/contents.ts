@@ -1,9 +1,9 @@
 /**
  * Contents of files for a call: those it wrote are kept until it ends, all others come from the source.
  *
- * FC1 Bytes that a body gave or got are its own: changing them changes no file.
- * FC2 What was written over or removed is let go when much has gathered, and never handed out at the end.
- * FC3 What is neither text nor bytes is refused, never made into something.
+ * - Bytes that a body gave or got are its own: changing them changes no file.
+ * - What was written over or removed is let go when much has gathered, and never handed out at the end.
+ * - What is neither text nor bytes is refused, never made into something.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'
@@ -72,7 +72,7 @@ export function createContents(source: FileSource, changes: () => readonly FileC
   }
 }
 
-/** A content of bytes, copied (FC1). */
+/** A content of bytes, copied. */
 export function contentOf(value: string | Uint8Array, doing: FileOperation): Content {
   const bytes = bytesOf(value, doing)
   return { hash: createHash('sha256').update(bytes).digest('hex'), size: bytes.length, bytes }
@@ -84,7 +84,7 @@ function bytesOf(value: string | Uint8Array, doing: FileOperation, what = 'conte
   return typeof value === 'string' ? new Uint8Array(Buffer.from(value)) : Uint8Array.from(value)
 }
 
-/** FC3: why a value is no content, or nothing where it is one. */
+/** Why a value is no content, or nothing where it is one. */
 export function noContent(value: unknown, what = 'content'): string | undefined {
   return typeof value === 'string' || types.isUint8Array(value)
     ? undefined

@@ -1,10 +1,10 @@
 /**
  * The tree of a source, of which only the parts that were looked at are here.
  *
- * LT1 A directory that has not been asked for has an empty map of entries, and that very map is filled when it is:
- *     whatever shares the node sees them. Nobody looks into a map except through `child` and `entries`.
- * LT2 Of a large directory single names are asked for, as long as they are few. What was asked for is known, also
- *     that there is nothing; what comes later never touches a known name, so that a copy may have changed it.
+ * - A directory that has not been asked for has an empty map of entries, and that very map is filled when it is:
+ *   whatever shares the node sees them. Nobody looks into a map except through `child` and `entries`.
+ * - Of a large directory single names are asked for, as long as they are few. What was asked for is known, also
+ *   that there is nothing; what comes later never touches a known name, so that a copy may have changed it.
  */
 import { broken } from '../core/failure.js'
 import { emptyTree } from '../core/tree.js'

@@ -2,12 +2,12 @@
  * A call's view of the files: the given tree with the call's own changes in it, loaded as far as it is looked at. Knows
  * for each path whether what stands there is given or the call's own.
  *
- * FV1 Whatever an operation gives follows from the call's own operations and the looks that it took (`saw`) at the
- *     given tree. So a tree on which all looks give the same leads to the same operations and the same results (CS1,
- *     CS2).
- * FV2 A path that the call wrote, removed or made where it had seen nothing is its own, with all below: no look. A
- *     directory that it only asked to be there (`ensure`) is not, for others may have put something into it.
- * FV3 Nothing here is asked for while something is changed (order.ts).
+ * - Whatever an operation gives follows from the call's own operations and the looks that it took (`saw`) at the
+ *   given tree. So a tree on which all looks give the same leads to the same operations and the same results (CS1,
+ *   CS2).
+ * - A path that the call wrote, removed or made where it had seen nothing is its own, with all below: no look. A
+ *   directory that it only asked to be there (`ensure`) is not, for others may have put something into it.
+ * - Nothing here is asked for while something is changed (order.ts).
  */
 import { defined } from '../core/defined.js'
 import type { FileChange, FileRead, Look } from '../core/records/change.js'
@@ -27,7 +27,6 @@ import { createReadSet } from './read-set.js'
 export interface ResolvedPath {
   readonly path: string
   readonly node: TreeNode | undefined
-  /** FV2 */
   readonly own: boolean
 }
 
@@ -135,7 +134,7 @@ export class Overlay {
     throw fileError(node ? 'ENOTDIR' : 'ENOENT', doing)
   }
 
-  /** FV1: notes that what is done next depends on this. */
+  /** Notes that what is done next depends on this. */
   saw({ path, node, own }: ResolvedPath, look: Look): void {
     if (own) return
     // The root is a directory for ever, and so is, for this call, what it asked to be one.

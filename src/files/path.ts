@@ -1,10 +1,10 @@
 /**
  * Paths as a body may write them, made absolute and plain.
  *
- * PN1 A relative path starts at `/`; `..` above the root stays at the root. It is taken by its letters: `a/../b` is `b`
- *     whatever `a` is. Only the target of a link is followed step by step.
- * PN2 What a disk would refuse is refused: NUL, names of more than 255 bytes, paths of more than 4096. So are halves of
- *     UTF-16 pairs, which no store would give back.
+ * - A relative path starts at `/`; `..` above the root stays at the root. It is taken by its letters: `a/../b` is `b`
+ *   whatever `a` is. Only the target of a link is followed step by step.
+ * - What a disk would refuse is refused: NUL, names of more than 255 bytes, paths of more than 4096. So are halves of
+ *   UTF-16 pairs, which no store would give back.
  */
 import { Buffer } from 'node:buffer'
 import { posix } from 'node:path'

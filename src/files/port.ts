@@ -2,9 +2,9 @@
  * The files of a thread as a tool's body sees them, and where they come from. Paths are POSIX and absolute (a
  * relative one starts at `/`); nothing of the host's file system is reachable.
  *
- * FP1 What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR,
- *     EISDIR, ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
- * FP2 Only what writes a file makes the directories above it; everything else wants them to be there.
+ * - What goes wrong is a `FileError` (error.ts) with the code that Node gives for it (ENOENT, EEXIST, ENOTDIR,
+ *   EISDIR, ENOTEMPTY, ELOOP, EINVAL, ENAMETOOLONG, EBUSY for the root), EDQUOT past the quota.
+ * - Only what writes a file makes the directories above it; everything else wants them to be there.
  */
 import type { IFs } from 'memfs'
 import type { DirNode, TreeNode } from '../core/tree.js'

@@ -1,9 +1,9 @@
 /**
  * What a call has seen of the files it was given, as the reads of its outcome.
  *
- * SI1 Tokens are those of the given tree, never of what the call made of it.
- * SI2 There are at most 256 reads: past that, those of the fullest directories become one read of all below. A read may
- *     become one that sees more, never one that sees less.
+ * - Tokens are those of the given tree, never of what the call made of it.
+ * - There are at most 256 reads: past that, those of the fullest directories become one read of all below. A read may
+ *   become one that sees more, never one that sees less.
  */
 import type { FileRead, Look } from '../core/records/change.js'
 import { parentOf } from './path.js'
@@ -68,7 +68,7 @@ function belowAny(dirs: Iterable<string>): (path: string) => boolean {
   }
 }
 
-/** SI2: first the fullest directories; where that is not enough, all that is deeper than the reads may be. */
+/** First the fullest directories; where that is not enough, all that is deeper than the reads may be. */
 function collapse(seen: readonly Seen[]): readonly Seen[] {
   if (seen.length <= mostReads) return seen
   const fewer = swallow(seen, fullest(seen))

@@ -1,8 +1,8 @@
 /**
  * The order of a body's file operations: reads overlap, and what changes something has the files to itself.
  *
- * OD1 Every operation sees exactly the changes that were asked for before it, also when a body asks for many at once,
- *     so that a body which runs again does the same.
+ * - Every operation sees exactly the changes that were asked for before it, also when a body asks for many at once,
+ *   so that a body which runs again does the same.
  */
 
 export interface ReadWriteOrder {

@@ -1,8 +1,8 @@
 /**
  * Moving and copying in a view. Contents are named by hash, so nothing is read or written but names.
  *
- * TR1 Everything is checked before anything is changed: a transfer that fails has done nothing.
- * TR2 A directory as a source is one look at all below it.
+ * - Everything is checked before anything is changed: a transfer that fails has done nothing.
+ * - A directory as a source is one look at all below it.
  */
 import { sortedEntries } from '../core/tree.js'
 import type { DirNode, TreeNode } from '../core/tree.js'

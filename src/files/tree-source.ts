@@ -2,8 +2,8 @@
  * A tree in memory and a store of contents, as the source of working copies. Hosts make one per snapshot: for workers,
  * for tools on the host and for a thread's files from outside.
  *
- * TO1 An answer holds the entries of the directory that was asked for, and of those below it, the nearest first, as
- *     far as 256 nodes go: a reader far away asks once for a small tree and never gets a large one.
+ * - An answer holds the entries of the directory that was asked for, and of those below it, the nearest first, as
+ *   far as 256 nodes go: a reader far away asks once for a small tree and never gets a large one.
  */
 import { defined } from '../core/defined.js'
 import { nodeAt, observe, usageOf } from '../core/tree.js'

@@ -2,9 +2,9 @@
  * A directory of the files as a memfs volume: a synchronous `fs` for libraries that want one. The volume is a view;
  * what counts are the files.
  *
- * VO1 `save` brings back what differs from what was loaded or saved last, and nothing else: a file that a library only
- *     read is not written.
- * VO2 Links, modes and any bytes survive the way there and back.
+ * - `save` brings back what differs from what was loaded or saved last, and nothing else: a file that a library only
+ *   read is not written.
+ * - Links, modes and any bytes survive the way there and back.
  */
 import { Buffer } from 'node:buffer'
 import { createHash } from 'node:crypto'

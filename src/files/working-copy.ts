@@ -1,8 +1,8 @@
 /**
  * A call's working copy of its thread's files: what a body reads is noted, what it writes is kept for its outcome.
  *
- * WC1 The source is opened when a file is first looked at, once.
- * WC2 After `done` nothing is read or written any more: an operation that a body did not wait for fails.
+ * - The source is opened when a file is first looked at, once.
+ * - After `done` nothing is read or written any more: an operation that a body did not wait for fails.
  */
 import { Buffer } from 'node:buffer'
 import { defined } from '../core/defined.js'
@@ -51,7 +51,7 @@ export function createWorkingCopy(open: () => Promise<FileSource>): WorkingCopy 
         { syscall: 'open', path: '/' },
         'the call that these files belong to has ended; await every file operation before the tool returns',
       )
-    opening ??= openFiles(open) // WC1
+    opening ??= openFiles(open)
     return run(await opening)
   }
   const read: Access = (run) => order.read(() => access(run))
@@ -183,7 +183,7 @@ type Writers = Pick<
 function writers(read: Access, write: Access): Writers {
   return {
     async writeFile(path, value, { mode } = {}) {
-      const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // FC1: as it is now
+      const content = contentOf(value, { syscall: 'write', path: normalise(path, 'open') }) // As it is now
       await write((opened) => put(opened, path, { ...content, mode }))
     },
     async appendFile(path, value) {

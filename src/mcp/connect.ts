@@ -1,12 +1,12 @@
 /**
  * MCP servers of an app, connected on the host: their tools as definitions.
  *
- * MC1 Either all servers are connected or none is left running, and the error names each that failed.
- * MC2 A tool is called as its server names it; where that cannot be a name here, other characters become "_".
- * MC3 What a server hints is believed unless the caller says otherwise: read-only may run ahead and again, idempotent
- *     may run again after a crash. What it does not hint has a side effect.
- * MC4 A server takes no built-in tool's place by naming one of its own like it: only the app can say that (`replaces`).
- * MC5 What a server says of its tools is bounded: how many there are, and their schemas (JS1, JS2).
+ * - Either all servers are connected or none is left running, and the error names each that failed.
+ * - A tool is called as its server names it; where that cannot be a name here, other characters become "_".
+ * - What a server hints is believed unless the caller says otherwise: read-only may run ahead and again, idempotent
+ *   may run again after a crash. What it does not hint has a side effect.
+ * - A server takes no built-in tool's place by naming one of its own like it: only the app can say that (`replaces`).
+ * - What a server says of its tools is bounded: how many there are, and their schemas (JS1, JS2).
  */
 import { z } from 'zod'
 import type { Tool } from '@modelcontextprotocol/client'
@@ -98,7 +98,7 @@ export async function connectMcp(
     checkClashes(tools)
     return { tools: tools.map(({ tool }) => tool), close }
   } catch (thrown) {
-    await close() // MC1
+    await close()
     throw thrown
   }
 }
@@ -185,7 +185,6 @@ function isBuiltin(name: string): boolean {
   return builtins.some((builtin) => builtin.name === name)
 }
 
-/** MC4 */
 function shadowed(title: string, shadows: readonly string[]): SkeinError {
   const [one] = shadows
   return new SkeinError(
@@ -217,7 +216,6 @@ function define(
   }
 }
 
-/** MC5 */
 function schemaOf(server: string, { name, inputSchema }: Tool): ForeignSchema {
   try {
     return fromJsonSchema(inputSchema)
@@ -231,13 +229,11 @@ function schemaOf(server: string, { name, inputSchema }: Tool): ForeignSchema {
   }
 }
 
-/** MC2 */
 function nameOf(name: string): string {
   const plain = name.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64)
   return /^[a-zA-Z]/.test(plain) ? plain : `t_${plain}`.slice(0, 64)
 }
 
-/** MC3 */
 function hinted({ annotations = {} }: Tool): Overrides {
   const { readOnlyHint, idempotentHint } = annotations
   return { ...(readOnlyHint === true && { sideEffect: false }), ...(idempotentHint === true && { idempotent: true }) }

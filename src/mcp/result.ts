@@ -1,9 +1,9 @@
 /**
  * From what an MCP server answers to what a tool's body returns.
  *
- * MR1 Structured content is the value; without it the texts are, joined. Content that is more than text is kept item by
- *     item, bytes included and counted.
- * MR2 `isError` is an error result, whatever else is in it.
+ * - Structured content is the value; without it the texts are, joined. Content that is more than text is kept item by
+ *   item, bytes included and counted.
+ * - `isError` is an error result, whatever else is in it.
  */
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { isObject } from '../core/json.js'

@@ -1,9 +1,9 @@
 /**
  * A server as its tools see it: calls go over one session, and a session that is lost is opened anew.
  *
- * MV1 A lost connection costs the calls under way one error result each; the next call connects again.
- * MV2 No call is sent twice, unless the server said that it does not know the session: then it was not heard.
- * MV3 After `close` nothing is started, and no process is left.
+ * - A lost connection costs the calls under way one error result each; the next call connects again.
+ * - No call is sent twice, unless the server said that it does not know the session: then it was not heard.
+ * - After `close` nothing is started, and no process is left.
  */
 import { ProtocolError, SdkHttpError } from '@modelcontextprotocol/client'
 import type { CallToolResult, Tool } from '@modelcontextprotocol/client'
@@ -67,7 +67,7 @@ export function createMcpServer(definition: McpDefinition, limits: Limits): McpS
             )
           sessions.leave(used)
           const forgotten = SdkHttpError.isInstance(thrown) && thrown.data.status === 404
-          if (!forgotten || again) throw lostWith(thrown, { definition, tool, used }) // MV2
+          if (!forgotten || again) throw lostWith(thrown, { definition, tool, used })
         }
       }
     },

@@ -1,11 +1,11 @@
 /**
  * One session with an MCP server: the process or endpoint, connected, with its tools listed.
  *
- * MN1 What a server writes to its standard error stays here; its end is told when the server does not come up.
- * MN2 `end` never rejects, and a process has gone when it resolves.
- * MN3 A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
- * MN4 What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine
- *     of the protocol's.
+ * - What a server writes to its standard error stays here; its end is told when the server does not come up.
+ * - `end` never rejects, and a process has gone when it resolves.
+ * - A request over HTTP whose stream breaks off is an error; without that its caller would wait for ever.
+ * - What a server says its results look like is checked as its args are: in bounds (JS1, JS2), never by an engine
+ *   of the protocol's.
  */
 import { createRequire } from 'node:module'
 import { Client, StreamableHTTPClientTransport, UnsupportedProtocolVersionError } from '@modelcontextprotocol/client'
@@ -75,7 +75,6 @@ export async function openSession(
   }
 }
 
-/** MN4 */
 const results: jsonSchemaValidator = {
   getValidator<Value>(schema: JsonSchemaType): JsonSchemaValidator<Value> {
     const { check } = fromJsonSchema(isObject(schema) ? schema : {})
@@ -112,7 +111,7 @@ function commandLineOf({ command, args = [], uid, gid }: McpProcess): readonly s
 type Send = Parameters<StreamableHTTPClientTransport['send']>
 
 /**
- * MN3: the protocol hears of a request that could not be sent, and of nothing after that. So sending is not over
+ * The protocol hears of a request that could not be sent, and of nothing after that. So sending is not over
  * before its answer is.
  */
 class Endpoint extends StreamableHTTPClientTransport {
@@ -131,7 +130,6 @@ class Endpoint extends StreamableHTTPClientTransport {
 
 const tailLength = 2000
 
-/** MN1 */
 function tailOf(transport: Transport): () => string {
   let tail = ''
   if (transport instanceof StdioClientTransport) {
@@ -147,7 +145,6 @@ function clientInfo(): { readonly name: string; readonly version: string } {
   return { name, version }
 }
 
-/** MN2 */
 async function endOf(
   { client, transport, ended }: { client: Client; transport: Transport; ended: Promise<void> },
   clock: Clock,

@@ -2,9 +2,9 @@
  * The model port: what Skein asks of a language model. Adapters translate at this line only; inside Skein
  * a message is always a `Message`.
  *
- * MP1 `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
- *     must not keep it after the call.
- * MP2 `emit` may be called any number of times before the reply; the reply alone is what counts.
+ * - `messages` is the thread's own append-only transcript, not a copy: an adapter must not change it and
+ *   must not keep it after the call.
+ * - `emit` may be called any number of times before the reply; the reply alone is what counts.
  * MP3 A model throws a SkeinError: MODEL_RATE_LIMITED or MODEL_UNAVAILABLE (`retry: true`,
  *     `data.retryAfterMs` where the provider said so) or MODEL_REJECTED (`retry: false`). Aborting throws
  *     the signal's reason.

@@ -2,12 +2,12 @@
  * A model that says what a script says: for tests, simulations, examples and benchmarks. No network, no
  * clock, no chance.
  *
- * SC1 A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
- * SC2 A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices
- *     when it is read. The transcript is append-only, so the slice is what the model saw.
- * SC3 An abort rejects with the signal's reason while a script is still thinking. A script that answers at once has
- *     nothing to be aborted, and does not look at the signal: looking is what makes it.
- * SC4 With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
+ * - A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
+ * - A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices
+ *   when it is read. The transcript is append-only, so the slice is what the model saw.
+ * - An abort rejects with the signal's reason while a script is still thinking. A script that answers at once has
+ *   nothing to be aborted, and does not look at the signal: looking is what makes it.
+ * - With an array the n-th request gets the n-th reply; the request after the last is MODEL_REJECTED.
  */
 import { defined } from '../core/defined.js'
 import { type Failure, fromFailure, SkeinError } from '../core/failure.js'
@@ -60,7 +60,7 @@ export function scriptedModel(script: Script | readonly ScriptedReply[], options
     requests,
     call(request, call) {
       if (record) requests.push(recorded(request))
-      // Not an async function: that would be a second promise (SC1).
+      // Not an async function: that would be a second promise.
       try {
         const given = play(request)
         if (typeof given === 'string') return Promise.resolve(spoken({ text: given }, call))
@@ -142,7 +142,7 @@ async function streamed(pieces: Pieces, options: ModelCallOptions): Promise<Mode
       }
     }
   } catch (thrown) {
-    // Not awaited: a generator that waits for something else would hold up the abort (SC3).
+    // Not awaited: a generator that waits for something else would hold up the abort.
     iterator.return?.().then(undefined, () => undefined)
     throw thrown
   }

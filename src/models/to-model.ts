@@ -2,9 +2,9 @@
  * What a user gives as a model, made into one: ours, an AI SDK model, or a function that gives either, so
  * that a provider package is loaded only when its model is first needed.
  *
- * CH1 Anything else is BAD_OPTION with what was given, by its kind and field names only: values may hold
- *     keys.
- * CH2 A function is called once per `toModel`; keeping the outcome is the caller's business.
+ * - Anything else is BAD_OPTION with what was given, by its kind and field names only: values may hold
+ *   keys.
+ * - A function is called once per `toModel`; keeping the outcome is the caller's business.
  */
 import { SkeinError } from '../core/failure.js'
 import { isObject } from '../core/json.js'

@@ -1,8 +1,8 @@
 /**
  * How long a call may take before the pool ends it, whatever its body does.
  *
- * CQ1 A tool's own `timeoutMs` counts, else what the app allows (`limits.maxToolMs`). A model may ask a command for
- *     less or more, up to that.
+ * - A tool's own `timeoutMs` counts, else what the app allows (`limits.maxToolMs`). A model may ask a command for
+ *   less or more, up to that.
  */
 import type { ToolDefinition } from '../agent/define.js'
 import { failure } from '../core/failure.js'

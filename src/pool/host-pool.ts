@@ -1,7 +1,7 @@
 /**
  * A pool on the host's own thread: for tools that close over live objects of the process.
  *
- * HP1 A body that loops holds up the whole process: only threads can help against that (workers.ts).
+ * - A body that loops holds up the whole process: only threads can help against that (workers.ts).
  */
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'

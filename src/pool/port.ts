@@ -1,8 +1,8 @@
 /**
  * The pool port: where tool bodies run. Given a call, it gives what came of it; it never rejects.
  *
- * PP1 A body sees its thread only through the job's desk: one snapshot, given when the call may see it.
- * PP2 What a body says while it runs is heard in order, and all of it before its return.
+ * - A body sees its thread only through the job's desk: one snapshot, given when the call may see it.
+ * - What a body says while it runs is heard in order, and all of it before its return.
  */
 import type { Cancel } from '../core/async/cancel.js'
 import type { Changes, Reads } from '../core/records/change.js'

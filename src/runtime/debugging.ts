@@ -2,7 +2,7 @@
  * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log
  * (workers/body/worksheet.ts); this is for whoever watches the host.
  *
- * DG1 Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
+ * - Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
  */
 import { fromThrown, maskThrown } from '../core/thrown.js'
 import type { Pool } from '../pool/port.js'
@@ -28,7 +28,7 @@ export function debugged(pool: Pool, { envs, warn }: Debugging): Pool {
       const { thrown } = returned
       if (!thrown) return returned
       const redactor = job instanceof CallJob ? envs.redactor(job.state) : undefined
-      warn(`${job.tool} threw in thread ${job.threadId}`, fromThrown(redactor ? maskThrown(thrown, redactor) : thrown)) // DG1
+      warn(`${job.tool} threw in thread ${job.threadId}`, fromThrown(redactor ? maskThrown(thrown, redactor) : thrown))
       return returned
     },
   }

@@ -2,7 +2,7 @@
  * Whether a Skein could run here: Node, the store, the key for secrets, the app, and threads for its tools. It opens
  * nothing for good and changes nothing.
  *
- * DI1 Every check is made, whatever came of the others, unless it needs what has failed.
+ * - Every check is made, whatever came of the others, unless it needs what has failed.
  */
 import type { App } from '../agent/app.js'
 import { isOfPrompt } from '../agent/callable.js'

@@ -2,8 +2,8 @@
  * Who this host is, as it says it to those that share its store: machine and process, and the versions of Skein, of
  * its records and of its app.
  *
- * IY1 An app that is a module or a folder has the name and the version of the package that it is in, unless others
- *     are given.
+ * - An app that is a module or a folder has the name and the version of the package that it is in, unless others
+ *   are given.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -43,7 +43,7 @@ export function profileOf(source: AppSource, { name, version, clock }: Given): H
   }
 }
 
-/** IY1: of the nearest folder that is one. */
+/** Of the nearest folder that is one. */
 function packageOf(path: string): z.infer<typeof packageSchema> {
   const start = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)
   for (let folder = start; ; folder = dirname(folder)) {

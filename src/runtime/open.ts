@@ -1,8 +1,8 @@
 /**
  * What opens the runtime.
  *
- * DO1 Importing Skein loads what definitions need; the runtime comes with the first call of one of these. Every
- *     worker thread imports the app, and with it Skein, and never opens anything.
+ * - Importing Skein loads what definitions need; the runtime comes with the first call of one of these. Every
+ *   worker thread imports the app, and with it Skein, and never opens anything.
  */
 import type { Finding } from '../core/finding.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'

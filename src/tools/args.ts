@@ -1,10 +1,10 @@
 /**
  * A tool's args: from what a model sent to what the body may trust (T1). Parse, validate, repair once, validate.
  *
- * AR1 A repair changes the form of a value, never invents one: a missing field stays missing.
- * AR2 Repairs are tried only where validation failed, so what was valid is never touched.
- * AR3 The work is linear in what was sent, and what was sent is bounded before it is looked at: its text, its depth and
- *     how many values it has. What is said of mistakes is bounded too, however many there are.
+ * - A repair changes the form of a value, never invents one: a missing field stays missing.
+ * - Repairs are tried only where validation failed, so what was valid is never touched.
+ * - The work is linear in what was sent, and what was sent is bounded before it is looked at: its text, its depth and
+ *   how many values it has. What is said of mistakes is bounded too, however many there are.
  */
 import { failure, toFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
@@ -46,7 +46,7 @@ export function checkArgs(tool: string, schema: Schema, sent: unknown): CheckedA
   const inside = openEnvelope(schema, parsed.value)
   if (inside) {
     const checked = checkArgs(tool, schema, inside.inside)
-    // ZE1: a field of that name may be one of its own.
+    // A field of that name may be one of its own.
     return checked.ok || issuesOf(schema, parsed.value).length > 0 ? checked : { ok: true, args: toJson(parsed.value) }
   }
   const issues = issuesOf(schema, parsed.value)
@@ -88,7 +88,7 @@ function cut(words: string): string {
   return words.length > longestWords ? `${words.slice(0, longestWords)}… [${words.length} characters]` : words
 }
 
-/** What of the value is more than may be (AR3); looks no further than it must, and does not recurse. */
+/** What of the value is more than may be; looks no further than it must, and does not recurse. */
 function excessOf(value: unknown): string | undefined {
   let level: readonly unknown[] = [value]
   // What a body of ours sends may be the same object in many places, or go round in a circle; JSON does not.
@@ -211,7 +211,7 @@ function complaintsOf(issues: readonly Issue[]): Complaints {
   return whole
 }
 
-/** Copies each list and object that it changes once, however many complaints there are of it (AR3). */
+/** Copies each list and object that it changes once, however many complaints there are of it. */
 function replace(value: unknown, { own, below }: Complaints): unknown {
   const mended = own.reduce(mend, value)
   if (below.size === 0) return mended

@@ -2,9 +2,9 @@
  * Contexts (T9): values of the thread that a tool, or all tools of the thread, keep from call to call, typed by a
  * schema. Pure; bodies change them through workers/body/context.ts, callers when they create a thread or send to it.
  *
- * TC1 A value that does not fit its schema is never written.
- * TC2 Merging keeps the fields that the schema does not know: tools may know the shared context in part.
- * TC3 Tools of one app that know the same field of the shared context know it alike.
+ * - A value that does not fit its schema is never written.
+ * - Merging keeps the fields that the schema does not know: tools may know the shared context in part.
+ * - Tools of one app that know the same field of the shared context know it alike.
  */
 import { z } from 'zod'
 import type { ToolDefinition } from '../agent/define.js'
@@ -45,7 +45,7 @@ function fieldsOf(part: object): { readonly [key: string]: Json | undefined } {
 
 type Shared = Pick<ToolDefinition, 'name' | 'sharedSchema'>
 
-/** TC3: what two tools say differently, each difference once. */
+/** What two tools say differently, each difference once. */
 export function sharedConflicts(tools: Iterable<Shared>): readonly string[] {
   const known = new Map<string, { readonly tool: string; readonly said: string }>()
   const conflicts: string[] = []

@@ -3,7 +3,7 @@
  * `type: object` there and refuse the whole request else. Models are told `{ input: … }`, and what is inside of it is
  * what the tool gets.
  *
- * ZE1 Whoever sends the args without the envelope is understood, too.
+ * - Whoever sends the args without the envelope is understood, too.
  */
 import { isObject } from '../core/json.js'
 import type { Json } from '../core/json.js'

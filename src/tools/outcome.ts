@@ -2,8 +2,8 @@
  * From what a tool's body returned to an outcome (T2). A plain value is a success; an object with `status`
  * is taken at its word.
  *
- * OC1 Nothing that a body returned is dropped: a success that holds more than a result is a value as it is, and all
- *     that an error says is told.
+ * - Nothing that a body returned is dropped: a success that holds more than a result is a value as it is, and all
+ *   that an error says is told.
  */
 import type { Outcome } from '../core/effect.js'
 import { failure, failureGroup, isSkeinError, toFailure } from '../core/failure.js'

@@ -2,10 +2,10 @@
  * What a model is shown of what a body returned: images and documents among its content, and what is written beside
  * them.
  *
- * QM1 `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown
- *     the rest.
- * QM2 A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is
- *     read of it.
+ * - `content` beside `result` is for the model: it reads the result, then the texts of the content, and is shown
+ *   the rest.
+ * - A value that is content itself (MCP, LangChain, the AI SDK) is shown in the same way; its tool says what is
+ *   read of it.
  */
 import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'

@@ -1,7 +1,7 @@
 /**
  * The processes of a run: a server and its hosts, and what the faults do to them. Owns all of them.
  *
- * XF1 There are always as many hosts as wanted, or one is being started.
+ * - There are always as many hosts as wanted, or one is being started.
  */
 import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
@@ -108,7 +108,6 @@ export class Flock {
     this.#hosts.add(host)
   }
 
-  /** XF1 */
   async #replace(host: HostProcess, signal: NodeJS.Signals, afterMs: number): Promise<void> {
     this.#hosts.delete(host)
     host.signal(signal)

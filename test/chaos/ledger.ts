@@ -1,12 +1,12 @@
 /**
  * What bodies did, as the world saw it: a file to which every body adds a line before it acts. Owns the reading of it.
  *
- * XL1 An effect that may be repeated is known by its key: every key of the quiet run is there, and no other.
- * XL2 An effect that may not be repeated happened once, or its thread was told that it is not known (then it happened
- *     once at most).
- * XL3 Work whose result is in the journal is not begun again. (A process that was stopped between its decision and
- *     the act goes on with the act when it is continued, whatever the journal says by then; lines of that moment are
- *     not counted.)
+ * - An effect that may be repeated is known by its key: every key of the quiet run is there, and no other.
+ * - An effect that may not be repeated happened once, or its thread was told that it is not known (then it happened
+ *   once at most).
+ * - Work whose result is in the journal is not begun again. (A process that was stopped between its decision and
+ *   the act goes on with the act when it is continued, whatever the journal says by then; lines of that moment are
+ *   not counted.)
  */
 import { readFile, stat } from 'node:fs/promises'
 import { z } from 'zod'
@@ -72,8 +72,7 @@ export function judgeLedger({ quiet, chaos, answered, continued }: Told): string
   const done = new Map<string, number>()
   for (const line of chaos) {
     done.set(line.key, (done.get(line.key) ?? 0) + 1)
-    if (!wanted.has(line.key))
-      wrong.push(`XL1: ${line.tool} of ${line.of} in ${line.thread} is no effect of the quiet run`)
+    if (!wanted.has(line.key)) wrong.push(`${line.tool} of ${line.of} in ${line.thread} is no effect of the quiet run`)
     const answer = answered.get(answeredKey(line))
     const late =
       answer !== undefined &&
@@ -81,15 +80,15 @@ export function judgeLedger({ quiet, chaos, answered, continued }: Told): string
       !continued.some(({ pid, at }) => pid === line.pid && line.at >= at && line.at < at + wakingMs)
     if (late)
       wrong.push(
-        `XL3: ${line.tool} of ${line.of} was begun by ${line.pid} at ${line.at}, after its result was recorded at ` +
+        `${line.tool} of ${line.of} was begun by ${line.pid} at ${line.at}, after its result was recorded at ` +
           `${answer.at}`,
       )
   }
   for (const line of quiet) {
     const times = done.get(line.key) ?? 0
     const unknown = answered.get(answeredKey(line))?.unknown === true
-    if (times === 0 && !unknown) wrong.push(`XL1: ${line.tool} of ${line.of} was lost`)
-    if (line.tool === 'pay' && times > 1) wrong.push(`XL2: ${line.tool} of ${line.of} happened ${times} times`)
+    if (times === 0 && !unknown) wrong.push(`${line.tool} of ${line.of} was lost`)
+    if (line.tool === 'pay' && times > 1) wrong.push(`${line.tool} of ${line.of} happened ${times} times`)
   }
   return wrong
 }

@@ -1,9 +1,9 @@
 /**
  * What became of a run, compared with the quiet one: transcripts, journals, mail and rest. Owns nothing; it only reads.
  *
- * XV1 Every thread of the quiet run is there, with the same transcript (so results are in call order), and no other.
- * XV2 Every journal is whole: its records follow one another and its hash chain holds.
- * XV3 When all is done no mail is left and no thread has anything to do.
+ * - Every thread of the quiet run is there, with the same transcript (so results are in call order), and no other.
+ * - Every journal is whole: its records follow one another and its hash chain holds.
+ * - When all is done no mail is left and no thread has anything to do.
  */
 import { readFile } from 'node:fs/promises'
 import { isDeepStrictEqual } from 'node:util'
@@ -65,16 +65,15 @@ async function threadsOf(
 
 const isUnknown = ({ failed }: Said): boolean => failed?.code === 'EFFECT_UNKNOWN'
 
-/** XV1 */
 export async function judgeTranscripts(client: SkeinClient, root: string, quiet: Ends): Promise<string[]> {
   const wrong: string[] = []
   const found = await threadsOf(client, root)
   const ids = new Set(found.map(({ id }) => id))
-  if (ids.size !== found.length) wrong.push(`XV1: ${found.length - ids.size} threads are listed twice`)
-  for (const id of Object.keys(quiet)) if (!ids.has(id)) wrong.push(`XV1: thread ${id} (${quiet[id]?.agent}) is lost`)
+  if (ids.size !== found.length) wrong.push(`${found.length - ids.size} threads are listed twice`)
+  for (const id of Object.keys(quiet)) if (!ids.has(id)) wrong.push(`thread ${id} (${quiet[id]?.agent}) is lost`)
   await forEach(found, async ({ id, agent, status }) => {
     const wanted = quiet[id]
-    if (!wanted) return void wrong.push(`XV1: thread ${id} (${agent}) is not of the quiet run`)
+    if (!wanted) return void wrong.push(`thread ${id} (${agent}) is not of the quiet run`)
     const messages = await (await client.threads.get(id)).messages({ limit: 10_000 })
     const said = messages.map(({ at: _, ...rest }: Message, index) =>
       rest.tool === 'pay' && isUnknown(rest) ? wanted.messages[index] : rest,
@@ -85,7 +84,7 @@ export async function judgeTranscripts(client: SkeinClient, root: string, quiet:
       isDeepStrictEqual(JSON.parse(JSON.stringify(said)), wanted.messages)
     if (!same)
       wrong.push(
-        `XV1: thread ${id} (${agent}, ${status}) came to another end than in the quiet run: ` +
+        `thread ${id} (${agent}, ${status}) came to another end than in the quiet run: ` +
           `${firstDifference(said, wanted.messages)}`,
       )
   })
@@ -115,7 +114,7 @@ export async function judgeJournals(
       const records = (await journal.read(thread)).flatMap((entry) => reader.unpack(entry))
       for (const [key, answer] of answersIn(thread, records)) answered.set(key, answer)
     } catch (thrown) {
-      wrong.push(`XV2: ${String(thrown)}`)
+      wrong.push(`${String(thrown)}`)
     }
   })
   return { wrong, answered }
@@ -139,7 +138,7 @@ function answersIn(thread: string, records: readonly ThreadRecord[]): Map<string
   return answers
 }
 
-/** XV3: within a deadline, since the last of it is done after the answer. */
+/** Within a deadline, since the last of it is done after the answer. */
 export async function judgeRest({ mailbox, heads }: Backend, withinMs: number): Promise<string[]> {
   const stepMs = 100
   for (let left = withinMs; ; left -= stepMs) {
@@ -147,8 +146,8 @@ export async function judgeRest({ mailbox, heads }: Backend, withinMs: number): 
     if (mail.length === 0 && restless.length === 0) return []
     if (left <= 0)
       return [
-        ...mail.map((thread) => `XV3: thread ${thread} has mail`),
-        ...restless.map(({ thread, status }) => `XV3: thread ${thread} (${status}) is restless`),
+        ...mail.map((thread) => `thread ${thread} has mail`),
+        ...restless.map(({ thread, status }) => `thread ${thread} (${status}) is restless`),
       ]
     await pauseFor(stepMs)
   }

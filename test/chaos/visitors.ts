@@ -1,8 +1,8 @@
 /**
  * Clients that speak to threads of their own while hosts and server come and go. Owns what they were told.
  *
- * XG1 A sender gets a receipt or an error within a deadline, never silence (N3).
- * XG2 What was sent again with the same id until there was a receipt is in the transcript once, in order.
+ * - A sender gets a receipt or an error within a deadline, never silence (N3).
+ * - What was sent again with the same id until there was a receipt is in the transcript once, in order.
  */
 import { systemClock } from '../../src/core/clock.js'
 import { isSkeinError } from '../../src/core/failure.js'
@@ -38,7 +38,7 @@ export class Visitor {
     return new Visitor(await connectSkein({ backend: source }), id)
   }
 
-  /** XG1: an error of any kind is an answer; it is tried again. */
+  /** An error of any kind is an answer; it is tried again. */
   async #insist<T>(what: string, make: () => Promise<T>): Promise<T> {
     for (;;) {
       const began = systemClock.now()
@@ -46,13 +46,13 @@ export class Visitor {
         return await make()
       } catch (thrown) {
         this.#errors++
-        if (!isSkeinError(thrown) || !thrown.retry) this.#wrong.push(`XG1: ${what} failed with ${String(thrown)}`)
+        if (!isSkeinError(thrown) || !thrown.retry) this.#wrong.push(`${what} failed with ${String(thrown)}`)
         if (this.#wrong.length > 10) throw thrown
         await pauseFor(100)
       } finally {
         const tookMs = systemClock.now() - began
         this.#longestMs = Math.max(this.#longestMs, tookMs)
-        if (tookMs > deadlineMs) this.#wrong.push(`XG1: ${what} had no answer for ${tookMs} ms`)
+        if (tookMs > deadlineMs) this.#wrong.push(`${what} had no answer for ${tookMs} ms`)
       }
     }
   }
@@ -68,7 +68,7 @@ export class Visitor {
       const answer = await this.#insist(`the answer to ${text}`, () =>
         thread.send(text, { id: text.replace(' ', '-') }).text(),
       )
-      if (answer !== `heard ${text}`) this.#wrong.push(`XG2: ${text} was answered with ${answer}`)
+      if (answer !== `heard ${text}`) this.#wrong.push(`${text} was answered with ${answer}`)
       await pauseFor(50)
     }
     const heard = (await this.#insist('messages', () => thread.messages({ limit: 100_000 })))
@@ -76,7 +76,7 @@ export class Visitor {
       .map(({ text }) => text)
     if (heard.join() !== said.join())
       this.#wrong.push(
-        `XG2: ${this.#id} said ${said.length} messages, ${heard.length} were heard, ${new Set(heard).size} ` +
+        `${this.#id} said ${said.length} messages, ${heard.length} were heard, ${new Set(heard).size} ` +
           `different ones`,
       )
     await this.#client.close()

@@ -6,7 +6,7 @@ import { commit } from './entries.js'
 
 backendContract('memory', async () => ({ source: memory() }))
 
-it('ME2: of two hosts on one store one holds the lease, and the other gets it when the first closes', async () => {
+it('of two hosts on one store one holds the lease, and the other gets it when the first closes', async () => {
   const source = memory()
   const [one, two] = [await source.open('host'), await source.open('host')]
   const lease = await one.leases.acquire(0)
@@ -19,7 +19,7 @@ it('ME2: of two hosts on one store one holds the lease, and the other gets it wh
   await two.close()
 })
 
-it('ME1: commits of one turn are acknowledged together', async () => {
+it('commits of one turn are acknowledged together', async () => {
   const backend = await memory().open('host')
   const order: string[] = []
   const all = ['a', 'b'].map((thread) => backend.commit(commit(thread, 0)).then(() => order.push(thread)))

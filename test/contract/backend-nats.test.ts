@@ -16,7 +16,7 @@ describe.each(natsVersions)('nats-server %s', (version) => {
 
   // With `npm run soak` only: it makes a thousand consumers.
   it.skipIf(!process.env['SOAK'])(
-    'NZ1: one host holds the most partitions that there can be, and its own lease lives through it',
+    'one host holds the most partitions that there can be, and its own lease lives through it',
     { timeout: 60_000 },
     async () => {
       const backend = await nats({

@@ -28,7 +28,7 @@ const logs = (heard: readonly ToolOutput[]): string[] =>
   heard.flatMap((what) => (what.type === 'log' ? [what.text] : []))
 
 describe('prints', () => {
-  it('WO1: what a body prints is its log, also while others run on the same thread; stdout is left alone', async () => {
+  it('what a body prints is its log, also while others run on the same thread; stdout is left alone', async () => {
     const out = printed(process.stdout)
     await withPool(app, { threads: 1 }, async (pool) => {
       const meeting = createMeeting('prints')
@@ -50,7 +50,7 @@ describe('prints', () => {
     expect(out.join('')).not.toMatch(/one|twice/)
   })
 
-  it('WO1: a generator prints in its place', async () => {
+  it('a generator prints in its place', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       const heard: ToolOutput[] = []
       await outcomeOf(pool, 'prints_events', {}, { heard })
@@ -63,7 +63,7 @@ describe('prints', () => {
     })
   })
 
-  it('F3, WO1: prints are masked and bounded like any log', async () => {
+  it('F3: prints are masked and bounded like any log', async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       const heard: ToolOutput[] = []
       await outcomeOf(pool, 'prints_secret', {}, { env, heard })
@@ -93,7 +93,7 @@ describe('prints', () => {
   })
 })
 
-it('WE4: a rejection that nobody awaits is told with the name of its tool, and costs nobody anything', async () => {
+it('a rejection that nobody awaits is told with the name of its tool, and costs nobody anything', async () => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const meeting = createMeeting('left')
     const errors = printed(process.stderr)
@@ -149,14 +149,14 @@ describe('last words', () => {
     },
   )
 
-  it('PU1: shared memory that was thrown away is not held against a body', { timeout: 60_000 }, async () => {
+  it('shared memory that was thrown away is not held against a body', { timeout: 60_000 }, async () => {
     await withPool(app, { threads: 1 }, async (pool) => {
       expect(await outcomeOf(pool, 'shared_garbage')).toEqual({ ok: true, value: 400_000_000 })
     })
   })
 })
 
-it('F3, TE1: a body finds nothing of the environment of the host but what Node needs', async () => {
+it('F3: a body finds nothing of the environment of the host but what Node needs', async () => {
   process.env['SKEIN_TEST_TOKEN'] = token
   process.env['NODE_AUTH_TOKEN'] = token
   process.env['NODE_TEST_NAME'] = 'kept'
@@ -173,7 +173,7 @@ it('F3, TE1: a body finds nothing of the environment of the host but what Node n
   }
 })
 
-it('F3, TE1, TE2: what the app names is there too; all is all but the key of Skein', async () => {
+it('F3: what the app names is there too; all is all but the key of Skein', async () => {
   const given = { SKEIN_TEST_URL: 'db://here', SKEIN_TEST_OTHER: 'other', SKEIN_KEY: token }
   Object.assign(process.env, given)
   try {

@@ -16,7 +16,7 @@ const run = (pool: Pool, shares: readonly string[], ...job: Parameters<typeof jo
 it.each([
   ['meets', 'where', 32],
   ['effect', 'effect_blocks', 32],
-])('PC3, QC1: calls of one tree (%s) that take all places do not hold up another (%s)', async (tool, other, places) => {
+])('calls of one tree (%s) that take all places do not hold up another (%s)', async (tool, other, places) => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const meeting = createMeeting(`all of ${tool}`)
     const sleeping = Array.from({ length: places + 20 }, () => run(pool, ['greedy'], tool, { at: `all of ${tool}` }))
@@ -29,7 +29,7 @@ it.each([
   })
 })
 
-it('PC3, QC1: trees that a tag holds together have one part of the places', async () => {
+it('trees that a tag holds together have one part of the places', async () => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const meeting = createMeeting('one tag')
     const sleeping = Array.from({ length: 40 }, (_, index) =>

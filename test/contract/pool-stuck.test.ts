@@ -85,7 +85,7 @@ it('LN3: a loop that a finished body left behind holds up nobody either', async 
   })
 })
 
-it('AO5: effects behind one that loops begin once, on another thread', async () => {
+it('effects behind one that loops begin once, on another thread', async () => {
   await withPool(app, { threads: 1 }, async (pool) => {
     const { cancel, returned } = await looping(pool, 'effect_loops', 'effect loops')
     const meeting = createMeeting('once')
@@ -100,7 +100,7 @@ it('AO5: effects behind one that loops begin once, on another thread', async () 
 })
 
 it(
-  'AO5, WT1: effects that are taken back and forth between threads that stop and go begin once',
+  'WT1: effects that are taken back and forth between threads that stop and go begin once',
   { timeout: 60_000 },
   async () => {
     await withPool(app, { threads: 1 }, async (pool) => {

@@ -82,7 +82,7 @@ describe('threads', () => {
     })
   })
 
-  it('WP4: what is cut off by closing is not begun again, and nothing begins afterwards', async () => {
+  it('what is cut off by closing is not begun again, and nothing begins afterwards', async () => {
     const closing = await createPool(app, { ...options, threads: 1 })
     const meeting = createMeeting('closing')
     const running = outcomeOf(closing, 'meets', { at: 'closing' })
@@ -133,11 +133,11 @@ describe('threads', () => {
     },
   )
 
-  it('PU1: what was thrown away is not held against a body', { timeout: 60_000 }, async () => {
+  it('what was thrown away is not held against a body', { timeout: 60_000 }, async () => {
     expect(await outcomeOf(pool, 'garbage')).toEqual({ ok: true, value: 400_000_000 })
   })
 
-  it('WP3: a call with a side effect is not run again when its thread dies', async () => {
+  it('a call with a side effect is not run again when its thread dies', async () => {
     expect(await outcomeOf(pool, 'effect_exits')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
     const meeting = createMeeting('effect')
     const running = outcomeOf(pool, 'effect', { at: 'effect' })
@@ -146,7 +146,7 @@ describe('threads', () => {
     expect(await running).toEqual({ ok: true, value: 'met at effect' })
   })
 
-  it('WP3: a call whose body had not begun when its thread died runs, effect or not', async () => {
+  it('a call whose body had not begun when its thread died runs, effect or not', async () => {
     await single(async (alone) => {
       const begins = createMeeting('effect loops')
       const loops = outcomeOf(alone, 'effect_loops_late')
@@ -161,7 +161,7 @@ describe('threads', () => {
     })
   })
 
-  it('LN2: where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
+  it('where no thread can start, a call fails and does not wait for ever', { timeout: 60_000 }, async () => {
     await withPool(app, { threads: 1, memoryMb: 1 }, async (poor) => {
       expect(await outcomeOf(poor, 'where')).toMatchObject({ ok: false, failure: { code: 'WORKER_CRASHED' } })
     })
@@ -175,7 +175,7 @@ describe('calls that wait at their desk', () => {
   it.each([
     ['waits', 40],
     ['waits_alone', 3],
-  ])('AO4: %s hold no place that others need', async (tool, count) => {
+  ])('%s hold no place that others need', async (tool, count) => {
     await single(async (alone) => {
       const gate = deferred()
       const desks = Array.from({ length: count }, () => desk(gate.promise))
@@ -188,7 +188,7 @@ describe('calls that wait at their desk', () => {
     })
   })
 
-  it('LI2: a call that is ended while it waits ends at once', async () => {
+  it('a call that is ended while it waits ends at once', async () => {
     await single(async (alone) => {
       const cancel = createCancel()
       const stuck = desk(new Promise(() => undefined))

@@ -26,7 +26,7 @@ async function life(
 }
 
 it(
-  'T14, RH2, RH3: a call that ends its host is answered after it has done so often; those beside it get their results',
+  'T14: a call that ends its host is answered after it has done so often; those beside it get their results',
   { timeout: 120_000 },
   async () => {
     const store = join(folder, 'store')

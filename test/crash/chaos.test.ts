@@ -13,8 +13,7 @@ const plan: readonly Row[] = [
 ]
 
 test(
-  'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and ' +
-    'repeat nothing of it',
+  'N1, N2, N3, P1: hosts that are killed and stopped and a server that is killed lose nothing of a swarm and repeat nothing of it',
   { timeout: 60_000 },
   async () => {
     const { wrong, threads, faults } = await runChaos({

@@ -149,7 +149,7 @@ const atLast = ({ threads }: SeenTree) =>
     }
   })
 
-test('RP7, S1, S7, S13, P1: cut off after any commit, a child that does not stay answers when its own have, and one that stays tells of each turn', async () => {
+test('S1, S7, S13, P1: cut off after any commit, a child that does not stay answers when its own have, and one that stays tells of each turn', async () => {
   const { threads } = await cutAfterEveryCommit(createHelped, undefined, atLast)
   expect(atLast({ threads }).toSorted((a, b) => (a.agent < b.agent ? -1 : 1))).toMatchObject([
     { agent: 'boss', status: 'done', helped: ['[helper-1] helped a', '[helper-2] helped b'] },

@@ -76,7 +76,7 @@ function createApp(ran: string[]): readonly Definition[] {
   ]
 }
 
-test('KI1, RP2, S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there twice, no word of a child is heard twice, no file is missing', async () => {
+test('S8, S13, P1: a tree that is cut off after any commit goes on to the same end; no child is lost or there twice, no word of a child is heard twice, no file is missing', async () => {
   const { text, threads, cuts, runs } = await cutAfterEveryCommit(createApp)
   expect(text.replaceAll(/\n\n\[attached: \/attachments\/([^\]]*)\]/g, ' ($1)')).toBe(
     'all: wrote saw a (seen.txt) | boss of wrote saw b1 (seen.txt), wrote saw b2 (seen-2.txt) | wrote saw c ' +

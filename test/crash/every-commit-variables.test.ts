@@ -130,7 +130,7 @@ async function runUntil(source: BackendSource, commits: number): Promise<number>
   return taken
 }
 
-test('VE2, RT1, EN5, P1: cut off after any commit, a tree that waits for variables goes on to the same end', async () => {
+test('EN5, P1: cut off after any commit, a tree that waits for variables goes on to the same end', async () => {
   const skein = await createSkein({ app: createApp(), backend: memory(), clock: manualClock(1_700_000_000_000) })
   await finish(skein)
   const expected = await tale(skein)

@@ -69,8 +69,7 @@ async function shared(host: HostProcess, message: string): Promise<void> {
 }
 
 test(
-  'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or ' +
-    'doubled',
+  'N2, N1: the threads of a host that is killed go on elsewhere within the lease and a second; nothing is lost or doubled',
   { timeout: 60_000 },
   async () => {
     const one = await start()
@@ -92,8 +91,7 @@ test(
 )
 
 test(
-  'N3, PO4: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by ' +
-    'the next',
+  'N3: a sender whose only host is killed is told so when its lease has ended, and what it sent is done by the next',
   { timeout: 60_000 },
   async () => {
     const one = await start()

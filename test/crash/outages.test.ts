@@ -68,7 +68,7 @@ afterEach(async () => {
   await server.remove()
 })
 
-test('N3, PO3: a sender whose answer was lost with its connection is answered when it is back, not when its patience ends', async () => {
+test('N3: a sender whose answer was lost with its connection is answered when it is back, not when its patience ends', async () => {
   const toHost = await cable()
   await host(toHost.port)
   const speaker = await client(proxy.port)
@@ -184,7 +184,7 @@ async function untilAnswered<T>(make: () => Promise<T>): Promise<T> {
   }
 }
 
-test('GD1: what is longer than a message of the server may be is said, heard and kept whole', async () => {
+test('what is longer than a message of the server may be is said, heard and kept whole', async () => {
   await host(server.port)
   const speaker = await client(server.port)
   const thread = await speaker.threads.create({ agent: 'helper', id: 't' })

@@ -2,8 +2,8 @@
  * The rules of docs/architecture.md that a machine can check, each a function from sources to findings. Owns no
  * assertion: test/architecture.test.ts runs every rule on the tree, and on samples that must fail.
  *
- * RU1 A rule looks only at the sources it is given, so that it can be shown to fail.
- * RU2 A finding names its place as `file:line` and says what to do.
+ * - A rule looks only at the sources it is given, so that it can be shown to fail.
+ * - A finding names its place as `file:line` and says what to do.
  */
 import { contract, hasContractForm } from '../../scripts/contract.js'
 import { countLines, importsOf, lineAt, scan } from '../../scripts/source.js'

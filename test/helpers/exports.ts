@@ -1,7 +1,7 @@
 /**
  * Reads a module that only lists exports: which names are values, which are types, and what else stands there.
  *
- * XP1 Only `export { … } from` and `export type { … } from` are lists; every other line of code is told.
+ * - Only `export { … } from` and `export type { … } from` are lists; every other line of code is told.
  */
 import { lineAt, scan } from '../../scripts/source.js'
 import type { Source } from '../../scripts/source.js'

@@ -2,8 +2,8 @@
  * A provider on the loopback: speaks the streaming wire formats of OpenAI-compatible servers and of
  * Anthropic, and misbehaves on demand. It owns no clock: a test says when the next thing happens.
  *
- * SV1 The n-th request is answered by the n-th answer; a request too many gets a 418, which nothing retries.
- * SV2 Every request's decoded body is kept, in order.
+ * - The n-th request is answered by the n-th answer; a request too many gets a 418, which nothing retries.
+ * - Every request's decoded body is kept, in order.
  */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import { once } from 'node:events'

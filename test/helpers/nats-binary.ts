@@ -2,8 +2,8 @@
  * Where the tests get a NATS server from: the PATH when it is new enough, else Debian's newer suites. The package's
  * binary runs as it is, so it is only downloaded and unpacked, into `.cache` of the project; nothing is installed.
  *
- * NB1 A binary is fetched once and found again; two processes that fetch at once do no harm.
- * NB2 Where it cannot be had, the error says what to install.
+ * - A binary is fetched once and found again; two processes that fetch at once do no harm.
+ * - Where it cannot be had, the error says what to install.
  */
 import { execFile } from 'node:child_process'
 import { access, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
@@ -92,7 +92,7 @@ async function fetchFrom(suite: string, to: string): Promise<string> {
     await mkdir(join(to, '..'), { recursive: true })
     const part = `${to}.${process.pid}`
     await run('cp', [at('unpacked/usr/sbin/nats-server'), part])
-    await rename(part, to) // NB1
+    await rename(part, to)
     return to
   } finally {
     await rm(work, { recursive: true, force: true })

@@ -2,7 +2,7 @@
  * Three NATS servers that form one cluster, each with its own folder and ports: one is killed, stopped, continued and
  * started again while the other two go on. Owns the processes.
  *
- * NK1 It is there when all three know who leads them; the same is waited for after one was started again.
+ * - It is there when all three know who leads them; the same is waited for after one was started again.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -77,7 +77,7 @@ export async function startCluster({
     }),
   )
   const nodes = made.map(({ node }) => node)
-  await Promise.all(nodes.map((node) => node.start())) // NK1
+  await Promise.all(nodes.map((node) => node.start()))
   return {
     nodes,
     urls: nodes.map(({ url }) => url),

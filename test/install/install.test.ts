@@ -38,8 +38,7 @@ describe('an empty project', () => {
   )
 
   it(
-    'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies ' +
-      'of zod, and the README runs',
+    'E7, D8: the README and every public type compile with the oldest TypeScript and the newest, with two copies of zod, and the README runs',
     { timeout: patience },
     async () => {
       const said = await checkPrograms({ folder }, { tsc: newest, libraries: true })

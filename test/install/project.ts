@@ -2,7 +2,7 @@
  * Projects of a user, made in empty folders outside this one: what is installed there is the packed tarball and
  * nothing else.
  *
- * IP1 Nothing of this checkout is reached from such a project: neither its sources nor its node_modules.
+ * - Nothing of this checkout is reached from such a project: neither its sources nor its node_modules.
  */
 import { execFile } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -9,7 +9,7 @@ import { defineTool } from '../../src/agent/define.js'
 import { fieldsOf, jsonSchemaOf, parse } from '../../src/core/schema.js'
 import { checkArgs } from '../../src/tools/args.js'
 
-it('ZS2, E7: a schema of another copy is parsed, repaired and told with its descriptions', () => {
+it('E7: a schema of another copy is parsed, repaired and told with its descriptions', () => {
   const args = old.object({ a: old.number().describe('the first'), b: old.number().default(2) }).meta({ title: 'Sum' })
   expect(parse(args, { a: 1 })).toMatchObject({ success: true, data: { a: 1, b: 2 } })
   expect(checkArgs('add', args, '{"a":"1"}')).toEqual({ ok: true, args: { a: 1 } })
@@ -32,7 +32,7 @@ it('ZS2, E7: a schema of another copy is parsed, repaired and told with its desc
   ])
 })
 
-it('ZS1, D8: tools with schemas of two copies are tools alike', () => {
+it('D8: tools with schemas of two copies are tools alike', () => {
   const both = [
     defineTool({ name: 'a', description: '', args: old.object({}), execute: () => 1 }),
     defineTool({ name: 'b', description: '', args: z.object({}), execute: () => 1 }),

@@ -177,7 +177,7 @@ describe.each(wires)('%s', (wire) => {
     expect(server.bodies).toHaveLength(2)
   })
 
-  test('AS2, RY1: 500s are tried until the cap and no further; the package adds no retries of its own', async () => {
+  test('500s are tried until the cap and no further; the package adds no retries of its own', async () => {
     const { retried, infos, server } = await serve(
       wire,
       Array.from({ length: 9 }, () => failing(500, 'oops')),
@@ -207,7 +207,7 @@ describe.each(wires)('%s', (wire) => {
     expect(server.bodies).toHaveLength(1)
   })
 
-  test('AT1, RY3: a connection cut in mid-stream is tried again and the deltas start anew', async () => {
+  test('a connection cut in mid-stream is tried again and the deltas start anew', async () => {
     let sawHalf = (): void => undefined
     const seen = new Promise<void>((resolve) => (sawHalf = resolve))
     const { retried, infos } = await serve(wire, [
@@ -220,7 +220,7 @@ describe.each(wires)('%s', (wire) => {
     expect(deltas).toEqual([half, 'restarted', { type: 'text', text: 'whole' }])
   })
 
-  test('AT1: a stream that ends politely but too early is a failure, not a short answer', async () => {
+  test('a stream that ends politely but too early is a failure, not a short answer', async () => {
     const { model } = await serve(wire, [halfway(wire, Promise.resolve(), (exchange) => exchange.end())])
     await expect(model.call(modelRequest(), watched().options)).rejects.toMatchObject({
       code: 'MODEL_UNAVAILABLE',
@@ -228,7 +228,7 @@ describe.each(wires)('%s', (wire) => {
     })
   })
 
-  test('AT1, AT4: broken JSON in the stream fails the call and closes the connection', async () => {
+  test('broken JSON in the stream fails the call and closes the connection', async () => {
     let closed: Promise<void> | undefined
     const broken = halfway(wire, Promise.resolve(), (exchange) => {
       closed = exchange.closed
@@ -243,7 +243,7 @@ describe.each(wires)('%s', (wire) => {
     await closed
   })
 
-  test('AS3, AT4: an abort in mid-stream throws its reason and closes the connection', async () => {
+  test('an abort in mid-stream throws its reason and closes the connection', async () => {
     let closed: Promise<void> | undefined
     const hanging = halfway(wire, Promise.resolve(), (exchange) => (closed = exchange.closed))
     const { retried, infos } = await serve(wire, [hanging])
@@ -304,7 +304,7 @@ describe('history over the wire', () => {
   })
   const marked = '<system-message>\nBe brief.\n</system-message>'
 
-  test('PR2: openai-compatible gets system, calls and results in order with matching ids', async () => {
+  test('openai-compatible gets system, calls and results in order with matching ids', async () => {
     const { model, server } = await serve('openai-compatible', [chatAnswer([{ content: 'ok' }])])
     await model.call(request, watched().options)
     const call = (id: string, city: string) => ({
@@ -333,7 +333,7 @@ describe('history over the wire', () => {
     ])
   })
 
-  test('PR2: anthropic gets both results in one user message, the failed one marked', async () => {
+  test('anthropic gets both results in one user message, the failed one marked', async () => {
     const { model, server } = await serve('anthropic', [anthropicAnswer([{ type: 'text', pieces: ['ok'] }])])
     await model.call(request, watched().options)
     expect(server.bodies[0]).toMatchObject({
@@ -364,7 +364,7 @@ describe('history over the wire', () => {
   })
 })
 
-test('AE1: Anthropic answers 200 and says overloaded, or refuses, in the stream', async () => {
+test('Anthropic answers 200 and says overloaded, or refuses, in the stream', async () => {
   const inStream =
     (type: string, message: string): AnswerRequest =>
     (exchange) => {
@@ -398,7 +398,7 @@ test('AE1: Anthropic answers 200 and says overloaded, or refuses, in the stream'
   }
 })
 
-test('FB2: when one provider is given up, the other answers and the reply names it', async () => {
+test('when one provider is given up, the other answers and the reply names it', async () => {
   const down = await serve(
     'anthropic',
     Array.from({ length: 5 }, () => failing(529, 'overloaded')),

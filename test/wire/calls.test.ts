@@ -54,7 +54,7 @@ describe.each(providerNames)('%s', (name) => {
     expect(refused).toEqual([])
   })
 
-  test('ZE1, T1: args that are a choice go out as one field of an object, and come back as what they are', async () => {
+  test('T1: args that are a choice go out as one field of an object, and come back as what they are', async () => {
     const args = z.union([
       z.object({ city: z.string() }),
       z.object({ lat: z.number(), lon: z.number(), note: z.string().optional() }),
@@ -84,7 +84,7 @@ describe.each(providerNames)('%s', (name) => {
     expect(refused).toEqual([])
   })
 
-  test('PR3: what a model says wrongly does not block its thread: names that are none, halves of characters', async () => {
+  test('what a model says wrongly does not block its thread: names that are none, halves of characters', async () => {
     const thinks = name === 'deepseek' ? [{ think: 'Hm.' }] : []
     const mark = name === 'google' ? { mark: 's1' } : {}
     const odd = `half \uD83D of it`
@@ -109,14 +109,14 @@ describe.each(providerNames)('%s', (name) => {
   test.each([
     ['length', 'reply_cut', 'length'],
     ['filter', 'reply_filtered', 'content_filter'],
-  ] as const)('MM1: a reply that ends with %s is told apart', async (finish, stopReason, finishReason) => {
+  ] as const)('a reply that ends with %s is told apart', async (finish, stopReason, finishReason) => {
     const { model } = await strict(name, [{ pieces: [{ say: 'Half of' }], finish }])
     const thread = await start(model, [])
     expect(await thread.send('Go.').result()).toMatchObject({ text: 'Half of', stopReason, finishReason })
   })
 })
 
-test('MM1: what Anthropic pauses is told apart', async () => {
+test('what Anthropic pauses is told apart', async () => {
   const { model } = await strict('anthropic', [{ pieces: [{ say: 'Searching.' }], finish: 'pause' }])
   expect(await (await start(model, [])).send('Go.').result()).toMatchObject({
     text: 'Searching.',
@@ -126,7 +126,7 @@ test('MM1: what Anthropic pauses is told apart', async () => {
 })
 
 describe.each(['anthropic', 'openai responses'] as const)('%s', (name) => {
-  test('MM1: a call whose args were cut is not made, though there is one', async () => {
+  test('a call whose args were cut is not made, though there is one', async () => {
     const cut = [
       { call: 'put', args: '{"text": "a long sto', id: 'c1' },
       { call: 'put', args: '', id: 'c2' },
@@ -142,7 +142,7 @@ describe.each(['anthropic', 'openai responses'] as const)('%s', (name) => {
   })
 })
 
-test('MM3: a forced call is made once, on the wire too', async () => {
+test('a forced call is made once, on the wire too', async () => {
   const { model, taken } = await strict('anthropic', [
     { pieces: [{ call: 'look', args: {}, id: 'c1' }] },
     { pieces: [{ say: 'Seen.' }] },
@@ -152,7 +152,7 @@ test('MM3: a forced call is made once, on the wire too', async () => {
   expect(taken.map((body) => body['tool_choice'])).toEqual([{ type: 'any' }, { type: 'auto' }])
 })
 
-test('AA1: a model that thinks is not forced to call a tool', async () => {
+test('a model that thinks is not forced to call a tool', async () => {
   const { model, refused, taken } = await strict('deepseek', [{ pieces: [{ think: 'Hm.' }, { say: 'No need.' }] }])
   const thread = await start(model, [looseTool('look', () => 'a house')], { toolChoice: 'required' })
   expect(await thread.send('Go.').result()).toMatchObject({ text: 'No need.', stopReason: 'completed' })

@@ -58,7 +58,7 @@ const twice = (name: ProviderName): readonly Spoken[] => [
 describe.each(providerNames)('%s', (name) => {
   const takes = name !== 'deepseek'
 
-  test('PI1, T2: content beside a result reaches the model: its texts, and its images where they are taken', async () => {
+  test('T2: content beside a result reaches the model: its texts, and its images where they are taken', async () => {
     const { model, taken, refused } = await strict(name, twice(name))
     const skein = await open(drawing(model))
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -75,7 +75,7 @@ describe.each(providerNames)('%s', (name) => {
     for await (const event of thread.events({ until: 'now' })) expect(JSON.stringify(event)).not.toContain(base64)
   })
 
-  test('PI1, S8: an image that comes with a message is shown with it, also after a restart', async () => {
+  test('S8: an image that comes with a message is shown with it, also after a restart', async () => {
     const { model, taken, refused } = await strict(name, [
       { pieces: [{ say: 'A house.' }] },
       { pieces: [{ say: 'Yes.' }] },
@@ -123,7 +123,7 @@ describe.each(providerNames)('%s', (name) => {
   })
 })
 
-test('PI1: a model that says so is shown them; one that refuses them all the same is asked again without', async () => {
+test('a model that says so is shown them; one that refuses them all the same is asked again without', async () => {
   const { model, taken } = await strict('deepseek', twice('deepseek'))
   const skein = await open(drawing(model, { media: true }))
   await (await skein.threads.create({ agent: 'helper' })).send('Draw.').text()

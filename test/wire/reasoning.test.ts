@@ -119,7 +119,7 @@ const replies: Readonly<Record<'anthropic' | 'openai responses' | 'deepseek' | '
 const names = Object.keys(replies) as readonly (keyof typeof replies)[]
 
 describe.each(names)('%s', (name) => {
-  test('PR5, R1: thoughts go back with the calls that followed them, in this turn and in the next', async () => {
+  test('R1: thoughts go back with the calls that followed them, in this turn and in the next', async () => {
     const { model, refused, taken } = await strict(name, replies[name])
     const skein = await open(appOf(model))
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -133,7 +133,7 @@ describe.each(names)('%s', (name) => {
     expect(taken).toHaveLength(4)
   })
 
-  test('PR5, P1: and after a restart', async () => {
+  test('P1: and after a restart', async () => {
     const { model, refused } = await strict(name, replies[name])
     const backend = memory()
     const first = await open(appOf(model), backend)
@@ -165,7 +165,7 @@ describe.each(names)('%s', (name) => {
   })
 })
 
-test('PR5: anthropic hears thought, redacted thought, words and calls in the order in which it gave them', async () => {
+test('anthropic hears thought, redacted thought, words and calls in the order in which it gave them', async () => {
   const { model, taken } = await strict('anthropic', replies.anthropic)
   const skein = await open(appOf(model))
   await (await skein.threads.create({ agent: 'helper' })).send('Compare.').result()
@@ -177,7 +177,7 @@ test('PR5: anthropic hears thought, redacted thought, words and calls in the ord
   ])
 })
 
-test('AQ3: OpenAI is asked to store nothing, and gives its thoughts encrypted', async () => {
+test('OpenAI is asked to store nothing, and gives its thoughts encrypted', async () => {
   const { model, taken } = await strict('openai responses', replies['openai responses'])
   const skein = await open(appOf(model))
   await (await skein.threads.create({ agent: 'helper' })).send('Compare.').result()
@@ -189,7 +189,7 @@ test('AQ3: OpenAI is asked to store nothing, and gives its thoughts encrypted', 
   ).toEqual(['enc-1', 'enc-2'])
 })
 
-test('KP3, F3: a signed thought with a secret in it is masked, and is not sent as if it were whole', async () => {
+test('F3: a signed thought with a secret in it is masked, and is not sent as if it were whole', async () => {
   const token = 'hunter2-hunter2'
   const spoken: readonly Spoken[] = [
     {
@@ -214,7 +214,7 @@ test('KP3, F3: a signed thought with a secret in it is masked, and is not sent a
   expect(taken[1]).toMatchObject({ thinking: { type: 'disabled' } })
 })
 
-describe('AA1: a thread is not stuck with what another model did in it', () => {
+describe('a thread is not stuck with what another model did in it', () => {
   const down: Spoken = { pieces: [{ say: 'never' }] }
   const failing = (name: ProviderName) =>
     strict(name, [(exchange) => exchange.fail(503, { error: { message: 'down', code: 503, status: 'DOWN' } }), down])

@@ -56,7 +56,7 @@ describe('settings', () => {
     ['google', 'gemini-3-pro', { generationConfig: { temperature: 0.3, maxOutputTokens: 500 } }],
     ['openai responses', 'gpt-4.1', { temperature: 0.3, max_output_tokens: 500 }],
   ] as const)(
-    'AQ1, D5: %s %s is told temperature and maxOutputTokens, of the model or of the prompt',
+    'D5: %s %s is told temperature and maxOutputTokens, of the model or of the prompt',
     async (name, model, expected) => {
       expect(await askedOf(name, { model: settings }, model)).toMatchObject(expected)
       expect(
@@ -71,11 +71,11 @@ describe('settings', () => {
     ['openai responses', 'gpt-5', { reasoning: { effort: 'high' } }],
     ['anthropic', 'claude-test', { output_config: { effort: 'high' } }],
     ['deepseek', 'deepseek-reasoner', { reasoning_effort: 'high' }],
-  ] as const)('AQ2, D5: %s %s is told how hard to think', async (name, model, expected) => {
+  ] as const)('D5: %s %s is told how hard to think', async (name, model, expected) => {
     expect(await askedOf(name, { prompt: { reasoning: 'high' } }, model)).toMatchObject(expected)
   })
 
-  test('AQ2: providerOptions of model and prompt are one, and stronger than our own', async () => {
+  test('providerOptions of model and prompt are one, and stronger than our own', async () => {
     const body = await askedOf('openai responses', {
       model: { providerOptions: { openai: { store: true, user: 'me' } } },
       prompt: { providerOptions: { openai: { user: 'you' } } },
@@ -103,7 +103,7 @@ describe('caching', () => {
   const looks = { pieces: [{ call: 'look', args: {}, id: 'c' }] }
   const replies = [looks, looks, looks, said, said]
 
-  test('AQ4: Anthropic keeps system and conversation, with three marks at most, and each request begins as the one before', async () => {
+  test('Anthropic keeps system and conversation, with three marks at most, and each request begins as the one before', async () => {
     const { model, taken } = await strict('anthropic', replies)
     const thread = await start(model, { prompt: { tools: ['look'] } })
     await thread.send('Look thrice.').text()
@@ -118,7 +118,7 @@ describe('caching', () => {
     }
   })
 
-  test('AQ4: not for a single question, and not where it is turned off', async () => {
+  test('not for a single question, and not where it is turned off', async () => {
     expect(marked(await askedOf('anthropic', {}))).toBe(0)
     expect(marked(await askedOf('anthropic', { prompt: { tools: ['look'] } }))).toBe(2)
     expect(marked(await askedOf('anthropic', { prompt: { tools: ['look'] }, model: { promptCache: false } }))).toBe(0)

@@ -4,7 +4,7 @@ import { createContents } from '../../workers/thread/content-cache.js'
 
 const bytes = (length: number): Uint8Array => new Uint8Array(length).fill(1)
 
-it('CN1: what was used longest ago goes first', () => {
+it('what was used longest ago goes first', () => {
   const contents = createContents(3_000)
   for (const hash of ['a', 'b', 'c']) contents.keep(hash, bytes(1_000))
   contents.get('a')
@@ -12,13 +12,13 @@ it('CN1: what was used longest ago goes first', () => {
   expect(['a', 'b', 'c', 'd'].map((hash) => contents.get(hash)?.length)).toEqual([1_000, undefined, 1_000, 1_000])
 })
 
-it('CN1: a content over 1 MB is not kept', () => {
+it('a content over 1 MB is not kept', () => {
   const contents = createContents(32 * 1024 * 1024)
   contents.keep('large', bytes(1024 * 1024 + 1))
   expect(contents.get('large')).toBeUndefined()
 })
 
-it('CN2: what is done to a content outside stays outside', () => {
+it('what is done to a content outside stays outside', () => {
   const contents = createContents(1_000)
   const given = bytes(3)
   contents.keep('a', given)

@@ -34,20 +34,20 @@ function start(tool: ToolDefinition, args: { [key: string]: string } = {}, more:
   return { clock, cancel, returned, outcome: returned.then(({ outcome }) => outcome) }
 }
 
-describe('IV1: whatever happens is an outcome', () => {
-  it('IV1, T2: a value, now or later', async () => {
+describe('whatever happens is an outcome', () => {
+  it('T2: a value, now or later', async () => {
     expect(await start(looseTool('look', () => 'now')).outcome).toEqual({ ok: true, value: 'now' })
     expect(await start(looseTool('look', async () => 'later')).outcome).toEqual({ ok: true, value: 'later' })
   })
 
-  it('IV1: a thing that is awaited like a promise is awaited', async () => {
+  it('a thing that is awaited like a promise is awaited', async () => {
     // As query builders do.
     const query = {}
     Reflect.set(query, 'then', (resolve: (rows: string[]) => void) => resolve(['row']))
     expect(await start(looseTool('look', () => query)).outcome).toEqual({ ok: true, value: ['row'] })
   })
 
-  it('IV1, T2: a throw, now or later, of whatever', async () => {
+  it('T2: a throw, now or later, of whatever', async () => {
     const angry = (thrown: unknown) =>
       looseTool('look', () => {
         throw thrown
@@ -72,14 +72,14 @@ describe('IV1: whatever happens is an outcome', () => {
     })
   })
 
-  it('IV1, P3: args that no longer fit, without running the body', async () => {
+  it('P3: args that no longer fit, without running the body', async () => {
     let ran = false
     const tool = looseTool('look', () => (ran = true), { args: z.object({ needed: z.string() }) })
     expect(await start(tool).outcome).toMatchObject({ ok: false, failure: { code: 'TOOL_INPUT_INVALID' } })
     expect(ran).toBe(false)
   })
 
-  it('IV1: args whose schema throws or must be awaited', async () => {
+  it('args whose schema throws or must be awaited', async () => {
     const throwing = looseTool('look', () => 1, {
       args: z.looseObject({ a: z.string().refine((text) => JSON.parse(text) !== 0) }),
     })
@@ -88,7 +88,7 @@ describe('IV1: whatever happens is an outcome', () => {
     expect((await start(slow, { a: 'x' }).outcome).ok).toBeDefined()
   })
 
-  it('IV1, T2: a result that the schema does not allow', async () => {
+  it('T2: a result that the schema does not allow', async () => {
     expect(await start(looseTool('look', () => 5, { outputSchema: z.string() })).outcome).toMatchObject({
       ok: false,
       failure: { code: 'TOOL_OUTPUT_INVALID' },
@@ -112,8 +112,8 @@ describe('IV1: whatever happens is an outcome', () => {
   })
 })
 
-describe('IV2: a body that was ended has lost its result', () => {
-  it('IV2, T2: time-out, with a signal that says so; what comes later is dropped', async () => {
+describe('a body that was ended has lost its result', () => {
+  it('T2: time-out, with a signal that says so; what comes later is dropped', async () => {
     const late = deferred<string>()
     let signal: AbortSignal | undefined
     const tool = looseTool('look', (state) => ((signal = state.signal), late.promise), { timeoutMs: 100 })
@@ -130,7 +130,7 @@ describe('IV2: a body that was ended has lost its result', () => {
     await late.promise
   })
 
-  it('IV2: abort, also of a body that never looks at its signal', async () => {
+  it('abort, also of a body that never looks at its signal', async () => {
     const late = deferred<string>()
     const { cancel, outcome } = start(looseTool('look', () => late.promise))
     cancel.abort(new SkeinError('CANCELLED', 'no longer wanted'))
@@ -138,7 +138,7 @@ describe('IV2: a body that was ended has lost its result', () => {
     late.reject(new Error('nobody hears this'))
   })
 
-  it('IV2: an abort before the start', async () => {
+  it('an abort before the start', async () => {
     const cancel = createCancel()
     cancel.abort(new SkeinError('CANCELLED', 'never mind'))
     const tool = looseTool('look', async () => 'done')
@@ -146,13 +146,13 @@ describe('IV2: a body that was ended has lost its result', () => {
     expect(await outcome).toMatchObject({ ok: false, failure: { code: 'CANCELLED' } })
   })
 
-  it('IV2: a body that finished leaves no timer behind', async () => {
+  it('a body that finished leaves no timer behind', async () => {
     const { clock, outcome } = start(looseTool('look', async () => 'quick', { timeoutMs: 100 }))
     await outcome
     expect(clock.pending).toBe(0)
   })
 
-  it('IV2: a time-out drops what the body did; its limit stands still while it waits at its desk', async () => {
+  it('a time-out drops what the body did; its limit stands still while it waits at its desk', async () => {
     const gate = deferred()
     const late = deferred()
     const tool = looseTool(
@@ -176,7 +176,7 @@ describe('IV2: a body that was ended has lost its result', () => {
     expect(rest).toEqual({ reads: { values: [{ key: 'kv/seen', version: 0 }] } })
   })
 
-  it('VC2: what a body says after its end is not heard', async () => {
+  it('what a body says after its end is not heard', async () => {
     const heard: ToolOutput[] = []
     const late = deferred()
     const said = deferred()
@@ -193,7 +193,7 @@ describe('IV2: a body that was ended has lost its result', () => {
 })
 
 describe('generators', () => {
-  it('T8, GN2: a body that was ended is made to return at its next yield', async () => {
+  it('T8: a body that was ended is made to return at its next yield', async () => {
     const goes = deferred()
     const returned = deferred()
     async function* body() {
@@ -221,7 +221,7 @@ describe('generators', () => {
     expect(heard).toEqual([{ type: 'preliminary', event: 1 }])
   })
 
-  it('GN3: a body that yields without waiting hears an abort', async () => {
+  it('a body that yields without waiting hears an abort', async () => {
     async function* body() {
       for (let n = 0; ; n++) yield n
     }

@@ -1,8 +1,8 @@
 /**
  * Contexts (T9) as a body has them: `local` of its tool, `shared` of all.
  *
- * CX1 A value that was written under another schema is shown as it is; a field that the schema requires and nobody has
- *     set is an error when it is read, not `undefined`.
+ * - A value that was written under another schema is shown as it is; a field that the schema requires and nobody has
+ *   set is an error when it is read, not `undefined`.
  */
 import { sharedName } from '../../src/core/records/change.js'
 import { SkeinError } from '../../src/core/failure.js'
@@ -30,7 +30,7 @@ export function shown(values: Values, context: Context): unknown {
   return value
 }
 
-/** CX1: where the field is missing. What is wrong with one that is there was said when it was written. */
+/** Where the field is missing. What is wrong with one that is there was said when it was written. */
 function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Context): void {
   const last = path.at(-1)
   let holder = value

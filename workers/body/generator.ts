@@ -1,9 +1,9 @@
 /**
  * Generator tools (T8): drives a body that yields events until it returns.
  *
- * GN1 Each event is checked and told before the body goes on; one that does not fit ends the body.
- * GN2 A body that was ended goes no further than its next yield, where it is made to return.
- * GN3 A body that yields without ever waiting still lets the event loop turn.
+ * - Each event is checked and told before the body goes on; one that does not fit ends the body.
+ * - A body that was ended goes no further than its next yield, where it is made to return.
+ * - A body that yields without ever waiting still lets the event loop turn.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'

@@ -2,8 +2,8 @@
  * Runs a function of one tool and turns whatever happens into what the pool returns. Loaded by the pool, by URL; it
  * knows tools and outcomes, and nothing of threads, journals or models.
  *
- * IV1 It never throws: a throw, a time-out, a bad result and args that no longer fit are outcomes (T2).
- * IV2 A body that is aborted or timed out has lost its result, even if it goes on to return one.
+ * - It never throws: a throw, a time-out, a bad result and args that no longer fit are outcomes (T2).
+ * - A body that is aborted or timed out has lost its result, even if it goes on to return one.
  */
 import type { ToolDefinition, ToolState } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'

@@ -7,7 +7,7 @@ import { SkeinError } from '../../src/core/failure.js'
 import { createTimeLimit } from '../../src/pool/time-limit.js'
 import type { CallRecorder } from './worksheet.js'
 
-/** The body's value, unless it is aborted or out of time first (IV2). */
+/** The body's value, unless it is aborted or out of time first. */
 export function withinLimits(
   body: PromiseLike<unknown>,
   tool: ToolDefinition,

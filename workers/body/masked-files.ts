@@ -2,8 +2,8 @@
  * The files of a call that knows secrets: what it writes, and where to, is masked on the way (F3). A value that
  * stands in a file could be read by every tool, by people and by the model; whoever needs it declares the variable.
  *
- * MF1 No bytes and no path that such a call writes hold a form of its secrets, in one piece or in a stream.
- * MF2 What it reads is as it is: a path is the same path for writing and for reading.
+ * - No bytes and no path that such a call writes hold a form of its secrets, in one piece or in a stream.
+ * - What it reads is as it is: a path is the same path for writing and for reading.
  */
 import { loadVolume } from '../../src/files/volume.js'
 import type { Redactor } from '../../src/core/redact/redact.js'

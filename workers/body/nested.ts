@@ -1,9 +1,9 @@
 /**
  * `state.invokeTool`: runs another tool now, within the call of the tool that asks (T13).
  *
- * NE1 Tools that wait for somebody are refused: a body cannot stand still for a day. They can be queued.
- * NE2 It runs on the caller's worksheet, so that both see the same files and values, and its changes count when the
- *     caller's do; its events and its text for the model go nowhere.
+ * - Tools that wait for somebody are refused: a body cannot stand still for a day. They can be queued.
+ * - It runs on the caller's worksheet, so that both see the same files and values, and its changes count when the
+ *   caller's do; its events and its text for the model go nowhere.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import { SkeinError, fromFailure } from '../../src/core/failure.js'
@@ -32,7 +32,6 @@ export const invokeNested: InvokeNested = async (sheet, caller, { name, args }) 
   return outcome.value
 }
 
-/** NE1. */
 function bodyOf(
   tool: ToolDefinition,
   { caller, atHome }: { readonly caller: ToolDefinition; readonly atHome: boolean },

@@ -1,10 +1,10 @@
 /**
  * What a body says while it runs: progress, logs and preliminary events, on their way to whoever watches.
  *
- * VC1 A line of a log is cut at 16 KB; past 1,000 lines and steps of progress, or 1 MB, in one second the rest of
- *     that second is dropped, and once per call it is said that something was. Preliminary events belong to the
- *     result: none is dropped.
- * VC2 After the call is over nothing is said.
+ * - A line of a log is cut at 16 KB; past 1,000 lines and steps of progress, or 1 MB, in one second the rest of
+ *   that second is dropped, and once per call it is said that something was. Preliminary events belong to the
+ *   result: none is dropped.
+ * - After the call is over nothing is said.
  */
 import type { Clock } from '../../src/core/clock.js'
 import { toJson } from '../../src/core/json.js'

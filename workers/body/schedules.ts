@@ -1,7 +1,7 @@
 /**
  * Calls that a body schedules, as one call sees and changes them. They count when the call does.
  *
- * WQ1 Ids are made of the call's idempotency key: a call that runs again schedules the same, once.
+ * - Ids are made of the call's idempotency key: a call that runs again schedules the same, once.
  */
 import { SkeinError } from '../../src/core/failure.js'
 import type { Clock } from '../../src/core/clock.js'

@@ -2,8 +2,8 @@
  * `state`: what a tool's body may use, over the worksheet of its call. A tool that is invoked by another has a state
  * of its own on the same worksheet: other variables and another context, the same files and values.
  *
- * ST1 A body reaches only what its own definition declares: its variables, its contexts, the tools in `uses`.
- * ST2 Members may be taken out of the state (`({ kv, log }) => …`), and cost nothing until they are.
+ * - A body reaches only what its own definition declares: its variables, its contexts, the tools in `uses`.
+ * - Members may be taken out of the state (`({ kv, log }) => …`), and cost nothing until they are.
  */
 import type { KeyValues, ToolDefinition, ToolState } from '../../src/agent/define.js'
 import { SkeinError } from '../../src/core/failure.js'
@@ -217,7 +217,6 @@ export class CallState implements RuntimeState {
     return this.#sheet.job.args
   }
 
-  /** ST1. */
   #checkUses(name: string): void {
     const { uses = [], name: own } = this.#tool
     if (!uses.includes(name)) {

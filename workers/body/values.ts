@@ -2,9 +2,9 @@
  * Values of the thread as one call sees and changes them: contexts, key-value entries, the todo list
  * (src/core/change.ts).
  *
- * VA1 A body sees its own changes at once; nobody else does before the call is settled.
- * VA2 What was seen of the snapshot is noted with its version, once.
- * VA3 A value is copied on its way in and out: a body that changes what it was given changes nothing else.
+ * - A body sees its own changes at once; nobody else does before the call is settled.
+ * - What was seen of the snapshot is noted with its version, once.
+ * - A value is copied on its way in and out: a body that changes what it was given changes nothing else.
  */
 import { kvKey, kvSpace } from '../../src/core/records/change.js'
 import type { ValueChange, ValueRead } from '../../src/core/records/change.js'
@@ -47,7 +47,7 @@ export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>
       const own = changed.get(key)
       if (own) return copied(own.value)
       const found = await fetch(key)
-      // It may have been changed while it was fetched (VA1).
+      // It may have been changed while it was fetched.
       const since = changed.get(key)
       return since ? copied(since.value) : look(key, found)
     },
@@ -71,7 +71,7 @@ export function createValues(desk: SnapshotAccess, open: () => Promise<Snapshot>
       await fetch(key)
     },
     write(key, value) {
-      // Again at the end: the order of changes is the order in which they were made (CS2).
+      // Again at the end: the order of changes is the order in which they were made.
       changed.delete(key)
       changed.set(key, value === undefined ? { key } : { key, value: toJson(value) })
     },

@@ -2,11 +2,11 @@
  * The worksheet of one call: what its body, and the tools that it invokes, have seen, changed, asked for and said.
  * Everything on it is made when it is first used; most calls use nothing.
  *
- * WS1 The snapshot is opened once, when the body first looks at something.
- * WS2 What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort
- *     leave only what it saw, for on another state it might have gone well (T3).
- * WS3 Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever
- *     needs the value declares it.
+ * - The snapshot is opened once, when the body first looks at something.
+ * - What the body did counts with a result and with an error that it returned; a throw, a time-out and an abort
+ *   leave only what it saw, for on another state it might have gone well (T3).
+ * - Nothing that leaves the call holds a secret of its environment (F3), the bytes of files not excepted: whoever
+ *   needs the value declares it.
  */
 import type { ToolDefinition } from '../../src/agent/define.js'
 import type { Clock } from '../../src/core/clock.js'
@@ -172,7 +172,7 @@ export class CallRecorder {
     this.voice.preliminary(clean)
   }
 
-  /** WS2: all that came of it. */
+  /** All that came of it. */
   async done(outcome: Outcome, also: Pick<Returned, 'text' | 'media' | 'held' | 'attached'> = {}): Promise<Returned> {
     this.#voice?.hush()
     const clean = this.redactor ? this.#cleanOutcome(outcome) : outcome
@@ -202,7 +202,7 @@ export class CallRecorder {
     }
   }
 
-  /** WS2: it came to nothing. */
+  /** It came to nothing. */
   async failed(failure: Failure, thrown?: unknown): Promise<Returned> {
     const told = this.#thrown(thrown)
     if (told?.stack !== undefined && isDebugging()) this.voice.log([told.stack])

@@ -1,8 +1,8 @@
 /**
  * Finds some lines among many: the first two places where they are.
  *
- * LD1 A search costs what there are lines, however they repeat (Knuth, Morris and Pratt).
- * LD2 All searches together take at most `mostSteps`; then it is said that it is too much.
+ * - A search costs what there are lines, however they repeat (Knuth, Morris and Pratt).
+ * - All searches together take at most `mostSteps`; then it is said that it is too much.
  */
 
 const mostSteps = 50_000_000

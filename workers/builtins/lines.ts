@@ -1,7 +1,7 @@
 /**
  * Some lines of a file that need not fit into memory.
  *
- * LJ1 No more of the file is read than the last line that is asked for; no more is held than one result.
+ * - No more of the file is read than the last line that is asked for; no more is held than one result.
  */
 import { Buffer } from 'node:buffer'
 import { SkeinError } from '../../src/core/failure.js'

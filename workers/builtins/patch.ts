@@ -1,12 +1,12 @@
 /**
  * A unified diff put onto a text.
  *
- * PT1 A hunk goes where its header says (moved as far as the hunk before it was), if its lines are there; otherwise
- *     to the one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
- * PT2 Line ends are the text's own: lines that stay are not touched, new ones end like their neighbours.
- * PT3 All hunks or none.
- * PT4 Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the
- *     text are.
+ * - A hunk goes where its header says (moved as far as the hunk before it was), if its lines are there; otherwise
+ *   to the one place where they are. Two places are a refusal, not a guess, and lines never match approximately.
+ * - Line ends are the text's own: lines that stay are not touched, new ones end like their neighbours.
+ * - All hunks or none.
+ * - Looking for a hunk costs what the text is long, and looking for all of them has an end, whatever they and the
+ *   text are.
  */
 import { parsePatch } from 'diff'
 import type { StructuredPatchHunk } from 'diff'

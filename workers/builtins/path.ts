@@ -1,7 +1,7 @@
 /**
  * Paths that a model gives for its thread's own files, and what is told of those that do not work.
  *
- * VP1 A path that climbs above the root is refused, never bent into something else.
+ * - A path that climbs above the root is refused, never bent into something else.
  */
 import { posix } from 'node:path'
 import { SkeinError } from '../../src/core/failure.js'

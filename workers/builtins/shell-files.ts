@@ -1,11 +1,11 @@
 /**
  * A thread's files as the virtual shell sees them.
  *
- * SF1 Each operation asks the thread's files for what it needs and no more, because what a call has read decides
- *     whether it must run again (T3). Devices and the places of commands are no files and are never asked for.
- * SF2 What goes wrong is the error that Node gives, by code and first word of the message; commands make their words
- *     of it.
- * SF3 Every operation runs trusted: the shell guards the globals of its own code, not ours.
+ * - Each operation asks the thread's files for what it needs and no more, because what a call has read decides
+ *   whether it must run again (T3). Devices and the places of commands are no files and are never asked for.
+ * - What goes wrong is the error that Node gives, by code and first word of the message; commands make their words
+ *   of it.
+ * - Every operation runs trusted: the shell guards the globals of its own code, not ours.
  */
 import { Buffer } from 'node:buffer'
 import { posix } from 'node:path'

@@ -1,8 +1,8 @@
 /**
  * `ls` of the virtual shell, in place of the shell's own, which takes links for what they lead to and knows no modes.
  *
- * LS1 A name is told as what it is: its kind, mode, size, time (UTC) and, of a link, where it leads.
- * LS2 Names alone are listed without a look at what they stand for (SF1).
+ * - A name is told as what it is: its kind, mode, size, time (UTC) and, of a link, where it leads.
+ * - Names alone are listed without a look at what they stand for.
  */
 import { posix } from 'node:path'
 import { defineCommand } from 'just-bash'

@@ -1,8 +1,8 @@
 /**
  * Text that a model reads: decoded strictly, cut with a note.
  *
- * TX1 A cut is never in the middle of a character, and what is left fits the limit together with its note.
- * TX2 However much arrives, no more than the limit is held.
+ * - A cut is never in the middle of a character, and what is left fits the limit together with its note.
+ * - However much arrives, no more than the limit is held.
  */
 import { Buffer } from 'node:buffer'
 import { SkeinError } from '../../src/core/failure.js'

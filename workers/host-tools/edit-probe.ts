@@ -1,7 +1,7 @@
 /**
  * Whether an `edit` on a real directory happened before a crash: the file takes either the patch or its reverse.
  *
- * EP1 Only a clear answer is given; where the file takes both or neither, it stays unknown.
+ * - Only a clear answer is given; where the file takes both or neither, it stays unknown.
  */
 import { OMIT_HEADERS, formatPatch, parsePatch, reversePatch } from 'diff'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'

@@ -3,10 +3,10 @@
  * whatever it started ends with it and it sees no other process; of the network, so that there is none but its own
  * loopback.
  *
- * HN1 What is there is tried, once per thread and kind, not concluded: kernels, containers and security modules all
- *     have a say.
- * HN2 A command in a namespace of processes can leave its group and its session; it cannot leave the namespace, and the
- *     kernel ends everything in it with its first process.
+ * - What is there is tried, once per thread and kind, not concluded: kernels, containers and security modules all
+ *   have a say.
+ * - A command in a namespace of processes can leave its group and its session; it cannot leave the namespace, and the
+ *   kernel ends everything in it with its first process.
  */
 import { spawn } from 'node:child_process'
 import { access, constants, stat } from 'node:fs/promises'
@@ -35,7 +35,7 @@ export interface FenceOptions {
 const none: Fence = { pids: false, net: false, before: [] }
 const trialMs = 5_000
 
-/** HN1: by what was asked for. */
+/** By what was asked for. */
 const known = new Map<string, Promise<Fence>>()
 
 export async function fenceFor(wanted: FenceOptions): Promise<Fence> {

@@ -4,8 +4,8 @@
  * them knows which groups run, and holds one end of a pipe whose other end closes when the thread does, however that
  * happens.
  *
- * HK1 When a thread or its host ends, all groups that it had begun and not ended are killed.
- * HK2 A group that has ended is forgotten first: its number may be another's by then.
+ * - When a thread or its host ends, all groups that it had begun and not ended are killed.
+ * - A group that has ended is forgotten first: its number may be another's by then.
  */
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
@@ -61,7 +61,7 @@ export function keep(mark: string | undefined): KeptGroup {
   add('-')
   return {
     begun: (group) => add(String(group)),
-    ended: () => entries.forEach((entry) => tell(`- ${entry}`)), // HK2
+    ended: () => entries.forEach((entry) => tell(`- ${entry}`)),
   }
 }
 

@@ -1,10 +1,10 @@
 /**
  * One real process, without a shell, in a process group of its own.
  *
- * HQ1 When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it
- *     was fenced in (HN2) or can be found (HS1). The same when the thread or the host that started it ends (HK1).
- * HQ2 Its output is cut while it arrives, in the order in which it arrived.
- * HQ3 It sees PATH, HOME, LANG and what it is given, nothing else of the host's environment.
+ * - When it ends, in time or not, nothing of its group is left running; nor anything that left the group, where it
+ *   was fenced in or can be found (HS1). The same when the thread or the host that started it ends.
+ * - Its output is cut while it arrives, in the order in which it arrived.
+ * - It sees PATH, HOME, LANG and what it is given, nothing else of the host's environment.
  */
 import { spawn } from 'node:child_process'
 import type { ChildProcess, SpawnOptions } from 'node:child_process'

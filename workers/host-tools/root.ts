@@ -1,10 +1,10 @@
 /**
  * The real directory that host tools work in, and the way to a path below it.
  *
- * HR1 Every link on the way is followed here, one by one, also where the end does not exist yet; what leads outside is
- *     refused before anything is opened.
- * HR2 The directories may change while we look: what was opened is compared with what is at the path then, and
- *     nothing is read or written before.
+ * - Every link on the way is followed here, one by one, also where the end does not exist yet; what leads outside is
+ *   refused before anything is opened.
+ * - The directories may change while we look: what was opened is compared with what is at the path then, and
+ *   nothing is read or written before.
  */
 import { constants } from 'node:fs'
 import { lchown, lstat, mkdir, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
@@ -162,7 +162,6 @@ async function modeOf(real: string): Promise<number | undefined> {
   }
 }
 
-/** HR2. */
 async function checked(root: Root, real: string, handle: FileHandle): Promise<FileHandle> {
   try {
     const opened = await handle.stat()

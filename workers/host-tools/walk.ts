@@ -1,8 +1,8 @@
 /**
  * Searches a real directory line by line.
  *
- * WK1 Links are not followed, so nothing outside is ever read; what is not text is passed over.
- * WK2 In order of path, and no more than is shown.
+ * - Links are not followed, so nothing outside is ever read; what is not text is passed over.
+ * - In order of path, and no more than is shown.
  */
 import { readdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'

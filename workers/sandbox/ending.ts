@@ -2,8 +2,8 @@
  * Why a run ends before its code does: time, a reason from outside, or memory. Owns the deadline's timer and the ear on
  * the call's signal.
  *
- * EG1 The first reason stays.
- * EG2 `due` is cheap and needs no event loop: the engine asks it in the middle of a loop.
+ * - The first reason stays.
+ * - `due` is cheap and needs no event loop: the engine asks it in the middle of a loop.
  */
 import { systemClock } from '../../src/core/clock.js'
 import { textOf } from '../../src/core/json.js'

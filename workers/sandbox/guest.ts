@@ -2,10 +2,10 @@
  * A job inside a machine: links the modules, starts the code, pumps its promises and carries calls to the host's
  * functions and back. Owns the queue of answers that wait to go in.
  *
- * SG1 The engine is entered only from `run`, never by an answer that comes: it waits in the queue.
- * SG2 Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it
- *     from going on.
- * SG3 Code that awaits what nothing can settle is told so at once.
+ * - The engine is entered only from `run`, never by an answer that comes: it waits in the queue.
+ * - Between slices of `sliceMs` the thread belongs to others: a flood of promises does not keep the runs beside it
+ *   from going on.
+ * - Code that awaits what nothing can settle is told so at once.
  */
 import type { QuickJSHandle, VmCallResult } from 'quickjs-emscripten-core'
 import { textOf } from '../../src/core/json.js'

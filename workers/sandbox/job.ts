@@ -1,7 +1,7 @@
 /**
  * What `runCode` was asked, checked and with its defaults. Owns the limits of the options and the words for a bad one.
  *
- * SK1 A bad option never throws: `toJob` gives the sentence for a `link_error`.
+ * - A bad option never throws: `toJob` gives the sentence for a `link_error`.
  */
 import { z } from 'zod'
 import { toJson } from '../../src/core/json.js'

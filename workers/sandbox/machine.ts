@@ -2,12 +2,12 @@
  * One JavaScript engine in WebAssembly, for one run. Owns its memory and the ways to stop it; knows nothing of what it
  * runs.
  *
- * SM1 The code's memory is bounded by the maximum of a `WebAssembly.Memory` of its own. The engine's own limit counts
- *     pieces, not bytes.
+ * - The code's memory is bounded by the maximum of a `WebAssembly.Memory` of its own. The engine's own limit counts
+ *   pieces, not bytes.
  * SM2 Nothing enters the engine but through `enter`, which comes back: by the interrupt handler, which the engine asks
  *     in loops, calls and regular expressions, or else by the watchdog, which also ends what never asks
  *     (`[].forEach.call({ length: 2 ** 53 })`).
- * SM3 An engine is never freed or used again; dropping it gives all of its memory back.
+ * - An engine is never freed or used again; dropping it gives all of its memory back.
  */
 import packaged from '@jitl/quickjs-wasmfile-release-sync'
 import { newQuickJSWASMModuleFromVariant } from 'quickjs-emscripten-core'

@@ -2,8 +2,8 @@
  * The first code that runs inside an engine: `console`, `report`, the functions of the host and the way out for values.
  * It is text, because it runs on the other side; `PreludeTools` is what the host may then call.
  *
- * SP1 Only JSON text crosses, in both directions, and its value reads as `toJson` would have it (JV2).
- * SP2 It protects nothing: it is the code's to break. What it says is checked by the host.
+ * - Only JSON text crosses, in both directions, and its value reads as `toJson` would have it.
+ * - It protects nothing: it is the code's to break. What it says is checked by the host.
  */
 
 /** Names of what the prelude gives back. */

@@ -1,9 +1,9 @@
 /**
  * `state.runCode`: runs code of a model or a user in an engine of its own, on a thread beside that which asks.
  *
- * SX1 A run never rejects: whatever goes wrong is a status.
- * SX2 Nothing of a run outlives its result: no timer, no listener, no engine. Its thread waits for the next one, for
- *     a while.
+ * - A run never rejects: whatever goes wrong is a status.
+ * - Nothing of a run outlives its result: no timer, no listener, no engine. Its thread waits for the next one, for
+ *   a while.
  */
 import { textOf } from '../../src/core/json.js'
 import type { CodeResult, RunCode } from '../../src/tools/code.js'

@@ -1,7 +1,7 @@
 /**
  * What the code said while it ran: its logs and its reports. Owns the caps, so that talk cannot fill the host's memory.
  *
- * SA1 Past a cap a log is dropped and the last log says so; a report is refused, and the code hears it.
+ * - Past a cap a log is dropped and the last log says so; a report is refused, and the code hears it.
  */
 import type { CodeResult } from '../../src/tools/code.js'
 import type { Json } from '../../src/core/json.js'

@@ -2,10 +2,10 @@
  * A run as seen from the body that asked for it: its host functions, what it said, and what became of it. The code
  * itself runs on another thread.
  *
- * SY1 Whatever the code does, the run is over soon after its end is due: the thread is given `lastWordMs` to say its
- *     last word.
- * SY2 Host functions run on the body's own thread, as part of its call. None begins after the end.
- * SY3 Code that calls without end leaves the thread to others every `burstMs`: it waits for its reply meanwhile.
+ * - Whatever the code does, the run is over soon after its end is due: the thread is given `lastWordMs` to say its
+ *   last word.
+ * - Host functions run on the body's own thread, as part of its call. None begins after the end.
+ * - Code that calls without end leaves the thread to others every `burstMs`: it waits for its reply meanwhile.
  */
 import { AsyncResource } from 'node:async_hooks'
 import { systemClock } from '../../src/core/clock.js'
@@ -98,7 +98,7 @@ export class Session {
           // What it did may have taken all the time there is.
           ending.due()
           const late = systemClock.now() >= burstEnd
-          // SY3: messages that are there already are heard before anything else is.
+          // Messages that are there already are heard before anything else is.
           if (late) setImmediate(() => place.reply({ run, id, text }))
           else place.reply({ run, id, text })
           // What a promise waits for comes first.

@@ -2,9 +2,9 @@
  * TypeScript to JavaScript: types are removed, not checked. Owns the way back from a place in what runs to a place in
  * what was written.
  *
- * SS1 No source can end this process. The stripper recurses natively, and a source that nests deeply enough overflows
- *     its stack; so one with more tokens than that could take is stripped in a process of its own. A level of nesting
- *     costs at least one token, and `tokens` never counts fewer than the stripper sees.
+ * - No source can end this process. The stripper recurses natively, and a source that nests deeply enough overflows
+ *   its stack; so one with more tokens than that could take is stripped in a process of its own. A level of nesting
+ *   costs at least one token, and `tokens` never counts fewer than the stripper sees.
  */
 import { execFile } from 'node:child_process'
 import { SourceMap, createRequire } from 'node:module'

@@ -2,9 +2,9 @@
  * The thread of guests begins here: engines run on it, beside the thread of the body that asked, which therefore can
  * stop them whatever they do.
  *
- * GR1 A run is told about until its end, and its end is the last that is told.
- * GR2 While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is
- *     dropped.
+ * - A run is told about until its end, and its end is the last that is told.
+ * - While the thread waits for a reply nothing else happens on it; a reply to a run that has ended meanwhile is
+ *   dropped.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { broken } from '../../src/core/failure.js'
@@ -34,7 +34,6 @@ const runs = new Map<number, Running>()
 let engine: (module: WasmModule) => void
 const module = new Promise<WasmModule>((resolve) => (engine = resolve))
 
-/** GR2 */
 function ask(call: HostCall): string | null {
   calls.postMessage(call)
   Atomics.add(cells, cell.calls, 1)

@@ -1,10 +1,10 @@
 /**
  * The threads on which guests of this thread run. Owns how many there are, who shares one and when one is ended.
  *
- * GH1 A run has a thread to itself while there are fewer than `mostThreads` at work; further ones share. So runs that
- *     wait for each other never wait for a thread.
- * GH2 A thread that a run would not leave gets no further runs, and is ended when nobody waits for anything on it.
- * GH3 An idle thread does not keep the process alive, and is ended after a while: its memory comes back.
+ * - A run has a thread to itself while there are fewer than `mostThreads` at work; further ones share. So runs that
+ *   wait for each other never wait for a thread.
+ * - A thread that a run would not leave gets no further runs, and is ended when nobody waits for anything on it.
+ * - An idle thread does not keep the process alive, and is ended after a while: its memory comes back.
  */
 import { MessageChannel, Worker, receiveMessageOnPort } from 'node:worker_threads'
 import { idleClock } from '../../src/core/clock.js'
@@ -114,7 +114,7 @@ class GuestThread {
     if (this.load > 0) return
     if (this.stuck) return this.#end('it was ended')
     this.#worker.unref()
-    this.#wake = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle')) // GH3
+    this.#wake = idleClock.wakeAt(idleClock.now() + idleMs, () => this.#end('it was idle'))
   }
 
   #hear(word: GuestWord): void {

@@ -1,8 +1,8 @@
 /**
  * What became of a run: its status with a value or an error. Owns the words for what the engine throws.
  *
- * SD1 Memory counts as the cause only where the engine says so, or where it throws nothing at all after having been
- *     refused memory: then it had none left to say it.
+ * - Memory counts as the cause only where the engine says so, or where it throws nothing at all after having been
+ *   refused memory: then it had none left to say it.
  */
 import type { Json } from '../../src/core/json.js'
 import type { CodeResult, CodeStatus } from '../../src/tools/code.js'

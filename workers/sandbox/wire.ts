@@ -1,9 +1,9 @@
 /**
  * What crosses between the thread of a body and the thread of its guests.
  *
- * GW1 Everything crosses as a message. Only this does not wait for an event loop to turn: that a run must stop, which
- *     the engine reads in the middle of a loop; the reply to a call of a host function, for which the guest's thread
- *     waits; and the next of many such calls.
+ * - Everything crosses as a message. Only this does not wait for an event loop to turn: that a run must stop, which
+ *   the engine reads in the middle of a loop; the reply to a call of a host function, for which the guest's thread
+ *   waits; and the next of many such calls.
  */
 import type { MessagePort } from 'node:worker_threads'
 import type { Json } from '../../src/core/json.js'

@@ -2,8 +2,8 @@
  * Contents that a thread has read lately, by hash: a content never changes, so calls on one thread need not fetch it
  * twice.
  *
- * CN1 It holds at most `mostBytes`; what was used longest ago goes first. Large contents are not kept.
- * CN2 What it holds is its own: it is given and gives copies.
+ * - It holds at most `mostBytes`; what was used longest ago goes first. Large contents are not kept.
+ * - What it holds is its own: it is given and gives copies.
  */
 
 const largestBytes = 1024 * 1024

@@ -2,7 +2,7 @@
  * Numbers that the threads of a worker process share: that on which bodies run, and its monitor, which answers for it
  * while a body computes.
  *
- * CU1 A call begins or is withdrawn, never both, whoever comes first.
+ * - A call begins or is withdrawn, never both, whoever comes first.
  */
 
 export const control = {
@@ -23,12 +23,12 @@ const placeOf = (call: number): number => control.calls + (call % remembered)
 const begun = (call: number): number => 2 * call
 const withdrawn = (call: number): number => 2 * call + 1
 
-/** CU1: whether it may begin; if so, it has. */
+/** Whether it may begin; if so, it has. */
 export function beginsIn(numbers: Int32Array, call: number): boolean {
   return mark(numbers, call, begun(call)) !== withdrawn(call)
 }
 
-/** CU1: whether it has not begun, and never will. */
+/** Whether it has not begun, and never will. */
 export function isWithdrawnIn(numbers: Int32Array, call: number): boolean {
   return mark(numbers, call, withdrawn(call)) === withdrawn(call)
 }

@@ -2,11 +2,11 @@
  * The thread of a worker process that runs bodies: Piscina starts it with its one task, `serve`. The app is imported
  * once, by the same URL as on the host, so no closure ever crosses (D2); then calls are run, any number at a time.
  *
- * WE1 A call is always answered, with data; an error that is thrown loses its class on the way.
- * WE2 A call that was ended or withdrawn before it began never begins (LI1). Between the word that it may begin and
- *     its body nothing is waited for.
- * WE3 An aborted body is waited for: the host ends the worker of one that does not end by itself.
- * WE4 What nobody caught ends the worker, and the host is told why; a promise that nobody awaited does not.
+ * - A call is always answered, with data; an error that is thrown loses its class on the way.
+ * - A call that was ended or withdrawn before it began never begins. Between the word that it may begin and
+ *   its body nothing is waited for.
+ * - An aborted body is waited for: the host ends the worker of one that does not end by itself.
+ * - What nobody caught ends the worker, and the host is told why; a promise that nobody awaited does not.
  */
 import { isDefinition } from '../../src/agent/schema.js'
 import { systemClock } from '../../src/core/clock.js'
@@ -47,7 +47,6 @@ export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
     link.tell({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
     process.kill(process.pid, 'SIGKILL')
   })
-  // WE4
   process.on('unhandledRejection', (thrown) => {
     const what = thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)
     process.stderr.write(
@@ -96,7 +95,7 @@ async function returnedBy(
   const found = find(name)
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
-  if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined // WE2
+  if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined
   const job: Job = {
     tool: name,
     args,

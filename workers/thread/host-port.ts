@@ -2,11 +2,11 @@
  * A worker's line to its host, shared by all calls in the process: questions and answers, what bodies say, and the
  * word that a call must end.
  *
- * LI1 A call that was ended or withdrawn before it began does not begin, however late the worker gets to it (WT1).
- * LI2 A call that is ended waits for nothing any more: what it asked is refused with the reason.
- * LI3 After a call is over nothing of it is said, and what it still waits for stays unanswered.
- * LI4 What is said is written before anything else happens, an answer before the next body begins or the event loop
- *     turns: the host hears it also when the process dies of what comes next.
+ * - A call that was ended or withdrawn before it began does not begin, however late the worker gets to it (WT1).
+ * - A call that is ended waits for nothing any more: what it asked is refused with the reason.
+ * - After a call is over nothing of it is said, and what it still waits for stays unanswered.
+ * - What is said is written before anything else happens, an answer before the next body begins or the event loop
+ *   turns: the host hears it also when the process dies of what comes next.
  */
 import { Buffer } from 'node:buffer'
 import { writeSync } from 'node:fs'
@@ -87,7 +87,6 @@ export class CallPort {
       )
   }
 
-  /** LI2. */
   end(why: Failure): void {
     if (this.ended) return
     this.ended = why

@@ -1,10 +1,10 @@
 /**
  * What code in a worker thread prints: the host's stdout is the host's own.
  *
- * WO1 What a body prints is a line of its call's log, masked and bounded like any other. What is printed when no call
- *     is known, or when the call is over (by an import, by what a body left behind), goes to the host for its stderr.
- * WO2 `console`, `process.stdout` and `process.stderr` are caught; a file descriptor and a child process that
- *     inherits one are not.
+ * - What a body prints is a line of its call's log, masked and bounded like any other. What is printed when no call
+ *   is known, or when the call is over (by an import, by what a body left behind), goes to the host for its stderr.
+ * - `console`, `process.stdout` and `process.stderr` are caught; a file descriptor and a child process that
+ *   inherits one are not.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { CallPort } from './host-port.js'

@@ -2,8 +2,8 @@
  * A worker process begins here. Its main thread runs no body: it starts the thread that does, by Piscina, answers the
  * host while a body computes, and ends the process when the host or the thread is gone.
  *
- * MO1 It says nothing by itself but why the thread ended: the host asks (WT1, WT2), or is gone (WT4).
- * MO2 The thread has the lines to the host to itself: no call takes a hop through this thread.
+ * - It says nothing by itself but why the thread ended: the host asks (WT1), or is gone (WT4).
+ * - The thread has the lines to the host to itself: no call takes a hop through this thread.
  */
 import { Socket } from 'node:net'
 import { Piscina } from 'piscina'

@@ -2,7 +2,7 @@
  * A worker's pulse: shows that its event loop turns, and ends it when its buffers, shared ones included, pass the
  * limit, which V8 does not watch.
  *
- * PU1 Garbage is not held against a body: the limit counts what is left after a collection.
+ * - Garbage is not held against a body: the limit counts what is left after a collection.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

@@ -1,8 +1,8 @@
 /**
  * Counts the bytes of a thread's SharedArrayBuffers, which V8 counts as nobody's.
  *
- * SB1 Counted is what code of the thread's own global makes; the memory of a shared WebAssembly.Memory, of another
- *     context and of native code is not.
+ * - Counted is what code of the thread's own global makes; the memory of a shared WebAssembly.Memory, of another
+ *   context and of native code is not.
  */
 
 /**

@@ -6,8 +6,8 @@
  * BG1 What is spent, left, reserved and under way between two threads adds up to what the root was given, at every
  *     record.
  * BG2 Every end gives back: an answer, a failure, an end from outside, a message that was never taken.
- * BG3 A child without a budget of its own gets a share: what is left, divided by the children that may work at once.
- *     With nothing left it waits while something is reserved that may come back; else it is not called.
+ * - A child without a budget of its own gets a share: what is left, divided by the children that may work at once.
+ *   With nothing left it waits while something is reserved that may come back; else it is not called.
  */
 import { changeAmounts, isNothing, budgetKinds, nanoUsdOf, nothingOf, tokensOf } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
@@ -105,7 +105,7 @@ export function exhaustedKinds({ budget: purse }: ThreadState): string | undefin
   return kind === 'nanoUsd' ? 'costUsd' : kind
 }
 
-/** BG3: what a child gets; undefined where nothing is limited. */
+/** What a child gets; undefined where nothing is limited. */
 export function grantFor(
   { budget: purse }: ThreadState,
   { budget: own, maxParallel }: Pick<ChildCall, 'budget' | 'maxParallel'>,

@@ -2,10 +2,10 @@
  * Budgets that are raised while a thread lives. What a root is given is added; what a child is given is reserved from
  * its parent, by the parent, and sent to it, as when it was called (BG1).
  *
- * GT1 A kind that a budget does not name is not limited: it cannot be raised, and saying so is better than limiting it.
+ * - A kind that a budget does not name is not limited: it cannot be raised, and saying so is better than limiting it.
  * GT2 What a child cannot take any more goes back to its parent (BG2).
- * GT3 A turn that ended because nothing was left goes on where it stood: by `resume`, by the next message, or with
- *     the grant itself.
+ * - A turn that ended because nothing was left goes on where it stood: by `resume`, by the next message, or with
+ *   the grant itself.
  */
 import { budgetKinds } from '../../../src/core/budget.js'
 import type { Amounts } from '../../../src/core/budget.js'
@@ -40,7 +40,7 @@ export function raiseBudget(state: ThreadState, command: Extract<Command, { kind
   const strange = budgetKinds.filter((kind) => amounts[kind] !== undefined && purse.left[kind] === undefined)
   if (strange.length > 0 && !inherited) {
     const known = budgetKinds.filter((kind) => purse.left[kind] !== undefined)
-    return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`) // GT1
+    return refuse(`the budget of thread ${id} does not limit ${listed(strange)}; it limits: ${listed(known)}`)
   }
   const given: Fact = {
     type: 'budget.granted',
@@ -76,12 +76,12 @@ export function applyGrant(state: ThreadState, { amounts, child }: BudgetGranted
   return true
 }
 
-/** GT3: it rests, because nothing was left for the turn. */
+/** It rests, because nothing was left for the turn. */
 function isStoppedByBudget({ turn, lastTurn, position: place }: ThreadState): boolean {
   return !turn && place.work === 'idle' && lastTurn?.reason === 'budget_spent'
 }
 
-/** GT3: something is there again for it to go on. */
+/** Something is there again for it to go on. */
 export function mayResume(state: ThreadState): boolean {
   return isStoppedByBudget(state) && exhaustedKinds(state) === undefined
 }

@@ -2,8 +2,8 @@
  * What a thread and all below it have spent (O2). A child tells its parent with every report what was spent since the
  * one before; the parent adds that to its own, so nobody ever has to ask a whole tree.
  *
- * UG1 What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then
- *     in the report's record, then with the parent. Nothing is counted twice, nothing is lost.
+ * - What a reply cost is in one place at every instant: with the thread that spent it until that is reported, then
+ *   in the report's record, then with the parent. Nothing is counted twice, nothing is lost.
  */
 import type { Outcome } from '../../../src/core/effect.js'
 import type { FailureCode } from '../../../src/core/failure.js'
@@ -46,7 +46,7 @@ function note(state: ThreadState, usage: readonly ModelUsage[]): void {
 /** What is known to have failed has not happened; anything else has, or may have. */
 const harmless: ReadonlySet<FailureCode> = new Set(['TOOL_THREW', 'TOOL_FAILED'])
 
-/** A call has an outcome that counts (UV3). */
+/** A call has an outcome that counts. */
 export function noteEffect(state: ThreadState, { call, began }: Slot, outcome: Outcome): void {
   if (!state.child || !began || !call.sideEffect || call.idempotent) return
   if (outcome.ok || !harmless.has(outcome.failure.code)) state.effects++

@@ -4,7 +4,7 @@
  * SL1 A slot is filled once; a second outcome for it changes nothing, unless the first was found stale.
  * SL2 `drain` gives results strictly in call order, each exactly once, whatever order they landed in.
  * SL3 Filling and draining cost the same for the first and the ten-thousandth slot, also when children answer them.
- * SL4 A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
+ * - A call that saw or changed its thread, or has a policy, is taken out only after its verdict (T3).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Media } from '../../../src/core/media.js'
@@ -192,7 +192,7 @@ export function edit(slots: Slots, slot: Slot, call: RecordedCall): void {
   if (needsOrder(call)) slots.ordered = true
 }
 
-/** It has an outcome, and whether that counts is said when its turn comes (SL4). */
+/** It has an outcome, and whether that counts is said when its turn comes. */
 export function awaitsVerdict({ landed }: Slot): boolean {
   return landed !== undefined
 }

@@ -1,10 +1,10 @@
 /**
  * The line of children past a limit (S12): whether a call may have its child called now, waits, or never will.
  *
- * LIN1 Calls wait in call order, also those that do not wait for an answer: a thread whose children are as many as
- *      may be is not asked for more before there is room, so nothing grows without bound.
- * LIN2 Only what will end is waited for. Where all children that live are idle, nothing would ever make room: the
- *      call is refused, with those that live.
+ * - Calls wait in call order, also those that do not wait for an answer: a thread whose children are as many as
+ *   may be is not asked for more before there is room, so nothing grows without bound.
+ * - Only what will end is waited for. Where all children that live are idle, nothing would ever make room: the
+ *   call is refused, with those that live.
  */
 import { failure } from '../../../src/core/failure.js'
 import type { Failure } from '../../../src/core/failure.js'

@@ -1,7 +1,7 @@
 /**
  * Files that came with a message or an answer, put into this thread's `/attachments` (S8).
  *
- * ATT1 What the model reads of them are the paths at which they are here, never those where they come from.
+ * - What the model reads of them are the paths at which they are here, never those where they come from.
  */
 import { attachedText, namesOf, placeAttachments } from '../../../src/core/attachments.js'
 import { isObject } from '../../../src/core/json.js'
@@ -50,7 +50,7 @@ export interface ChildAnswer {
   readonly note?: string
 }
 
-/** ATT1: an answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
+/** An answer as this thread's model reads it. A text is told where its files are; an output names them itself. */
 export function receiveAnswer(
   state: ThreadState,
   { value, attachments, note }: ChildAnswer,

@@ -2,11 +2,11 @@
  * Children: threads that answer calls of this one. A child is a call filled by another thread: the same slots, the same
  * journal, the same recovery. What is sent to a child or a parent goes out with the record that says so.
  *
- * KI1 A child is called once for each call; whatever is lost on the way is found in the journal and sent again.
+ * - A child is called once for each call; whatever is lost on the way is found in the journal and sent again.
  * KI2 Children are called in call order, when the ordinary calls before them are settled; then they work beside each
  *     other, `maxParallel` at once, and the rest wait in line (S12).
- * KI3 A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes
- *     nothing but what is known of the child (reports.ts).
+ * - A report is taken once: by the call that waits for it, or as a message; one that nobody waits for changes
+ *   nothing but what is known of the child (reports.ts).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Outcome } from '../../../src/core/effect.js'
@@ -100,7 +100,7 @@ function started({ reference, create }: ChildCall): Outcome {
   return { ok: true, value: { reference, status: create ? 'started' : 'sent' } }
 }
 
-/** KI3: whether a call was answered by it. */
+/** Whether a call was answered by it. */
 export function childReported(
   state: ThreadState,
   report: ChildReported & { readonly at: number },

@@ -2,9 +2,9 @@
  * Children that cannot begin before someone has given them values (S6): the request is kept here, and the child
  * begins once.
  *
- * RT1 A request is answered once: with its values it becomes a child, and is no more.
- * RT2 What is incomplete is refused, and nothing of it is kept.
- * RT3 A request that is declined is no more, and the model reads that, like a report of the child.
+ * - A request is answered once: with its values it becomes a child, and is no more.
+ * - What is incomplete is refused, and nothing of it is kept.
+ * - A request that is declined is no more, and the model reads that, like a report of the child.
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
@@ -46,7 +46,7 @@ export function provide(
         `thread ${id} has no open request ${JSON.stringify(request)}: it was answered before, or never made`,
         { data: { thread: id, request } },
       ),
-    } // RT1
+    }
   const missing = known.missing.filter((name) => !Object.hasOwn(set, name))
   if (missing.length > 0)
     return {
@@ -55,7 +55,7 @@ export function provide(
         `nothing was stored: ${known.child.reference} also needs ${missing.join(', ')}`,
         { data: { missing, required: known.required } },
       ),
-    } // RT2
+    }
   return { facts: [{ type: 'variables.provided', request, keys, set }] }
 }
 
@@ -77,7 +77,6 @@ export function absorbOfRequests(
   return record.type === 'child.booted' ? booted(state, record) : declined(state, record)
 }
 
-/** RT3 */
 function declined(state: ThreadState, { request, comment, declinedBy }: VariablesDeclined): boolean {
   const asked = Object.hasOwn(state.requests, request) ? state.requests[request] : undefined
   if (!asked) return false

@@ -1,8 +1,8 @@
 /**
  * What a child says, as its parent's model reads it among other messages.
  *
- * FM1 A line that begins with `[name]` is ours: whatever a child says, only its own name begins one. All further
- *     lines of it are indented, by whatever they are divided.
+ * - A line that begins with `[name]` is ours: whatever a child says, only its own name begins one. All further
+ *   lines of it are indented, by whatever they are divided.
  */
 
 /** All that some reader may take for the end of a line. */

@@ -1,7 +1,7 @@
 /**
  * The children of a thread as it knows them: those that were called, and behind them those in line (S12).
  *
- * RGY1 A place in line is counted from 1, in the order in which they will be called.
+ * - A place in line is counted from 1, in the order in which they will be called.
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Json } from '../../../src/core/json.js'

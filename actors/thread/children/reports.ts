@@ -1,17 +1,17 @@
 /**
  * What a child says to its parent: how its turns ended, and what its tools say in between.
  *
- * RP1 Whoever waits for an answer to a message is told how the turn ended that has read it, with why it did not
- *     finish (F7); one that was never read, because the thread is over, is told that.
- * RP2 What a body says to the parent counts when its call does, and is sent once, with the record that says so (S7).
- * RP3 Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard
- *     changes nothing, and one that came early waits for those before it (CM3).
- * RP4 An answer to several messages that no call waits for is read once.
- * RP5 The last answer of a child that does not stay says that it is over: no second mail tells that.
- * RP6 A message that its sender takes back before it is read is never read, and is told so at once.
- * RP7 A child that does not stay answers when what it started is done: children that nobody waits for, values that
- *     people were asked for, what came meanwhile. What it says last is the answer. One that did not finish ends at
- *     once, and says what ended with it.
+ * - Whoever waits for an answer to a message is told how the turn ended that has read it, with why it did not
+ *   finish (F7); one that was never read, because the thread is over, is told that.
+ * - What a body says to the parent counts when its call does, and is sent once, with the record that says so (S7).
+ * - Mail of a child is numbered from 1. The parent keeps the last number and nothing else: a mail that it has heard
+ *   changes nothing, and one that came early waits for those before it.
+ * - An answer to several messages that no call waits for is read once.
+ * - The last answer of a child that does not stay says that it is over: no second mail tells that.
+ * - A message that its sender takes back before it is read is never read, and is told so at once.
+ * - A child that does not stay answers when what it started is done: children that nobody waits for, values that
+ *   people were asked for, what came meanwhile. What it says last is the answer. One that did not finish ends at
+ *   once, and says what ended with it.
  */
 import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
 import type { CollectedAttachments } from '../../../src/core/attachments.js'
@@ -56,7 +56,7 @@ export function awaitsDescendants(state: ThreadState): boolean {
   return queue.some(({ delivery }) => delivery !== 'store')
 }
 
-/** RP7: as others see it, one that waits for what it started is not idle. */
+/** As others see it, one that waits for what it started is not idle. */
 export function statusReported(state: ThreadState): Status {
   const status = statusOf(state)
   if (status !== 'idle' || !awaitsDescendants(state)) return status
@@ -65,7 +65,7 @@ export function statusReported(state: ThreadState): Status {
     : 'awaiting_variables'
 }
 
-/** RP7: what the model reads of that. */
+/** What the model reads of that. */
 function endedWith({ children, toStop, requests }: ThreadState): readonly string[] {
   const stopped = new Set(toStop.map(({ child }) => child))
   const working = [...children].flatMap(([reference, { id, busy, ended: over }]) =>
@@ -78,7 +78,6 @@ function endedWith({ children, toStop, requests }: ThreadState): readonly string
   return all.length > 0 ? [`[ended with it: ${all.join('; ')}]`] : []
 }
 
-/** RP1 */
 function report(state: ThreadState): Fact | undefined {
   const { pendingReplies: owed, lastTurn, child } = state
   const over = hasEnded(state)
@@ -113,7 +112,6 @@ function report(state: ThreadState): Fact | undefined {
   }
 }
 
-/** RP6 */
 function untaken(state: ThreadState, { message, withdrawn: why, ...owed }: PendingReply): Fact {
   const failed = failure('CHILD_FAILED', `it did not read this: it was taken back${because(why || undefined)}`)
   const last = state.pendingReplies.length === 1 && !state.turn
@@ -137,7 +135,6 @@ export function messagesWithdrawn(state: ThreadState, { messages, reason = '' }:
   return true
 }
 
-/** RP4 */
 function addressesOf(owed: readonly PendingReply[]) {
   const told = new Set<string>()
   return owed.map(({ thread, call, quiet, began }) => {
@@ -209,7 +206,6 @@ export function applyParentTold(state: ThreadState, { words }: ParentTold): bool
   return true
 }
 
-/** RP2 */
 export function applyChildTold(state: ThreadState, { reference, child: id, words, number }: ChildTold): boolean {
   const child = state.children.get(reference)
   if (child?.id !== id) return false
@@ -240,7 +236,6 @@ export function applyChildTold(state: ThreadState, { reference, child: id, words
   return true
 }
 
-/** RP3 */
 export function mailTurn({ children }: ThreadState, command: Command): 'now' | 'heard' | 'early' {
   if ((command.kind !== 'report' && command.kind !== 'tell') || command.number === undefined) return 'now'
   const child = children.get(command.reference)

@@ -2,8 +2,8 @@
  * Starting a child: one way for a call of the step, for a child that was given its values (S6) and for another try
  * (B5). What it may start with, what that changes here, and the mail that goes out are made of one thing, the start.
  *
- * STA1 A start is known by its key: the mail that begins it has no other id, so that starting twice is starting once.
- * STA2 What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
+ * - A start is known by its key: the mail that begins it has no other id, so that starting twice is starting once.
+ * - What is missing (a place, a budget, a file) is found out before anything is sent, in this order for every start.
  */
 import { brokenText, collectAttachments } from '../../../src/core/attachments.js'
 import { defined } from '../../../src/core/defined.js'
@@ -21,7 +21,6 @@ import type { Child, ThreadState } from '../state.js'
 
 /** A child that begins, or is spoken to. */
 export interface Start extends StartTerms {
-  /** STA1 */
   readonly key: string
   readonly call: ChildCall
   /** The call here that waits for its answer. */
@@ -52,7 +51,7 @@ interface How {
   readonly verb?: string
 }
 
-/** STA2: undefined as long as it must wait. */
+/** Undefined as long as it must wait. */
 export function termsFor(
   state: ThreadState,
   call: ChildCall,
@@ -148,7 +147,6 @@ function known(state: ThreadState, { reference, thread, agent, lasting, name, sc
   const child = state.children.get(reference)
   if (child) {
     if (child.id === thread) return child
-    // UV4
     child.first ??= child.id
     child.id = thread
     if (child.ended) state.living++

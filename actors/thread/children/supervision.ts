@@ -2,12 +2,12 @@
  * Supervision (B5): a child that failed is called again, as another thread, and whoever waits for it goes on waiting.
  * A crash of the process is no failure: that is what journals are for.
  *
- * UV1 Only a turn that failed is tried again; one that was ended by someone, or by its limits, is not.
- * UV2 A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as
- *     a dead letter.
- * UV3 It is not tried again when that would pass over something that it, or anyone below it, has done to the world or
- *     may have done, and that cannot be done twice.
- * UV4 Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
+ * - Only a turn that failed is tried again; one that was ended by someone, or by its limits, is not.
+ * - A child is tried again `maxRestarts` times within `withinMs`; then its failure is the answer, and it is kept as
+ *   a dead letter.
+ * - It is not tried again when that would pass over something that it, or anyone below it, has done to the world or
+ *   may have done, and that cannot be done twice.
+ * - Another try is another thread: `<first id>_<attempt>`, with the same message, attachments and files.
  */
 import type { Outcome } from '../../../src/core/effect.js'
 import type { Failure } from '../../../src/core/failure.js'
@@ -50,7 +50,6 @@ export function supervise(
   return bury(state, { charge, failure: { ...outcome.failure, message: `${outcome.failure.message}; ${why}` }, at })
 }
 
-/** UV2, UV3 */
 export function mayTryAgain(
   charge: SupervisedCall | undefined,
   { outcome, failed, spent }: Pick<ChildReported, 'outcome' | 'failed' | 'spent'>,

@@ -4,7 +4,7 @@
  *
  * CO1 Facts that a decision gives can always be folded: commands may be refused, records may not.
  * CO2 An outcome for a step or call that is no longer wanted decides nothing.
- * CO3 A command that would change nothing is refused, so that a repeated id can never act later (CM1).
+ * CO3 A command that would change nothing is refused, so that a repeated id can never act later.
  * CO4 What follows from the state alone (a queued message starts a turn, a last answer ends it) is not part of a
  *     decision but of `due`: it is asked after every record and on waking, so a journal cut between any two
  *     records goes on the same way.
@@ -180,7 +180,7 @@ export function obey(
   }
 }
 
-/** Whoever asked does not wait any more (RP6). What others began goes on. */
+/** Whoever asked does not wait any more. What others began goes on. */
 function takeBack({ turn, pendingReplies: owed }: ThreadState, messages: readonly string[], reason?: string): Decision {
   const meant = new Set(messages)
   const unread = owed
@@ -414,7 +414,7 @@ export function due(state: ThreadState, moment: DecisionContext): Fact | undefin
   return dueWithoutModel(state, moment, turn) ?? dueEnd(turn)
 }
 
-/** A step that no model asks for: children that begin by themselves (DU4), else what was queued. */
+/** A step that no model asks for: children that begin by themselves, else what was queued. */
 function dueWithoutModel(state: ThreadState, moment: DecisionContext, turn: Turn): Fact | undefined {
   const { queuedCalls, step, position: place } = state
   if (place.work !== 'thinking') return undefined

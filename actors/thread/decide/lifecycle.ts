@@ -4,10 +4,10 @@
  *
  * LF1 A paused tree starts nothing anywhere: a paused thread calls no child, and one that it had called hears of the
  *     pause after its first message, because mail keeps its order.
- * LF2 What is passed on by a parent is never refused: a child that is over, or stands like this already, has nothing
- *     to do.
- * LF3 A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests,
- *     whoever hosts it then (outstanding.ts).
+ * - What is passed on by a parent is never refused: a child that is over, or stands like this already, has nothing
+ *   to do.
+ * - A thread that is to be deleted is terminated with all below it; it is removed when the whole tree rests,
+ *   whoever hosts it then (outstanding.ts).
  */
 import { defined } from '../../../src/core/defined.js'
 import type { Command } from '../../../src/core/records/command.js'
@@ -91,7 +91,7 @@ export function endThread(
   dropSchedules(state)
   state.requests = {}
   // A parent that waits for nothing is told all the same, unless it was the parent that said so (F7), or the last
-  // answer told it (RP5).
+  // answer told it.
   const { child, parent, pendingReplies: owed, parentKnowsEnd: gone } = state
   if (child && parent !== undefined && !inherited && !gone && owed.length === 0 && !hasEnded(state))
     owed.push({ thread: parent, quiet: true, message: endNotice })

@@ -2,10 +2,10 @@
  * Limits: where a turn stops, and which calls are not made. Decided from records: what a turn may spend is written
  * when it starts.
  *
- * LM1 Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at
- *     most.
- * LM2 A call past the limit is answered and never made. A turn with none left whose model asks for more ends.
- * LM3 A turn that stops keeps what it has: its text, and a result for every call.
+ * - Before every model call it is asked whether anything is left: a turn goes past its limit by one model call at
+ *   most.
+ * - A call past the limit is answered and never made. A turn with none left whose model asks for more ends.
+ * - A turn that stops keeps what it has: its text, and a result for every call.
  */
 import { nanoUsdOf, tokensOf } from '../../../src/core/budget.js'
 import { failure } from '../../../src/core/failure.js'
@@ -72,7 +72,7 @@ function roomOf({ turn, budget: purse }: ThreadState): Room | undefined {
   }
 }
 
-/** LM2: the calls as they are recorded. */
+/** The calls as they are recorded. */
 export function withinLimit(state: ThreadState, calls: readonly RecordedCall[]): readonly RecordedCall[] {
   const room = roomOf(state)
   if (!room) return calls
@@ -84,7 +84,7 @@ function skipped({ tool, args }: RecordedCall, { code, message }: Failure): Reco
   return { tool, args, refused: failure(code, `${tool} was not run: ${message}`) }
 }
 
-/** LM2: a model's reply as it is recorded. */
+/** A model's reply as it is recorded. */
 export function limitReply(state: ThreadState, reply: Omit<ModelReplied, 'type'>): Omit<ModelReplied, 'type'> {
   const room = roomOf(state)
   if (!room) return reply

@@ -2,9 +2,9 @@
  * Policies of calls, decided in call order: cache, cap and breaker of one run (T5–T7), stale reads and the quota of
  * files (T3). All of it is a function of the state, so parallel calls and a crash change nothing about it.
  *
- * PY1 A call that its policy would prevent is never started: one whose turn has not come waits while an earlier call of
- *     the step could still make the difference.
- * PY2 Only successes are cached and counted; a hit is neither an execution nor a failure.
+ * - A call that its policy would prevent is never started: one whose turn has not come waits while an earlier call of
+ *   the step could still make the difference.
+ * - Only successes are cached and counted; a hit is neither an execution nor a failure.
  */
 import { defined } from '../../../src/core/defined.js'
 import { applyChanges, stale, overQuota, usageOf } from '../../../src/core/tree.js'
@@ -96,7 +96,7 @@ function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Ve
   return { verdict: 'full', outcome: { ok: false, failure: failure('FILES_QUOTA', message) } }
 }
 
-/** Keeps count of a call that was settled with what it gave itself (PY2). */
+/** Keeps count of a call that was settled with what it gave itself. */
 export function countOutcome(turn: Turn, { call, outcome, text }: Slot, at: number): void {
   const { policy } = call
   if (!policy || !outcome) return
@@ -107,7 +107,7 @@ export function countOutcome(turn: Turn, { call, outcome, text }: Slot, at: numb
     turn.tally.cache[policy.cacheKey] = { outcome, at, ...defined({ text }) }
 }
 
-/** PY1: whether a call may start before its turn, given the calls before it that are not settled. */
+/** Whether a call may start before its turn, given the calls before it that are not settled. */
 export function createSpeculationGuard(turn: Turn | undefined) {
   const earlier = new Map<string, number>()
   const keys = new Set<string>()

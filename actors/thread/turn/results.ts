@@ -39,7 +39,7 @@ export function takeResults(state: ThreadState, at: number, cutOff = false): voi
   })
   if (slots.open > 0) return
   if (slots.handoff !== undefined) state.agent = slots.handoff
-  state.envOfStep = undefined // VE1
+  state.envOfStep = undefined
   if (!cutOff) conclude(state, at)
   stopAtLimit(state)
   takeQueued(state)
@@ -156,7 +156,7 @@ function takeQueued(state: ThreadState): void {
   if (state.queue.length === 0) return
   const rest = []
   for (const queued of state.queue) {
-    // Nobody would answer in a turn that is about to end; and each side is spoken to in its turn (DU3).
+    // Nobody would answer in a turn that is about to end; and each side is spoken to in its turn.
     if (
       queued.delivery === 'new_turn' ||
       (queued.delivery === 'steer' && (state.turn?.stop || !isFor(queued.message, state.turn?.session)))

@@ -2,13 +2,13 @@
  * Sessions: how the two sides of a thread take turns, and what calls decide about the turn that they are part of. A
  * session is a turn of the thread; within it each side has turns of its own.
  *
- * DU1 A step belongs to the side of the session; that changes only when a side has ended its turn. So whose step is
- *     next follows from the records alone.
- * DU2 What the calls of a step decide is looked at once, when all of them are settled, and only those that succeeded
- *     decide: first fail, then stop, then the end of the side's turn (S11).
- * DU3 A message is read when the side that it is for speaks next; until then it waits in the queue.
- * DU4 Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one
- *     (S4).
+ * - A step belongs to the side of the session; that changes only when a side has ended its turn. So whose step is
+ *   next follows from the records alone.
+ * - What the calls of a step decide is looked at once, when all of them are settled, and only those that succeeded
+ *   decide: first fail, then stop, then the end of the side's turn (S11).
+ * - A message is read when the side that it is for speaks next; until then it waits in the queue.
+ * - Children that begin by themselves do so once for each voice, before it first speaks: an agent, or a side of one
+ *   (S4).
  */
 import { defined } from '../../../src/core/defined.js'
 import { failure } from '../../../src/core/failure.js'
@@ -50,7 +50,6 @@ function readerOf({ to, role }: Message): SideName {
   return to ?? (role === 'assistant' ? 'b' : 'a')
 }
 
-/** DU3 */
 export function isFor(message: Message, session: Session | undefined): boolean {
   return !session || message.role === 'system' || readerOf(message) === session.side
 }
@@ -66,7 +65,6 @@ export function firstSide({ queue, queuedCalls, position: place, lastTurn }: Thr
   )
 }
 
-/** DU4 */
 function voiceOf({ agent }: ThreadState, side: SideName | undefined): string {
   return side === undefined ? agent : `${agent}/${side}`
 }
@@ -109,7 +107,7 @@ interface Decisive {
 
 const order = ['fail', 'stop', 'pass'] as const
 
-/** DU2: undefined when the calls of the step decide nothing. */
+/** Undefined when the calls of the step decide nothing. */
 function decisiveOf({ items, said }: Slots): Decisive | undefined {
   for (const does of order) {
     for (const { call, outcome } of items) {
@@ -152,7 +150,7 @@ function statusesOf({ items }: Slots): readonly { readonly status: string }[] {
   })
 }
 
-/** All calls of the step are settled (DU2). */
+/** All calls of the step are settled. */
 export function conclude(state: ThreadState, at: number): void {
   const { turn, slots, step } = state
   if (!turn || !slots.decides) return

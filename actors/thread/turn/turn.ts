@@ -37,7 +37,7 @@ export function startTurn(state: ThreadState, record: TurnStarted & { readonly a
   const goesOn =
     own === -1 && (state.position.work === 'failed' || (began.by === 'resume' && lastTurn?.reason === 'budget_spent'))
   const from = goesOn && lastTurn ? lastTurn.from : transcript.skipped + transcript.items.length
-  // Whoever waits for a child that does not stay waits for what it says last (RP7).
+  // Whoever waits for a child that does not stay waits for what it says last.
   if (state.child?.lasting === false)
     for (const owed of state.pendingReplies) if (owed.run !== undefined) owed.run = run
   state.turn = {

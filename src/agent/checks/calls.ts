@@ -1,14 +1,14 @@
 /**
  * What prompts say of agents and prompts among their tools, looked at with the definitions that they name (S9, S10).
  *
- * CB2 A name that is wrong is told once, with what it could mean.
+ * - A name that is wrong is told once, with what it could mean.
  */
 import { z } from 'zod'
 import { fieldsOf, isSchema, requiredFieldsOf } from '../../core/schema.js'
 import type { Mistake } from '../app.js'
 import type { AgentDefinition, Definition, PromptDefinition, ToolDefinition } from '../define.js'
 
-/** As far as it can be read (NM1). */
+/** As far as it can be read. */
 export const relation = z.looseObject({
   name: z.string(),
   files: z.string().optional(),
@@ -175,7 +175,6 @@ function checkImmediate(given: Relation, { name, requiredSchema }: PromptDefinit
   return [{ code: 'BAD_OPTION', text: `has the agent "${name}" begin by itself (immediate), ${what}` }]
 }
 
-/** CB1 */
 export function checkClashes(
   definitions: readonly Definition[],
   builtins: readonly ToolDefinition[],

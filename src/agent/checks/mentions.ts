@@ -2,8 +2,8 @@
  * The names that definitions use of one another: every one exists, and no tool uses itself by a detour, nor does a
  * prompt include itself.
  *
- * NM1 A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
- *     nothing.
+ * - A definition is read as far as it can be: a mistake elsewhere in it hides no name, and what cannot be read names
+ *   nothing.
  */
 import { z } from 'zod'
 import type { Mistake } from '../app.js'
@@ -34,7 +34,6 @@ const included = z
   .optional()
   .catch(undefined)
 
-/** NM1 */
 const readable = z.object({
   sideA: z
     .object({ prompt: z.string().min(1) })

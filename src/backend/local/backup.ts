@@ -5,7 +5,7 @@
  * BK1 The database is one instant of it, taken in a thread of its own: commits go on meanwhile.
  * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one
  *     that was there at that instant was copied before, or is too young to have been swept since (J10).
- * BK3 The copy gets its name when it is whole.
+ * - The copy gets its name when it is whole.
  */
 import { constants } from 'node:fs'
 import { copyFile, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'

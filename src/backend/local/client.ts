@@ -2,8 +2,8 @@
  * A local store as another process sees it (the CLI, a script): reads the file itself, speaks to the owner
  * over the socket. Owns its read-only connection and its link.
  *
- * LC1 A put resolves when the mail is durable, whether an owner took it or nobody was there.
- * LC2 The client outlives owners: without one it still reads, and finds the next one by itself.
+ * - A put resolves when the mail is durable, whether an owner took it or nobody was there.
+ * - The client outlives owners: without one it still reads, and finds the next one by itself.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
@@ -89,7 +89,7 @@ interface Around {
   readonly link: OwnerLink
 }
 
-/** LC1: by the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
+/** By the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
 async function putMail({ folder, durability, link }: Around, send: Send): Promise<void> {
   const body = mailText(send)
   const stored = await persist(patience, async () => {

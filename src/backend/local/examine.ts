@@ -2,7 +2,7 @@
  * Looking at the folder of a local store: can it be written, who serves it, which version its tables have, is there
  * room. Owns nothing.
  *
- * EL1 What was there before is as it was: it writes an empty folder and takes it away, and has the lock for a moment.
+ * - What was there before is as it was: it writes an empty folder and takes it away, and has the lock for a moment.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, realpath, rmdir, stat, statfs } from 'node:fs/promises'
@@ -43,7 +43,7 @@ async function examineWriting(place: string, before: string): Promise<Finding> {
   try {
     if (!(await stat(place)).isDirectory())
       return finding('folder', 'fail', `${place} is a file`, 'name a folder with --store')
-    await rmdir(await mkdtemp(join(place, '.skein-doctor-'))) // EL1
+    await rmdir(await mkdtemp(join(place, '.skein-doctor-')))
     return finding('folder', 'ok', `${before}${place} can be written`)
   } catch (thrown) {
     return finding(
@@ -74,7 +74,7 @@ async function examineOwner(folder: string): Promise<Finding> {
   }
 }
 
-/** What was lost and told to the host that found it (LW1). */
+/** What was lost and told to the host that found it. */
 function examineLosses(folder: string): readonly Finding[] {
   return notedLosses(folder).map((loss) =>
     finding(

@@ -2,8 +2,8 @@
  * A local store as its owner has it: the folder's lock, the one writing connection, the socket for clients.
  * Owns the order in which these come up and go down.
  *
- * LH1 Nothing is opened for writing before the lock is held, nothing is written after it is released.
- * LH2 The socket listens before `open` returns: a client that sees no socket sees no host.
+ * - Nothing is opened for writing before the lock is held, nothing is written after it is released.
+ * - The socket listens before `open` returns: a client that sees no socket sees no host.
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'

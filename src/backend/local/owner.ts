@@ -3,9 +3,9 @@
  * operating system's, so it ends with the process, however that ends. Owns that file and `owner.json`, which
  * only tells people who holds it.
  *
- * OW1 At most one holder per folder at any time, over processes and inside one.
- * OW2 Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
- * OW3 Every file of a store is for its user alone (0600, folders 0700), whatever the folder around it allows.
+ * - At most one holder per folder at any time, over processes and inside one.
+ * - Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
+ * - Every file of a store is for its user alone (0600, folders 0700), whatever the folder around it allows.
  */
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

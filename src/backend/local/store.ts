@@ -2,8 +2,8 @@
  * The writing end of a local store, for whoever holds its lock: the host, or a client that puts mail where there is
  * none. Owns the order in which the database, its mark and its writer come up and go down.
  *
- * LW1 What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it
- *     (WM1).
+ * - What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it
+ *  .
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
@@ -47,7 +47,6 @@ export async function openStore(
   }
 }
 
-/** LW1 */
 function tellLoss(folder: string, writes: Writes): void {
   const loss = lossOf(folder, writes.heights)
   if (!loss) return

@@ -4,8 +4,8 @@
  * or hosts that contend for the one lease. What is stored and how it is compared is in memory-store.ts;
  * this file owns the opens: their group flush, their lease and their end.
  *
- * ME1 Writes that are handed over together are applied and acknowledged together, in order.
- * ME2 A lease belongs to one open instance and ends with it.
+ * - Writes that are handed over together are applied and acknowledged together, in order.
+ * - A lease belongs to one open instance and ends with it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
@@ -66,7 +66,7 @@ export function memory(): BackendSource {
   return { open: async (role, self = anonymousHost) => openMemory(shared, role, self) }
 }
 
-/** ME1: the writes of one instance that wait for the end of this turn. */
+/** The writes of one instance that wait for the end of this turn. */
 class Turn {
   private waiting: (() => void)[] = []
   private readonly watchers: Set<(thread: string) => void>

@@ -2,8 +2,8 @@
  * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as
  * the tables of `local`. Synchronous; memory.ts decides when a write is applied.
  *
- * MS1 `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
- * MS2 Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
+ * - `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
+ * - Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
  */
 import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from '../checks.js'
 import type { Json } from '../../core/json.js'

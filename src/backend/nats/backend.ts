@@ -2,8 +2,8 @@
  * A NATS backend as one instance has it: the parts of this folder, put together, and its end. Owns the order in which
  * they come up and go down.
  *
- * NA1 A host is seen as alive before `open` returns, and is gone for the others when `close` does.
- * NA2 `close` waits for what was handed over before it.
+ * - A host is seen as alive before `open` returns, and is gone for the others when `close` does.
+ * - `close` waits for what was handed over before it.
  */
 import type { NodeConnectionOptions } from '@nats-io/transport-node'
 import { clientMayNot, storeClosed } from '../checks.js'

@@ -2,7 +2,7 @@
  * What all parts of a NATS backend stand on: the connection, the names, the settings of the namespace, and payloads
  * that are too long for a message. Owns nothing but that rule.
  *
- * GD1 A payload that does not fit goes into a blob before its message is written; the message names it.
+ * - A payload that does not fit goes into a blob before its message is written; the message names it.
  */
 import type { StoreRole } from '../port.js'
 import type { NatsBlobs } from './store/blobs.js'
@@ -19,7 +19,7 @@ export interface NatsContext {
   readonly partitions: number
   readonly blobs: NatsBlobs
   readonly live: () => void
-  /** The payload and headers of a message whose own headers have that many bytes (GD1). */
+  /** The payload and headers of a message whose own headers have that many bytes. */
   readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
   /** The payload, wherever it is. */
   readonly payloadOf: (message: Message) => Promise<Uint8Array>

@@ -1,9 +1,9 @@
 /**
  * How a connection is made: who this process says that it is, and what it trusts. Owns no connection.
  *
- * CD1 What cannot be a credential is refused before a server is asked: a mistake in a file is one error at once.
- * CD2 A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half
- *     written, the last good one counts.
+ * - What cannot be a credential is refused before a server is asked: a mistake in a file is one error at once.
+ * - A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half
+ *   written, the last good one counts.
  */
 import { readFileSync } from 'node:fs'
 import { credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
@@ -52,7 +52,6 @@ function madeOf(credentials: NatsCredentials): Made {
 
 const theirForm = 'it is the text of a .creds file: a JWT and a seed, each between its lines of dashes'
 
-/** CD1 */
 function checked(option: string, authenticator: Authenticator, form: string): Authenticator {
   try {
     authenticator('a nonce')
@@ -66,7 +65,6 @@ function checked(option: string, authenticator: Authenticator, form: string): Au
   }
 }
 
-/** CD2 */
 function fromFile(path: string): Authenticator {
   let good: Authenticator | undefined
   const read = (): Authenticator =>
@@ -90,7 +88,7 @@ function fromFile(path: string): Authenticator {
   return (nonce) => (good = renew())(nonce)
 }
 
-/** CD1: the client reads these files only when a server asks for TLS, and then says nothing of which one it was. */
+/** The client reads these files only when a server asks for TLS, and then says nothing of which one it was. */
 function checkedTls(tls: Exclude<NatsOptions['tls'], true | undefined>): NonNullable<Made['tls']> {
   for (const file of [tls.caFile, tls.certFile, tls.keyFile]) {
     if (file === undefined) continue

@@ -1,7 +1,7 @@
 /**
  * Looking at a NATS server and a namespace on it: can Skein use them, and what should an operator know. Owns nothing.
  *
- * EM1 It makes no stream and writes no message.
+ * - It makes no stream and writes no message.
  */
 import type { JetStreamAccountStats } from '@nats-io/jetstream'
 import type { Clock } from '../../core/clock.js'

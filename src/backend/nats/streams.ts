@@ -4,7 +4,7 @@
  *
  * NS1 What the server made is read back: old servers leave out options that they do not know, without a word.
  * NS2 Nothing that is full drops old messages: a write is refused instead.
- * NS3 The number of partitions is fixed by the first host; another number is refused.
+ * - The number of partitions is fixed by the first host; another number is refused.
  */
 import { nanos } from '@nats-io/transport-node'
 import { DiscardPolicy, RetentionPolicy, StorageType } from '@nats-io/jetstream'
@@ -169,7 +169,7 @@ async function readSettings(
   return { partitions, leaseMs }
 }
 
-/** NS3: the first one says it for all. */
+/** The first one says it for all. */
 async function fixSettings(
   link: ServerConnection,
   names: Subjects,

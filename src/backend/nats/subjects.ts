@@ -1,9 +1,9 @@
 /**
  * Names on the server: streams and subjects of one namespace, and which partition a thread belongs to. Owns no state.
  *
- * NN1 Every subject begins with the namespace, so that one permission covers it and nothing else.
- * NN2 An id becomes one token of a subject and comes back unchanged, whatever characters it has.
- * NN3 The partition of a thread depends on its id and the number of partitions alone.
+ * - Every subject begins with the namespace, so that one permission covers it and nothing else.
+ * - An id becomes one token of a subject and comes back unchanged, whatever characters it has.
+ * - The partition of a thread depends on its id and the number of partitions alone.
  */
 import { hash } from 'node:crypto'
 import { SkeinError } from '../../core/failure.js'
@@ -110,7 +110,6 @@ function idOf(made: string): string {
 /** The line of the protocol that names a subject may have 4,096 bytes; two ids and an inbox fit. */
 const longestId = 1_000
 
-/** NN2 */
 function token(id: string): string {
   if (/^[\w-]{1,100}$/.test(id)) return id
   const bytes = Buffer.from(id)
@@ -122,7 +121,6 @@ function token(id: string): string {
   return `=${bytes.toString('base64url')}`
 }
 
-/** NN3 */
 export function partitionOf(thread: string, partitions: number): number {
   return partitions === 1 ? 0 : Number.parseInt(hash('sha256', thread, 'hex').slice(0, 8), 16) % partitions
 }

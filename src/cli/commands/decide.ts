@@ -1,9 +1,9 @@
 /**
  * What `approve`, `deny` and `answer` have in common: one word to one call that waits, and what comes of it.
  *
- * DC1 What the store alone can tell is said before anything is kept: a wrong id, a call that waits for nothing or for
- *     something else.
- * DC2 What is decided on is shown before it is decided, all of it: whoever approves has seen the whole of what runs.
+ * - What the store alone can tell is said before anything is kept: a wrong id, a call that waits for nothing or for
+ *   something else.
+ * - What is decided on is shown before it is decided, all of it: whoever approves has seen the whole of what runs.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
@@ -23,7 +23,7 @@ export interface Decision {
   /** What the call must wait for; without, for anyone. */
   readonly why?: InboxItem['why']
   readonly done: string
-  /** Say first what it is (DC2), and with which args it runs instead. */
+  /** Say first what it is, and with which args it runs instead. */
   readonly shows?: { readonly args?: unknown }
   say(inbox: Inbox): Promise<void>
 }
@@ -53,7 +53,7 @@ async function tell(
   const { out } = around
   const thread = await threadOf(client, id)
   const item = await check(around, client, { id, thread, ...defined({ why }) })
-  // DC2: beside the result, which programs read.
+  // Beside the result, which programs read.
   const instead = shows && 'args' in shows ? inFull('runs with', shows.args) : []
   if (shows && item && out.mode !== 'json') for (const line of [...wholeOf(item), ...instead]) out.note(line)
   // Before it is said: the turn may be over when the answer comes.

@@ -1,8 +1,8 @@
 /**
  * `skein env`: the variables of a thread. Without values it lists their names; values are never shown.
  *
- * CE1 A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from
- *     stdin, a file or the environment.
+ * - A secret need not stand on a command line, which others on the machine can read and shells keep: it comes from
+ *   stdin, a file or the environment.
  */
 import { readFile } from 'node:fs/promises'
 import type { Command } from 'commander'
@@ -117,7 +117,6 @@ async function list({ out }: CommandContext, client: SkeinClient, id: string): P
   return exitCode.ok
 }
 
-/** CE1 */
 async function valuesOf(
   { shell }: CommandContext,
   { given, stdin, file = [], unset = [] }: Asked,

@@ -1,8 +1,8 @@
 /**
  * `skein host`: serves a store until it is told to stop. On NATS it joins those that serve the namespace already.
  *
- * QH1 The first signal hands over in good order: nothing new starts, running calls may land, partitions are given
- *     back. The second ends the process at once, which loses nothing either.
+ * - The first signal hands over in good order: nothing new starts, running calls may land, partitions are given
+ *   back. The second ends the process at once, which loses nothing either.
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'

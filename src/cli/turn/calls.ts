@@ -2,9 +2,9 @@
  * The calls of a turn as a watcher needs them: each when it is asked for, when it waits for someone and goes on, and
  * when it is answered.
  *
- * CV1 A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
- * CV2 A call that a child answers is told when the child is called, not while it waits in line, and ends with the
- *     child's report, whether the call waits for that or not. One that failed and is tried again goes on.
+ * - A call is answered once: a provisional result counts when it is settled, and one that was found stale never.
+ * - A call that a child answers is told when the child is called, not while it waits in line, and ends with the
+ *   child's report, whether the call waits for that or not. One that failed and is tried again goes on.
  */
 import { defined } from '../../core/defined.js'
 import type { InboxItem, Json, Outcome, SkeinEvent } from '../../index.js'
@@ -159,7 +159,7 @@ function ask({ open }: Memory, { step, at, calls }: Of<'model.replied' | 'calls.
     if (refused) return [{ state: 'answered', call, outcome: { ok: false, failure: refused } }]
     if (answered !== undefined) return [{ state: 'answered', call, outcome: { ok: true, value: answered } }]
     open.set(call.id, call)
-    if (child) return [] // CV2
+    if (child) return []
     return [{ state: 'asked', call }, ...(hold ? [held(call, hold)] : [])]
   })
 }
@@ -219,7 +219,6 @@ function settle({ results, known, goOn, over }: Memory, event: Of<'call.settled'
   ]
 }
 
-/** CV2 */
 function callChild({ open, away, known, goOn, over }: Memory, event: Of<'child.called'>): readonly CallNews[] {
   const call = known(event)
   const { child } = call

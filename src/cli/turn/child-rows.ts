@@ -2,10 +2,10 @@
  * The children that work for a turn on a terminal: one line for all of them, then a line each for those that matter,
  * with what each is about and does now.
  *
- * CR1 A child has a line while a turn of it is open, up to `mostRows`; of more, those that wait for someone come
- *     first, equal waits as one line, then those that take longest. How many are not shown is said.
- * CR2 Among the children of one parent those that someone must let go on stand first, with all above them, so that
- *     they are not cut off.
+ * - A child has a line while a turn of it is open, up to `mostRows`; of more, those that wait for someone come
+ *   first, equal waits as one line, then those that take longest. How many are not shown is said.
+ * - Among the children of one parent those that someone must let go on stand first, with all above them, so that
+ *   they are not cut off.
  */
 import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../index.js'
@@ -74,7 +74,6 @@ function linesBelow(picture: Picture, parent: string, below: ReturnType<typeof o
   })
 }
 
-/** CR1 */
 function fewLines(picture: Picture): readonly string[] {
   const { paint, family, states } = picture
   const alike = new Map<string, [string, ChildState][]>()

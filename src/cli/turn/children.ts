@@ -2,8 +2,8 @@
  * Which children a thread has called, out of its events: what each is called, who is at work, who waits in line.
  * Threads know their children by reference; the list of threads does not.
  *
- * FY1 A child is at work from its call to its report, as its parent has heard of it: a report that is still on its
- *     way is work.
+ * - A child is at work from its call to its report, as its parent has heard of it: a report that is still on its
+ *   way is work.
  */
 import type { Failure, SkeinEvent, Usage } from '../../index.js'
 import { childName } from './calls.js'

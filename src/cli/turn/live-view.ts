@@ -3,9 +3,9 @@
  * last that they said, and below these its children. Moves only when an event comes; what is written above the
  * running lines is never touched again.
  *
- * LV1 Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
- * LV2 What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its
- *     running line and counted at its end.
+ * - Words of a broken attempt stay on the screen, marked, because a terminal cannot take back what has scrolled.
+ * - What a call logs stands above like finished calls, up to `mostLogged` lines of each; the rest is seen in its
+ *   running line and counted at its end.
  */
 import type { SkeinEvent } from '../../index.js'
 import { callLine, durationOf, waitsFor } from './call-line.js'
@@ -190,7 +190,7 @@ function createWords(out: Output) {
     speaker = who
     line(out.paint('bold', `${who}:`))
   }
-  /** The text is now this much: the rest of it, or all of it anew (LV1). */
+  /** The text is now this much: the rest of it, or all of it anew. */
   const become = (text: string): void => {
     if (!text.startsWith(said)) {
       line(out.paint('yellow', '↻ the reply broke off; once more:'))

@@ -1,9 +1,9 @@
 /**
  * Finds out when a turn that is being watched stands still.
  *
- * WA1 A turn that is paused or waits for a person has no end to wait for, nor has one that waits for children who all
- *     do: watching it stops there, after all that they have done so far was shown. While any thread below is at work
- *     it goes on: what that one says may be what is waited for.
+ * - A turn that is paused or waits for a person has no end to wait for, nor has one that waits for children who all
+ *   do: watching it stops there, after all that they have done so far was shown. While any thread below is at work
+ *   it goes on: what that one says may be what is waited for.
  */
 import type { SkeinClient, SkeinEvent, StoredHead, Thread } from '../../index.js'
 import { waitingItems } from './waiting-for.js'

@@ -2,12 +2,12 @@
  * A turn as it happens, and the children that work for it. Three ways to show it, one for each mode of output: events
  * for programs, whole lines for pipes and logs, and a live view for a terminal (live-view.ts).
  *
- * VW1 Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two
- *     sides it says whose words they are.
- * VW2 Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it
- *     is noise.
- * VW3 Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are
- *     for its parent.
+ * - Plain: stdout has the agent's words alone, so that `answer=$(skein run …)` works; the rest is on stderr. Of two
+ *   sides it says whose words they are.
+ * - Plain: what tools log is shown, because someone wrote it to be read; progress is for screens, and a log of it
+ *   is noise.
+ * - Plain: of a child its beginning and its end are shown, what it waits for and what its tools log; its words are
+ *   for its parent.
  */
 import type { SkeinEvent } from '../../index.js'
 import { callLine, durationOf } from './call-line.js'

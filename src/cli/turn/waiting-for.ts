@@ -1,8 +1,8 @@
 /**
  * What a thread waits for, and what to type so that it goes on.
  *
- * AW1 What is offered can be typed as it stands: it names the store, unless that is the default or its environment,
- *     and is quoted for a shell.
+ * - What is offered can be typed as it stands: it names the store, unless that is the default or its environment,
+ *   and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
 import type { InboxItem, StoredHead } from '../../index.js'

@@ -3,9 +3,9 @@
  * outcome, and count when the call is settled, in call order (T3).
  *
  * CS1 A read names what was seen by a token; the same token at the call's turn means that nothing it saw has changed.
- * CS2 Changes are operations in the order in which the body made them. Done again on a state in which all reads still
- *     hold, they give what the body would have given there.
- * CS3 Contents are named by hash, and their bytes are stored before a record names them.
+ * - Changes are operations in the order in which the body made them. Done again on a state in which all reads still
+ *   hold, they give what the body would have given there.
+ * - Contents are named by hash, and their bytes are stored before a record names them.
  */
 import type { Json } from '../json.js'
 import type { ScheduleChange } from './schedule.js'

@@ -2,10 +2,10 @@
  * Commands: what anyone may ask of a thread. They travel through its durable mailbox and are checked with
  * zod where they arrive, because another process may have written them.
  *
- * CM1 A command has an id given by its sender; the same id twice is one command with one answer.
- * CM2 A command has an answer, given after its records are durable: accepted, or refused with a failure.
- * CM3 What a child says to its parent is numbered; a number that was heard is not heard again, and one that came
- *     early waits.
+ * - A command has an id given by its sender; the same id twice is one command with one answer.
+ * - A command has an answer, given after its records are durable: accepted, or refused with a failure.
+ * - What a child says to its parent is numbered; a number that was heard is not heard again, and one that came
+ *   early waits.
  */
 import { z } from 'zod'
 import { isVariableName } from '../env.js'
@@ -17,7 +17,7 @@ import type { FrozenTree } from '../tree.js'
 
 /** Commands are read from JSON text: whatever is there is JSON. */
 const json = z.custom<Json>((value) => value !== undefined)
-/** What is not plain would stand in a tree where nobody finds it again (FT2). */
+/** What is not plain would stand in a tree where nobody finds it again. */
 const path = z
   .string()
   .refine(isPlainPath, 'is no path: give an absolute one without . and .., and without empty or too long names')
@@ -207,7 +207,7 @@ export const commandSchema = z.discriminatedUnion('kind', [
   }),
   /**
    * From a child to its parent; numbered from 1, so that each is taken once, in order, and nothing but the last
-   * number is kept (CM3).
+   * number is kept.
    */
   z.strictObject({
     kind: z.literal('report'),

@@ -1,7 +1,7 @@
 /**
  * Events: news for watchers. Durable ones mirror records and carry their sequence; deltas are ephemeral.
  *
- * EV1 Losing an event never changes a result: everything durable can be read again from the journal.
+ * - Losing an event never changes a result: everything durable can be read again from the journal.
  * EV2 A delta names the attempt and the offset of its text. Text of an older attempt is void: a watcher
  *     is told with `stream.reset`.
  */

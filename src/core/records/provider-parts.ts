@@ -3,8 +3,8 @@
  * with the provider's own data on each (signatures, item ids, encrypted thoughts). Opaque: nothing in Skein reads it.
  *
  * KP1 It is told again to the model that gave it, and to no other: `origin` says who that is.
- * KP2 Texts are not held twice: a part says how long its piece of the reply's text or reasoning is.
- * KP3 A part whose text was masked loses its data, which would no longer belong to it.
+ * - Texts are not held twice: a part says how long its piece of the reply's text or reasoning is.
+ * - A part whose text was masked loses its data, which would no longer belong to it.
  */
 import { longerThan, toJson } from '../json.js'
 import type { Json } from '../json.js'
@@ -58,7 +58,6 @@ interface Masking {
   clean(meta: Json): boolean
 }
 
-/** KP3 */
 export function maskProviderParts(
   { origin, parts }: ProviderParts,
   { before, after, mask, same, clean }: Masking,

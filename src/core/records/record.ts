@@ -2,11 +2,11 @@
  * Records: the durable facts of a thread, in the past tense. The journal is a list of them and the only
  * source of a thread's state.
  *
- * RE1 A record holds everything the fold needs: what a definition decided (a refused call, a stop rule,
- *     a deadline) is written here, so a deploy cannot make a replay diverge.
- * RE2 `recordVersion` goes up when the meaning of an old record would change; `upcast` in
- *     src/runtime/journal.ts lifts older ones, newer ones are refused.
- * RE3 `by` is the id of the command that caused the record; it is how a repeated command is known.
+ * - A record holds everything the fold needs: what a definition decided (a refused call, a stop rule,
+ *   a deadline) is written here, so a deploy cannot make a replay diverge.
+ * - `recordVersion` goes up when the meaning of an old record would change; `upcast` in
+ *   src/runtime/journal.ts lifts older ones, newer ones are refused.
+ * - `by` is the id of the command that caused the record; it is how a repeated command is known.
  */
 import type { Amounts } from '../budget.js'
 import type { Changes } from './change.js'

@@ -2,8 +2,8 @@
  * Calls that are to be made later. A thread has them in one of its values, a list in the order of their time, so that
  * what a body sees of them is compared at its turn like every other value.
  *
- * SH1 Times are absolute: a restart, a pause and a move to another host change nothing about them.
- * SH2 An id is never used twice in its thread: removing one that is gone changes nothing.
+ * - Times are absolute: a restart, a pause and a move to another host change nothing about them.
+ * - An id is never used twice in its thread: removing one that is gone changes nothing.
  */
 import { isObject } from '../json.js'
 import type { Json } from '../json.js'

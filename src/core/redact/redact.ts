@@ -1,14 +1,14 @@
 /**
  * Redaction by value: secrets are masked wherever they turn up, in any form that a body is likely to have given them.
  *
- * RX1 Masked are the value itself and what says it under escapes (JSON, percent, entities, in any mixture), in hex,
- *     in base64 and as a list of bytes (secret-search.ts). Each line of a value is a value.
- * RX2 Values that overlap are masked together: nothing of either is left.
- * RX3 What holds no secret is given back as it is, without a copy.
+ * - Masked are the value itself and what says it under escapes (JSON, percent, entities, in any mixture), in hex,
+ *   in base64 and as a list of bytes (secret-search.ts). Each line of a value is a value.
+ * - Values that overlap are masked together: nothing of either is left.
+ * - What holds no secret is given back as it is, without a copy.
  * RX4 Values under 8 characters are not masked: they would hit words that are no secrets. Loading refuses them.
  * RX5 Bytes are masked as text is. What a stream gives, piece by piece, is in the end what the whole text would have
  *     been; the start of a form is held back until it is known whether it is one.
- * RX6 What an error of JSON.parse quotes is masked if a piece of it is of a value: it is cut wherever the parser stood.
+ * - What an error of JSON.parse quotes is masked if a piece of it is of a value: it is cut wherever the parser stood.
  */
 import { isObject } from '../json.js'
 import type { Json } from '../json.js'
@@ -69,7 +69,7 @@ export function createRedactor(secrets: readonly string[]): Redactor | undefined
   return { text, json, bytes, stream: () => createTextStream(search), byteStream: () => createByteStream(search) }
 }
 
-/** RX1: the value, and each line of it. What stands around the body of a key is no secret. */
+/** The value, and each line of it. What stands around the body of a key is no secret. */
 function valuesOf(secret: string): readonly string[] {
   const lines = secret.split(/[\r\n]+|\\r\\n|\\n/).map((line) => line.trim())
   const body = lines.filter((line) => !/^-----.*-----$/.test(line))
@@ -196,7 +196,6 @@ function charsAt(text: string, places: readonly number[]): readonly number[] {
   return found
 }
 
-/** RX2 */
 function united(spans: readonly Span[]): readonly Span[] {
   const all: [number, number][] = []
   for (const [start, end] of spans) {
@@ -242,7 +241,6 @@ function createPieces(values: readonly string[]): (text: string) => boolean {
   }
 }
 
-/** RX6 */
 function withoutQuotes(text: string, hasPiece: (text: string) => boolean): string {
   if (!text.includes('is not valid JSON')) return text
   return text.replaceAll(quoted, (whole, quote: string, rest: string) => (hasPiece(quote) ? `"${mask}"${rest}` : whole))

@@ -3,9 +3,9 @@
  * in base64 at any place within a longer text and broken into lines, in hex with or without something between, as a
  * list of byte values.
  *
- * QS1 One pass for each layer: the work is linear in the bytes, whatever the secrets are (AU1).
- * QS2 `safe` is a place up to which nothing that may follow changes what was found, and from which a search may begin
- *     anew.
+ * - One pass for each layer: the work is linear in the bytes, whatever the secrets are (AU1).
+ * - `safe` is a place up to which nothing that may follow changes what was found, and from which a search may begin
+ *   anew.
  */
 import { createAutomaton } from './automaton.js'
 import type { Automaton } from './automaton.js'
@@ -201,7 +201,6 @@ interface Searched {
   readonly spans: readonly Span[]
 }
 
-/** QS2 */
 function safeOf({ bytes, layers, traces, spans }: Searched): number {
   let safe = traces.reduce((least, { open }) => Math.min(least, open), bytes.length)
   for (let before = -1; before !== safe;) {

@@ -2,8 +2,8 @@
  * What a text says when one layer of writing is taken off: percent encoding, the escapes of JSON and of programs,
  * entities of HTML, the plus of form fields. All at once, in whatever mixture and case; what is no escape stays.
  *
- * UE1 Each byte knows which bytes of the original it stands for.
- * UE2 An escape that has begun where the bytes end is left out, and told (`pending`), unless nothing follows.
+ * - Each byte knows which bytes of the original it stands for.
+ * - An escape that has begun where the bytes end is left out, and told (`pending`), unless nothing follows.
  */
 import { defined } from '../defined.js'
 

@@ -2,8 +2,8 @@
  * Which lines of one list are still there in another: a shortest way from the one to the other (Myers, greedy from
  * the front).
  *
- * ML1 The work is bounded: linear in the lines, and for what differs no more than a fixed number of steps. Where that
- *     does not do, there is no answer.
+ * - The work is bounded: linear in the lines, and for what differs no more than a fixed number of steps. Where that
+ *   does not do, there is no answer.
  */
 
 /** Lines that were removed and added. */

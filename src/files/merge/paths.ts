@@ -1,8 +1,8 @@
 /**
  * Where a version goes that cannot stand at its own path: beside it, as `<name>.theirs`, or `.theirs.2` and so on.
  *
- * MQ1 The name is free, and short enough to be opened (PN2): a long one is cut, and where a path has no room left the
- *     place is in a directory further up.
+ * - The name is free, and short enough to be opened: a long one is cut, and where a path has no room left the
+ *   place is in a directory further up.
  */
 import { Buffer } from 'node:buffer'
 import type { TreeNode } from '../../core/tree.js'

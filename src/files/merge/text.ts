@@ -1,13 +1,13 @@
 /**
  * A three-way merge of one text by its lines.
  *
- * MT1 Lines keep their ends, so CRLF, a missing last newline and a byte order mark come out as they went in.
- * MT2 Two changes merge only if at least one line that neither touched is between them, or if they are equal: no
- *     order has to be guessed, and which side is whose makes no difference. Where a change may be thought in several
- *     places, as a blank line among others, it touches all of them: else what both did alike could come out twice.
- * MT3 Where finding the smallest difference would cost too much, all between the first and the last difference counts
- *     as one change: that may give a conflict too many, never a wrong merge.
- * MT4 It is done in slices, none of which is more than linear (ML1): threads that share the process go on in between.
+ * - Lines keep their ends, so CRLF, a missing last newline and a byte order mark come out as they went in.
+ * - Two changes merge only if at least one line that neither touched is between them, or if they are equal: no
+ *   order has to be guessed, and which side is whose makes no difference. Where a change may be thought in several
+ *   places, as a blank line among others, it touches all of them: else what both did alike could come out twice.
+ * - Where finding the smallest difference would cost too much, all between the first and the last difference counts
+ *   as one change: that may give a conflict too many, never a wrong merge.
+ * - It is done in slices, none of which is more than linear: threads that share the process go on in between.
  */
 import { matchLines } from './match-lines.js'
 
@@ -77,7 +77,6 @@ async function mergeLines(base: string, ours: string, theirs: string): Promise<s
   return merged + lines.slice(next).join('')
 }
 
-/** MT4 */
 function othersFirst(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(resolve)
@@ -99,7 +98,7 @@ function linesOf(text: string): readonly string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }
 
-/** MT2: hunks that touch are one group. */
+/** Hunks that touch are one group. */
 function groupsOf(ours: readonly Hunk[], theirs: readonly Hunk[]): readonly Group[] {
   const groups: Group[] = []
   const all = [
@@ -145,13 +144,13 @@ function hunksOf(side: readonly string[], kept: Int32Array): readonly Hunk[] {
 }
 
 /**
- * MT2: where each line of the base is in the side, or -1, as far as it is the same from the front and from the back.
+ * Where each line of the base is in the side, or -1, as far as it is the same from the front and from the back.
  */
 async function keptLines(base: Int32Array, side: Int32Array): Promise<Int32Array> {
   const front = matchLines(base, side)
   await othersFirst()
   const back = front && matchLines(base.toReversed(), side.toReversed())
-  if (!back) return sameEnds(base, side) // MT3
+  if (!back) return sameEnds(base, side)
   return front.map((at, line) => {
     const other = back[base.length - 1 - line] ?? -1
     return at >= 0 && other >= 0 && side.length - 1 - other === at ? at : -1

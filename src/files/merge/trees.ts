@@ -1,12 +1,12 @@
 /**
  * A three-way merge of file trees: what a child did to its copy of its parent's files goes into the parent's.
  *
- * MG1 Times are no change. What one side changed is taken, what both changed alike is left; a rename is a removal and
- *     an addition. A directory goes when one side deleted it and the other left nothing changed or new in it.
- * MG2 No version is lost: where both cannot be had, that of `ours` stays as it is, the child's goes beside it
- *     (merge-place.ts), and a conflict says so. What one deleted and the other changed is kept, with a conflict.
- * MG3 What all share is not walked: the cost is that of the directories in which something changed. Sharing is told by
- *     identity (FT1): a token of all below would have to walk it first.
+ * - Times are no change. What one side changed is taken, what both changed alike is left; a rename is a removal and
+ *   an addition. A directory goes when one side deleted it and the other left nothing changed or new in it.
+ * - No version is lost: where both cannot be had, that of `ours` stays as it is, the child's goes beside it
+ *   (merge-place.ts), and a conflict says so. What one deleted and the other changed is kept, with a conflict.
+ * - What all share is not walked: the cost is that of the directories in which something changed. Sharing is told by
+ *   identity (FT1): a token of all below would have to walk it first.
  */
 import type { FileChange } from '../../core/records/change.js'
 import { nodeAt, sortedEntries } from '../../core/tree.js'
@@ -63,7 +63,7 @@ class Merging {
   /** Merges what stands at a path, and says whether something stands there then. */
   async node(path: string, versions: Versions<TreeNode | undefined>): Promise<boolean> {
     const { base, ours, theirs } = versions
-    if (base === theirs || ours === theirs) return ours !== undefined // MG3
+    if (base === theirs || ours === theirs) return ours !== undefined
     if (ours === base && !theirs) return this.#put(path, theirs)
     const dirs = { base: dirOf(base), ours: dirOf(ours), theirs: dirOf(theirs) }
     const merged = dirs.ours && dirs.theirs
@@ -211,7 +211,7 @@ function changedNames(base: DirNode | undefined, theirs: DirNode | undefined): r
   return [...names].filter((name) => base?.entries.get(name) !== theirs?.entries.get(name)).sort()
 }
 
-/** MG1: times aside. */
+/** Times aside. */
 function same(left: TreeNode | undefined, right: TreeNode | undefined): boolean {
   const ahead = [[left, right] as const]
   for (const [a, b] of ahead) {

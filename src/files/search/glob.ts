@@ -1,7 +1,7 @@
 /**
  * Globs: `**`, `*`, `?`, `[…]`, `{a,b}`, and `\` before what is meant by its letter. All else is letters.
  *
- * GL1 A glob is matched in time that grows with the name and the glob alone, whoever wrote it.
+ * - A glob is matched in time that grows with the name and the glob alone, whoever wrote it.
  */
 import { fileError } from '../error.js'
 import { compiled } from './pattern.js'

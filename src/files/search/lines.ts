@@ -1,8 +1,8 @@
 /**
  * The lines of a content, as texts to search.
  *
- * TL1 No more is held than a chunk and one part: a line that is longer than a part comes in several, each of which
- *     begins with the end of the one before.
+ * - No more is held than a chunk and one part: a line that is longer than a part comes in several, each of which
+ *   begins with the end of the one before.
  */
 
 export interface LinePart {

@@ -1,8 +1,8 @@
 /**
  * Patterns that texts are searched for.
  *
- * PX1 One that is given as a text is of RE2: the time it takes grows with the text and with its own size, which is
- *     bounded, and with nothing else. A `RegExp` is the business of whoever wrote it.
+ * - One that is given as a text is of RE2: the time it takes grows with the text and with its own size, which is
+ *   bounded, and with nothing else. A `RegExp` is the business of whoever wrote it.
  */
 import { fileError } from '../error.js'
 

@@ -1,10 +1,10 @@
 /**
  * Finding files by name and by content.
  *
- * SE1 Directories are listed and files are read only as far as the search gets: what it did not look at is no read.
- * SE2 Links are found, not followed, except those that the start of a search names.
- * SE3 A line that is too long to be held is searched in parts, and is one match at most.
- * SE4 A search lets others have their turn, and stops when it is told to.
+ * - Directories are listed and files are read only as far as the search gets: what it did not look at is no read.
+ * - Links are found, not followed, except those that the start of a search names.
+ * - A line that is too long to be held is searched in parts, and is one match at most.
+ * - A search lets others have their turn, and stops when it is told to.
  */
 import { fileError, isFileError } from '../error.js'
 import type { Contents } from '../contents.js'
@@ -139,7 +139,7 @@ async function fitting(glob: string | undefined): Promise<(name: string) => bool
   return glob.includes('/') ? matches : (name) => matches(name.slice(name.lastIndexOf('/') + 1))
 }
 
-/** SE4: waits for its turn whenever much has been searched since, and throws when it was told to stop. */
+/** Waits for its turn whenever much has been searched since, and throws when it was told to stop. */
 function createBreath(signal: AbortSignal | undefined): (chars: number) => Promise<void> {
   let since = 0
   signal?.throwIfAborted()

@@ -2,11 +2,11 @@
  * Any AI SDK language model (specification v2, v3 or v4) as a Skein model. This file holds the adapter and
  * what is asked of the model's structure; the translations live in the ai-sdk-*.ts files beside it.
  *
- * AS1 The model is known by structure alone: no @ai-sdk package is needed to run, and none appears in the
- *     types we publish.
- * AS2 One call is one request to the provider: retries and fallbacks are Skein's (T6), so that they are
- *     counted, seen and aborted in one place. Only what can be put another way is asked once more (ai-sdk-amend.ts).
- * AS3 After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
+ * - The model is known by structure alone: no @ai-sdk package is needed to run, and none appears in the
+ *   types we publish.
+ * - One call is one request to the provider: retries and fallbacks are Skein's (T6), so that they are
+ *   counted, seen and aborted in one place. Only what can be put another way is asked once more (ai-sdk-amend.ts).
+ * - After an abort the signal's reason is thrown at once, even by a model that ignores the signal.
  */
 import { type Clock, systemClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
@@ -71,7 +71,7 @@ export function fromAiSdk(model: AiSdkModel, { clock = systemClock }: AiSdkOptio
         try {
           return await ask(model, put, options)
         } catch (thrown) {
-          // Not what was thrown: providers wrap an abort in errors of their own (AS3).
+          // Not what was thrown: providers wrap an abort in errors of their own.
           if (signal.aborted) throw signal.reason
           const error = toModelError(thrown, name, clock)
           const another = amended(put, error, name)

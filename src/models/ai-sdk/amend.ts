@@ -2,9 +2,9 @@
  * A request that a provider refuses for good, put another way: what is refused may come from another model's part in
  * the thread, or be more than this model takes, and the thread must not be stuck with it.
  *
- * AA1 Only a refusal (MODEL_REJECTED with status 400, 404 or 422) that names what can be left out is amended, each
- *     way once.
- * AA2 Nothing has been said by then: a provider refuses before it speaks.
+ * - Only a refusal (MODEL_REJECTED with status 400, 404 or 422) that names what can be left out is amended, each
+ *   way once.
+ * - Nothing has been said by then: a provider refuses before it speaks.
  */
 import type { SkeinError } from '../../core/failure.js'
 import { isFromProvider } from './prompt.js'

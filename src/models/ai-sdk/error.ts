@@ -2,10 +2,10 @@
  * What an AI SDK model throws, or puts into its stream as an error part, as a SkeinError (MP3). Errors are
  * read by structure, so any version of any provider package will do.
  *
- * AE1 The status decides; where a provider answers 200 and puts the error into the stream, its type does.
- *     What says nothing is MODEL_UNAVAILABLE: trying again is harmless, giving up is not.
- * AE2 Only a shortened message with keys masked, the status and the wait are taken over: never the request
- *     body, the headers, the URL or the error itself as `cause`, which holds them all.
+ * - The status decides; where a provider answers 200 and puts the error into the stream, its type does.
+ *   What says nothing is MODEL_UNAVAILABLE: trying again is harmless, giving up is not.
+ * - Only a shortened message with keys masked, the status and the wait are taken over: never the request
+ *   body, the headers, the URL or the error itself as `cause`, which holds them all.
  */
 import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'

@@ -2,9 +2,9 @@
  * The parts of a reply as they come: texts, thoughts and calls in the provider's order, with the provider's own data
  * on each.
  *
- * GP1 A part begins with its `-start`, or with its first piece where there is none; an id that begins again is
- *     another part.
- * GP2 Of the same field of a part's data the last one counts: signatures come at the end.
+ * - A part begins with its `-start`, or with its first piece where there is none; an id that begins again is
+ *   another part.
+ * - Of the same field of a part's data the last one counts: signatures come at the end.
  */
 import { isObject, toJson } from '../../core/json.js'
 import { toProviderParts } from '../../core/records/provider-parts.js'
@@ -157,7 +157,6 @@ function wordsKey(type: Words['type'], part: Part): string {
   return `${type}/${textOf(part['id'])}`
 }
 
-/** GP2 */
 function note(of: Words | Asked | undefined, part: Part): void {
   const given = part['providerMetadata']
   if (!of || !isObject(given)) return

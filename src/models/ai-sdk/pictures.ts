@@ -2,8 +2,8 @@
  * Images and documents of messages in a prompt: the files of a user message are parts of it; those of a result are
  * part of the result where the provider takes that, else they follow it in a user message.
  *
- * PI1 A model that is not shown something is told what it is not shown.
- * PI2 The newest are shown first, up to `mostShown` bytes of a request: providers refuse larger ones.
+ * - A model that is not shown something is told what it is not shown.
+ * - The newest are shown first, up to `mostShown` bytes of a request: providers refuse larger ones.
  */
 import { defined } from '../../core/defined.js'
 import type { Media } from '../../core/media.js'
@@ -52,7 +52,6 @@ export async function picturesFor(
   }
 }
 
-/** PI2 */
 function chosen(messages: readonly Message[]): ReadonlySet<string> {
   const hashes = new Set<string>()
   let left = mostShown
@@ -73,7 +72,7 @@ export function filesOf(media: readonly Media[], shown: Pictures['shown']): File
   })
 }
 
-/** The message with its pictures, or with a word in their place (PI1). */
+/** The message with its pictures, or with a word in their place. */
 export function illustrated(message: Converted, media: readonly Media[], pictures: Pictures | undefined): Converted {
   if (message === 'nothing') return message
   const unseen = media.filter(({ hash }) => !pictures?.shown.has(hash))

@@ -1,14 +1,14 @@
 /**
  * Skein's messages as the prompt of an AI SDK model (the shape is the same in v2, v3 and v4).
  *
- * PR1 A message is converted once: messages never change, so a step converts only what is new.
- * PR2 Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
- * PR3 Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no
- *     call whose args are not an object, no thoughts with nothing after them, no name or half a character that they
- *     do not take (sendable.ts). A bad message would block its thread for good.
- * PR4 A system message inside the transcript goes out as a marked user message: several providers refuse
- *     or hoist a system message that is not the first.
- * PR5 What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
+ * - A message is converted once: messages never change, so a step converts only what is new.
+ * - Consecutive tool messages are one 'tool' message; ids are Skein's (M1), so calls and results match.
+ * - Nothing is sent that providers refuse for ever after: no blank text, no assistant message without content, no
+ *   call whose args are not an object, no thoughts with nothing after them, no name or half a character that they
+ *   do not take (sendable.ts). A bad message would block its thread for good.
+ * - A system message inside the transcript goes out as a marked user message: several providers refuse
+ *   or hoist a system message that is not the first.
+ * - What a reply keeps for its model goes back to that model where it was, and to no other (KP1).
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
@@ -153,7 +153,6 @@ function userMessage(text: string): Converted {
   }
 }
 
-/** PR3 */
 function assistantMessage(parts: readonly AssistantPart[]): Converted {
   const said = parts.filter((part) => part.type !== 'text' || part.text.trim() !== '')
   const last = said.findLastIndex(({ type }) => type !== 'reasoning')
@@ -188,7 +187,7 @@ function optionsOf({ meta }: ProviderPart): { readonly providerOptions?: Meta } 
 }
 
 function callPart({ id, tool, args }: Call): CallPart {
-  // What the model sent may be anything; it should see it again, next to the error it led to (PR3).
+  // What the model sent may be anything; it should see it again, next to the error it led to.
   return {
     type: 'tool-call',
     toolCallId: id,

@@ -2,13 +2,13 @@
  * A Skein request as the call options of an AI SDK model: prompt, tools, tool choice, and the settings, of which few
  * have a common name among providers.
  *
- * AQ1 A setting is sent only when the request asks for it, so a provider's default stays its default.
- * AQ2 Settings without a common name go under the provider's own key of `providerOptions`; a provider reads
- *     no key but its own. What the app says there itself is stronger.
- * AQ3 Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come
- *     back with the reply, and a thread can go on after any time.
- * AQ4 What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far.
- *     Not of a single question, which would only pay for the writing.
+ * - A setting is sent only when the request asks for it, so a provider's default stays its default.
+ * - Settings without a common name go under the provider's own key of `providerOptions`; a provider reads
+ *   no key but its own. What the app says there itself is stronger.
+ * - Nothing depends on what a provider has stored: OpenAI's Responses are asked not to be, so that thoughts come
+ *   back with the reply, and a thread can go on after any time.
+ * - What Anthropic can read from its cache it is told to keep there: tools and system, and the conversation so far.
+ *   Not of a single question, which would only pay for the writing.
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
@@ -92,7 +92,7 @@ export function toCallOptions(
 
 const breakpoint = { anthropic: { cacheControl: { type: 'ephemeral' } } } as const
 
-/** AQ4: at the system prompt, at the last message, and at what was the last message of the request before. */
+/** At the system prompt, at the last message, and at what was the last message of the request before. */
 function cached(
   prompt: PromptMessage[],
   { tools, messages, promptCache = true }: ModelRequest,
@@ -141,7 +141,7 @@ function ownOptions(
   if (provider.includes('anthropic'))
     return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
   if (family === 'openai' || family.startsWith('azure')) {
-    const responses = provider.endsWith('.responses') // AQ3
+    const responses = provider.endsWith('.responses')
     const settings = { ...(alone && { parallelToolCalls: false }), ...defined({ reasoningEffort: effort }) }
     return { openai: { ...(responses && { store: false }), ...settings } }
   }

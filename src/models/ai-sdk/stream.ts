@@ -2,11 +2,11 @@
  * Reads the stream of an AI SDK model into a reply and emits its deltas on the way. Parts are checked by
  * structure, because the package that made them may be older or newer than any type we could name.
  *
- * AT1 Only a `finish` part makes a reply: a stream that ends before it, or holds an `error` part, failed.
- * AT2 Parts of an unknown type are ignored; so is a call that the provider runs itself.
+ * - Only a `finish` part makes a reply: a stream that ends before it, or holds an `error` part, failed.
+ * - Parts of an unknown type are ignored; so is a call that the provider runs itself.
  * AT3 A call's index is the order in which its first part came, in deltas and in the reply; only a
  *     `tool-call` part makes a call, deltas alone do not. Two calls with one id are two calls.
- * AT4 Whatever ends the reading early (abort, failure) cancels the stream, which closes the connection.
+ * - Whatever ends the reading early (abort, failure) cancels the stream, which closes the connection.
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'

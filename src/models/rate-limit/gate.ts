@@ -2,17 +2,17 @@
  * The gate before one model, for all threads of a process (and hosts: src/runtime/admission.ts): a call goes, or
  * waits in line.
  *
- * AG1 Until a call was limited, passing costs a comparison and two additions: no promise, nothing kept for a call.
- * AG2 A limited call closes the gate for as long as the provider asked, and a random part of base × 2ⁿ on top, n
- *     being how often it closed before without one being let in between. What closes it again never opens it earlier.
- * AG3 Who waits goes in the order in which they first asked; one that was limited goes back to its place.
- * AG4 When it opens, one goes. For each that is let in (answered, or not refused within 10 s) one more may be under
- *     way, up to half of what was when it closed; from there one more for as many as are.
- * AG5 It is forgotten a minute after it opened, when nobody waits.
- * AG6 An abort ends a wait at once, and leaves nothing behind.
- * AG7 All that wait are given up when it has closed more often in a row than a call is tried again, or when the
- *     provider asks for more than five minutes; in that case whoever comes in the next five, too, and then one asks
- *     again.
+ * - Until a call was limited, passing costs a comparison and two additions: no promise, nothing kept for a call.
+ * - A limited call closes the gate for as long as the provider asked, and a random part of base × 2ⁿ on top, n
+ *   being how often it closed before without one being let in between. What closes it again never opens it earlier.
+ * - Who waits goes in the order in which they first asked; one that was limited goes back to its place.
+ * - When it opens, one goes. For each that is let in (answered, or not refused within 10 s) one more may be under
+ *   way, up to half of what was when it closed; from there one more for as many as are.
+ * - It is forgotten a minute after it opened, when nobody waits.
+ * - An abort ends a wait at once, and leaves nothing behind.
+ * - All that wait are given up when it has closed more often in a row than a call is tried again, or when the
+ *   provider asks for more than five minutes; in that case whoever comes in the next five, too, and then one asks
+ *   again.
  */
 import type { Random, Clock } from '../../core/clock.js'
 import { SkeinError } from '../../core/failure.js'
@@ -51,7 +51,7 @@ interface Closing {
   until: number
   /** How often in a row it closed. */
   readonly times: number
-  /** Nobody waits for it (AG7). */
+  /** Nobody waits for it. */
   readonly barred: boolean
   /** How many may be under way that went since it opened, and how many are. */
   room: number
@@ -99,7 +99,7 @@ export class RateLimitGate {
     return this.#line.list(most)
   }
 
-  /** Whether a call may begin without a pass (AG1, AG5). */
+  /** Whether a call may begin without a pass. */
   get free(): boolean {
     const closing = this.#closing
     if (!closing) return true
@@ -140,7 +140,7 @@ export class RateLimitGate {
     })
   }
 
-  /** AG4: the provider took the call. */
+  /** The provider took the call. */
   letIn(pass: GatePass | undefined): void {
     if (!pass || pass.letIn) return
     pass.letIn = true
@@ -161,8 +161,8 @@ export class RateLimitGate {
   }
 
   /**
-   * AG2: the provider refused a call that is under way. Gives how long all wait now; undefined where that is given up
-   * (AG7).
+   * The provider refused a call that is under way. Gives how long all wait now; undefined where that is given up
+   *.
    */
   limited(askedMs: number, pass: GatePass | undefined): number | undefined {
     const before = this.#closing
@@ -246,7 +246,7 @@ export class RateLimitGate {
     if (went) this.#line.moved()
   }
 
-  /** A wake-up only while someone waits for it (AG6). */
+  /** A wake-up only while someone waits for it. */
   #wakeInTime(): void {
     this.#cancelWake?.()
     this.#cancelWake = undefined

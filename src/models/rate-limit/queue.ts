@@ -1,10 +1,10 @@
 /**
  * The line before a model's gate: who waits, and who is told of its place.
  *
- * AL1 It is in the order of tickets.
- * AL2 A change tells those whose place is a power of two: whoever waits hears of its way forward, and a line of a
- *     thousand that moves by one costs ten words, not a thousand. What a wait says of itself when it is asked is
- *     always so.
+ * - It is in the order of tickets.
+ * - A change tells those whose place is a power of two: whoever waits hears of its way forward, and a line of a
+ *   thousand that moves by one costs ten words, not a thousand. What a wait says of itself when it is asked is
+ *   always so.
  */
 import type { ModelWait } from '../port.js'
 
@@ -57,7 +57,7 @@ export class WaitingQueue {
     for (const waiter of all) waiter.giveUp(error)
   }
 
-  /** AL2: places behind `from` are others now, or the time is. */
+  /** Places behind `from` are others now, or the time is. */
   moved(from = 0): void {
     for (let place = 1; place <= this.#waiting.length; place *= 2) {
       const waiter = place > from ? this.#waiting[place - 1] : undefined

@@ -1,9 +1,9 @@
 /**
  * Waiting that an abort ends, for models that do not watch the signal themselves.
  *
- * AB1 After an abort the wait rejects with the signal's reason at once; the work goes on unobserved and its
- *     outcome, good or bad, is dropped.
- * AB2 No listener stays on the signal after the wait: one signal may serve thousands of calls.
+ * - After an abort the wait rejects with the signal's reason at once; the work goes on unobserved and its
+ *   outcome, good or bad, is dropped.
+ * - No listener stays on the signal after the wait: one signal may serve thousands of calls.
  */
 import type { Clock } from '../../core/clock.js'
 
@@ -12,7 +12,7 @@ export function abortable<T>(work: PromiseLike<T>, signal: AbortSignal): Promise
     const abort = (): void => reject(signal.reason)
     if (signal.aborted) abort()
     else signal.addEventListener('abort', abort, { once: true })
-    // Both branches are given even after an abort, so that a late rejection is not an unhandled one (AB1).
+    // Both branches are given even after an abort, so that a late rejection is not an unhandled one.
     work.then(
       (value) => {
         signal.removeEventListener('abort', abort)

@@ -1,8 +1,8 @@
 /**
  * One attempt among several at the same request, as retries and fallbacks make them.
  *
- * AM1 Once an attempt has ended, nothing it still emits reaches the consumer: its deltas would be taken for
- *     those of the attempt that follows.
+ * - Once an attempt has ended, nothing it still emits reaches the consumer: its deltas would be taken for
+ *   those of the attempt that follows.
  */
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../port.js'
 

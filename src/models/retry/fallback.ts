@@ -2,9 +2,9 @@
  * Several models in order of preference: the next is asked when one fails. Retries belong inside each
  * (`withRetries`), so that a fallback happens only when a model has been given up.
  *
- * FB1 Anything but an abort moves on to the next model, a refusal too: another model may take the request.
- * FB2 The reply names the model that answered. The last error is thrown, with the earlier failures as data.
- * FB3 `restarted` is called before each further model; deltas of a model that failed are dropped.
+ * - Anything but an abort moves on to the next model, a refusal too: another model may take the request.
+ * - The reply names the model that answered. The last error is thrown, with the earlier failures as data.
+ * - `restarted` is called before each further model; deltas of a model that failed are dropped.
  */
 import { failure, type Failure, SkeinError, toFailure } from '../../core/failure.js'
 import { Attempt } from './attempt.js'

@@ -1,8 +1,8 @@
 /**
  * How large one reply of a model may be. A provider that never stops speaking would otherwise fill the host's memory.
  *
- * YL1 A reply that goes beyond fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still being spoken; what was said
- *     of it is void.
+ * - A reply that goes beyond fails its step (`MODEL_REPLY_TOO_LARGE`) while it is still being spoken; what was said
+ *   of it is void.
  */
 import { SkeinError } from '../../core/failure.js'
 import type { ModelReply } from '../port.js'

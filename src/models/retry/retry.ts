@@ -2,15 +2,15 @@
  * A model that tries again. Provider retries are their own thing (T6): they do not touch a tool's retries
  * and are not seen by the thread's journal.
  *
- * RY1 Only a failure that says `retry: true` is tried again, at most `maxRetries` times; a model that was not heard
- *     of in time once, and one that was not done in time not at all: whoever waits has waited long.
- * RY2 The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; what
- *     the provider asked for comes on top, and is never shortened. A provider that asks for more than five
- *     minutes is given up at once: the turn should fail while someone still waits for it.
- * RY3 Before each new attempt `restarted` is called; deltas of an attempt that is over are dropped.
- * RY4 An abort ends a wait at once and leaves no wake-up behind.
- * RY5 A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts),
- *     and the call waits there with all others. Waiting is no attempt.
+ * - Only a failure that says `retry: true` is tried again, at most `maxRetries` times; a model that was not heard
+ *   of in time once, and one that was not done in time not at all: whoever waits has waited long.
+ * - The wait is drawn from [0, base × 2ⁿ), capped, so that many threads do not come back together; what
+ *   the provider asked for comes on top, and is never shortened. A provider that asks for more than five
+ *   minutes is given up at once: the turn should fail while someone still waits for it.
+ * - Before each new attempt `restarted` is called; deltas of an attempt that is over are dropped.
+ * - An abort ends a wait at once and leaves no wake-up behind.
+ * - A rate limit, or a wait that the provider asks for, is not of one call: it closes the model's gate (gate.ts),
+ *   and the call waits there with all others. Waiting is no attempt.
  */
 import type { Random, Clock } from '../../core/clock.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
@@ -92,7 +92,7 @@ function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: G
   const { gate, maxRetries = defaultMaxRetries, retrying } = options
   const { attempt, error } = failed
   const askedMs = askedWait(error)
-  const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0 // RY5
+  const limited = error.code === 'MODEL_RATE_LIMITED' || askedMs > 0
   const waitMs = limited ? gate.limited(askedMs, pass) : jitter(attempt, options)
   if (attempt > maxRetries || waitMs === undefined || askedMs > longestAskedWaitMs) throw givenUp(error, attempt)
   retrying?.({ ...failed, waitMs })

@@ -1,9 +1,9 @@
 /**
  * A model that must go on speaking: a provider that hangs would otherwise hold its turn for ever.
  *
- * MJ1 An attempt of which nothing is heard for `idleMs`, or that is not over after `totalMs`, is aborted and is
- *     MODEL_UNAVAILABLE, whatever the model makes of the signal. An abort from outside stays what it is.
- * MJ2 Calls of one model share one wake-up, and none is left when nobody speaks: a call costs an entry in a list.
+ * - An attempt of which nothing is heard for `idleMs`, or that is not over after `totalMs`, is aborted and is
+ *   MODEL_UNAVAILABLE, whatever the model makes of the signal. An abort from outside stays what it is.
+ * - Calls of one model share one wake-up, and none is left when nobody speaks: a call costs an entry in a list.
  */
 import { createCancel } from '../../core/async/cancel.js'
 import type { Clock } from '../../core/clock.js'

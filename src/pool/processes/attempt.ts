@@ -1,13 +1,13 @@
 /**
  * One attempt to run a call on a worker, from the queue for a place until nothing of it is left.
  *
- * AO1 It is settled once, by whatever comes first: an answer, the death of its worker, or an end that came before it
- *     began.
- * AO2 An end is told to the body; a body that has begun and goes on past the grace costs its worker.
- * AO4 A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time
- *     stands still.
- * AO5 A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is
- *     not.
+ * - It is settled once, by whatever comes first: an answer, the death of its worker, or an end that came before it
+ *   began.
+ * - An end is told to the body; a body that has begun and goes on past the grace costs its worker.
+ * - A call that waits at its desk longer than one turn of the event loop has no place meanwhile, and its time
+ *   stands still.
+ * - A call that is taken back has not begun and never begins on that worker (WT1); the attempt is over, the call is
+ *   not.
  */
 import type { Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
@@ -162,7 +162,6 @@ export class Attempt implements Listener {
       })
   }
 
-  /** AO5. */
   takeBack(): void {
     const worker = this.#worker
     if (!worker || this.#ended || this.#wanted) return
@@ -190,7 +189,6 @@ export class Attempt implements Listener {
     this.#stops.push(clock.wakeAt(clock.now() + graceMs, () => void this.#lose(worker)))
   }
 
-  /** AO2. */
   async #lose(worker: Worker): Promise<void> {
     // WT1: it never will begin.
     if (await worker.withdraw(this.#task.call)) this.die('it was ended before it began')
@@ -216,7 +214,6 @@ export class Attempt implements Listener {
     if (!this.#settled) this.#worker?.post(reply, given)
   }
 
-  /** AO4. */
   async #stepAside(opening: Promise<Snapshot>): Promise<Snapshot> {
     this.#limit?.pause()
     const leaving = setImmediate(() => this.#leave())
@@ -247,7 +244,6 @@ export class Attempt implements Listener {
     this.#means.places.leave(this.#worker, this.#job.shares)
   }
 
-  /** AO1. */
   #over(result: AttemptResult): void {
     if (this.#settled) return
     this.#settled = true

@@ -1,10 +1,10 @@
 /**
  * A lane: worker threads for calls of one kind, with a number of places on each.
  *
- * LN1 A call goes to the thread with the fewest active calls, rather to one that has started than to one that has
- *     not. When each has some, a further thread is started for those that come next, up to `threads`.
- * LN2 A thread that cannot be started costs those who waited for it their attempt; nobody waits for ever.
- * LN3 A thread that is stuck (WT2) gets no calls, and what has not begun there goes to another. It does not count as
+ * - A call goes to the thread with the fewest active calls, rather to one that has started than to one that has
+ *   not. When each has some, a further thread is started for those that come next, up to `threads`.
+ * - A thread that cannot be started costs those who waited for it their attempt; nobody waits for ever.
+ * LN3 A thread that is stuck gets no calls, and what has not begun there goes to another. It does not count as
  *     one of `threads`, so that another may be started in its place, up to `mostThreads` in all. One without calls is
  *     ended.
  */
@@ -89,7 +89,6 @@ export function createLane(options: LaneOptions): Lane {
   }
 }
 
-/** LN1. */
 function comesBefore(one: Worker, other: Worker): boolean {
   return one.started === other.started ? one.seat.active < other.seat.active : one.started
 }

@@ -2,11 +2,11 @@
  * Places of a lane: how many calls are active at once. A call takes a place on a thread before it begins, may give it
  * back while it waits for others, and takes one on the same thread again before it goes on.
  *
- * PC1 No thread has more than `perThread` active calls.
- * PC2 A call that goes on comes before one that begins, and one that lost its thread before one that is new;
- *     otherwise those who share the places take turns, each with its first.
- * PC3 Nobody waits for the calls of others alone: who has less than an equal part gets a place, on a further thread
- *     if need be (QC1).
+ * - No thread has more than `perThread` active calls.
+ * - A call that goes on comes before one that begins, and one that lost its thread before one that is new;
+ *   otherwise those who share the places take turns, each with its first.
+ * - Nobody waits for the calls of others alone: who has less than an equal part gets a place, on a further thread
+ *   if need be.
  */
 import { Shares } from './shares.js'
 import type { ShareKeys } from './shares.js'
@@ -161,7 +161,6 @@ interface Queue<Thread> {
   serve(offer: (entry: Entry<Thread>) => 'sits' | 'waits' | 'full'): void
 }
 
-/** PC2 */
 function createQueue<Thread>(): Queue<Thread> {
   const again = new Set<Entry<Thread>>()
   /** By tree, the one whose turn is next first. */

@@ -4,9 +4,9 @@
  *
  * WP1 `run` never rejects. Whatever happens to a worker costs its own call one error result (T14).
  * WP2 An abort or a time-out is told to the body first; a body that has not ended within the grace loses its worker.
- * WP3 What shared a worker that died runs again, alone, so that the guilty one dies alone; a call with a side effect
- *     is run again only if its body had not begun.
- * WP4 After `close` nothing begins, not even again.
+ * - What shared a worker that died runs again, alone, so that the guilty one dies alone; a call with a side effect
+ *   is run again only if its body had not begun.
+ * - After `close` nothing begins, not even again.
  * WP5 No call waits behind a body that never lets its worker's event loop turn, unless there are `threadsAtWorst`
  *     such bodies for each worker of its lane (LN3). What had begun on such a worker stays there until it ends.
  */
@@ -116,7 +116,6 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
   }
 }
 
-/** WP3. */
 function isGuilty({ begun, company }: Death, effect: boolean): boolean {
   return begun && (effect || !company)
 }

@@ -1,8 +1,8 @@
 /**
  * How many places each has who shares them: trees, and those that a tag holds together.
  *
- * QC1 While there are more places than calls nobody is held back. Past that, whoever has less than an equal part of
- *     the places may have more, and whoever has as much waits.
+ * - While there are more places than calls nobody is held back. Past that, whoever has less than an equal part of
+ *   the places may have more, and whoever has as much waits.
  */
 
 /** Keys of who a call is for, from the tree up. */
@@ -39,7 +39,6 @@ export class Shares {
     return this.#active >= this.#places()
   }
 
-  /** QC1 */
   allows(keys: ShareKeys): boolean {
     return !this.full || keys.every((key, level) => this.#isBelow(key, this.#levels[level]))
   }

@@ -1,9 +1,9 @@
 /**
  * The clerk of a desk: answers on the host what a body in a worker thread asks of its thread's state.
  *
- * CK1 Everything is answered from one snapshot, which is opened when it is first asked for.
- * CK2 A stream and a store hold one chunk at a time: whoever is slower sets the pace.
- * CK3 When the call is over nothing of it is left open.
+ * - Everything is answered from one snapshot, which is opened when it is first asked for.
+ * - A stream and a store hold one chunk at a time: whoever is slower sets the pace.
+ * - When the call is over nothing of it is left open.
  */
 import { TransformStream } from 'node:stream/web'
 import { SkeinError, fromFailure } from '../../core/failure.js'
@@ -77,7 +77,7 @@ async function answerOnce(
     case 'usage':
       return { gets: await files.usage() }
     case 'bytes':
-      // They are for the one who asks (FC1).
+      // They are for the one who asks.
       return { bytes: owned(await files.bytes(question.hash)) }
     default:
       return question satisfies never

@@ -2,7 +2,7 @@
  * The secrets that a worker thread has been told (F3): what a thread says last, or prints where nobody knows for
  * whom, may hold any of them.
  *
- * KS1 A thread that was told more secrets than can be searched for is not quoted at all.
+ * - A thread that was told more secrets than can be searched for is not quoted at all.
  */
 import { createRedactor } from '../../core/redact/redact.js'
 import type { Redactor } from '../../core/redact/redact.js'
@@ -23,7 +23,7 @@ export class SharedSecrets {
 
   masked(text: string): string {
     if (this.#values.size === 0) return text
-    if (this.#values.size > mostSecrets) return `[not told: more than ${mostSecrets} secrets would have to be masked]` // KS1
+    if (this.#values.size > mostSecrets) return `[not told: more than ${mostSecrets} secrets would have to be masked]`
     this.#redactor ??= createRedactor([...this.#values])
     return this.#redactor ? this.#redactor.text(text) : text
   }

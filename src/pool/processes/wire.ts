@@ -3,9 +3,9 @@
  * what is said on it is heard in the order in which it was said; and one to its monitor, which answers while a body
  * computes.
  *
- * WI1 A call is known by its number on its process, given in the order in which the process is handed its calls.
- * WI2 Bytes go behind the message that they belong to, never as text. What is sent belongs to whoever sends it: bytes
- *     that someone may still hold are copied once.
+ * - A call is known by its number on its process, given in the order in which the process is handed its calls.
+ * - Bytes go behind the message that they belong to, never as text. What is sent belongs to whoever sends it: bytes
+ *   that someone may still hold are copied once.
  */
 import type { Failure } from '../../core/failure.js'
 import type { FileNodeInfo, FileUsage } from '../../files/port.js'
@@ -118,7 +118,7 @@ export type ToWorker =
   | { readonly call: number; readonly ended: Failure }
   /** `gets` is absent where it is bytes, or nothing. */
   | { readonly call: number; readonly id: number; readonly gets?: unknown }
-  /** `errno`: the code of an error that is not Skein's (FP1). */
+  /** `errno`: the code of an error that is not Skein's. */
   | { readonly call: number; readonly id: number; readonly failure: Failure; readonly errno?: string }
 
 /** A copy, for bytes that someone may still hold. */

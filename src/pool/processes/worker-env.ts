@@ -2,10 +2,10 @@
  * The environment of workers: what Node and child processes need, what the app asks for by name (`workers.env`), and
  * nothing that the host was told in confidence. A tool has the variables that it declares, by `state.env`.
  *
- * TE1 A variable of the host that is named neither here nor by the app is not in a worker's `process.env`. That is no
- *     jail: code of the same user can find other ways to what a process knows. Code that nobody trusts belongs into
- *     `state.runCode`.
- * TE2 Skein's own key is never given, not even to one that inherits everything.
+ * - A variable of the host that is named neither here nor by the app is not in a worker's `process.env`. That is no
+ *   jail: code of the same user can find other ways to what a process knows. Code that nobody trusts belongs into
+ *   `state.runCode`.
+ * - Skein's own key is never given, not even to one that inherits everything.
  */
 
 /** Some are Windows'. */

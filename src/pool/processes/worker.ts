@@ -6,7 +6,7 @@
  * WT1 While it lives its monitor knows which calls have begun: one that was withdrawn never begins. When it is dead
  *     `begun` says which may have: every call that it was handed, but of those with a side effect the ones that have.
  *     Such a call says so before it begins, and what was said is heard to the end.
- * WT2 A worker whose app is loaded and whose event loop has not turned for a while is stuck, until it turns again.
+ * - A worker whose app is loaded and whose event loop has not turned for a while is stuck, until it turns again.
  * WT3 What it says last, and what it prints for nobody, is told without the secrets of any call that it ever had.
  * WT4 It does not outlive its host, whatever its body does: the monitor ends the process when the host is gone.
  */
@@ -40,7 +40,7 @@ export interface Listener {
 export interface WorkerOptions extends SpawnOptions {
   /** How long it stays without calls. */
   readonly idleMs: number
-  /** How many looks in a row may find that its event loop has not turned (WT2). */
+  /** How many looks in a row may find that its event loop has not turned. */
   readonly stillLooks: number
 }
 
@@ -154,7 +154,7 @@ export class Worker {
     if (!dump.test(this.#lastErrors)) this.#print(text.replace(/\n$/, ''))
   }
 
-  /** Number of the next call that is handed to it (WI1). */
+  /** Number of the next call that is handed to it. */
   number(): number {
     return ++this.#handed
   }
@@ -268,7 +268,6 @@ export class Worker {
     }
   }
 
-  /** WT2. */
   get stuck(): boolean {
     return this.#still >= this.#options.stillLooks
   }

@@ -1,11 +1,11 @@
 /**
  * From the sources of an app to one module that this process and every worker thread can import (esbuild, once).
  *
- * LA1 `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
- *     and are those that the app's own folder finds. The bundle may therefore lie anywhere.
- * LA5 A file of the app sees itself where it lies: `import.meta`, `__dirname`, and its lines in a stack.
- * LA6 TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the
- *     workspace.
+ * - `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
+ *   and are those that the app's own folder finds. The bundle may therefore lie anywhere.
+ * - A file of the app sees itself where it lies: `import.meta`, `__dirname`, and its lines in a stack.
+ * - TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the
+ *   workspace.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -88,14 +88,14 @@ function refusalOf(path: string, thrown: unknown): unknown {
     : thrown
 }
 
-/** LA5: the map names the sources by URL, so that it holds wherever the bundle lies. */
+/** The map names the sources by URL, so that it holds wherever the bundle lies. */
 function absolute(map: string, folder: string): string {
   const parsed: unknown = JSON.parse(map)
   const { sources = [], ...rest } = z.looseObject({ sources: z.array(z.string()).optional() }).parse(parsed)
   return JSON.stringify({ ...rest, sources: sources.map((source) => pathToFileURL(resolve(folder, source)).href) })
 }
 
-/** LA1: packages stay outside the bundle, by the path that they have as seen from the app. */
+/** Packages stay outside the bundle, by the path that they have as seen from the app. */
 const packagesByPath: Plugin = {
   name: 'packages-by-path',
   setup(build) {
@@ -109,7 +109,6 @@ const packagesByPath: Plugin = {
       if (found.errors.length > 0)
         return kind === 'import-statement' ? { errors: found.errors } : { path, external: true }
       if (found.external) return { path, external: true }
-      // LA6
       if (sources.test(found.path) || !isInstalled(path, resolveDir)) return { path: found.path }
       return { path: kind.startsWith('require') ? found.path : pathToFileURL(found.path).href, external: true }
     })
@@ -133,7 +132,7 @@ function isInstalled(path: string, from: string): boolean {
   }
 }
 
-/** LA5: in the bundle `import.meta` is the bundle's; here it is what the file itself would see. */
+/** In the bundle `import.meta` is the bundle's; here it is what the file itself would see. */
 const ownMeta = {
   'import.meta.url': '__skein_file.url',
   'import.meta.dirname': '__skein_file.dirname',

@@ -2,9 +2,9 @@
  * An app as a folder by convention (D2): `agents/`, `prompts/`, `tools/` and `models/`, one definition to a file, which
  * gives it its name. All files go into one bundle, so that they share what they import.
  *
- * FA1 The bundle names its definitions after their files by itself: a worker thread that imports it needs no folder.
- * FA2 A mistake of a file keeps nothing else from being looked at: all are told at once, each with its file, by whoever
- *     checks the app.
+ * - The bundle names its definitions after their files by itself: a worker thread that imports it needs no folder.
+ * - A mistake of a file keeps nothing else from being looked at: all are told at once, each with its file, by whoever
+ *   checks the app.
  */
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -82,7 +82,7 @@ async function sourcesIn(folder: string, recursive = false): Promise<readonly st
   }
 }
 
-/** The text of the module that is bundled: every file for the host to look at, and the definitions, named (FA1). */
+/** The text of the module that is bundled: every file for the host to look at, and the definitions, named. */
 export function entryOf({ files }: Folder): string {
   const imports = files.map(({ path }, index) => `import * as file${index} from ${JSON.stringify(`./${path}`)}`)
   const rows = files.map(({ path, name }, index) => `[${JSON.stringify(path)}, ${JSON.stringify(name)}, file${index}]`)
@@ -97,7 +97,7 @@ export const definitions = files.flatMap(({ own, name }) => own.map((definition)
 
 type Collected = Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>>
 
-/** The definitions that the bundle gave, each with its file, and what is wrong with files (FA2). */
+/** The definitions that the bundle gave, each with its file, and what is wrong with files. */
 export function collect({ files }: Folder, module: object): Collected {
   const rows = 'files' in module && Array.isArray(module.files) ? module.files : []
   const found = new Map<Definition, string>()

@@ -1,9 +1,9 @@
 /**
  * Loading an app: a module by URL or path, a folder by convention, or definitions at hand.
  *
- * LA2 A definition that is exported twice, by name and by default, is one definition.
- * LA3 Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
- * LA4 An export that looks like a definition and has no kind is never left out silently.
+ * - A definition that is exported twice, by name and by default, is one definition.
+ * - Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
+ * - An export that looks like a definition and has no kind is never left out silently.
  */
 import { statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
@@ -76,14 +76,13 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
 }
 
 /**
- * LA5: of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts).
+ * Of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts).
  */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
   return import(module)
 }
 
-/** LA2, LA4 */
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
   const exported = new Map<unknown, string>()
   for (const [name, value] of Object.entries(module))
@@ -115,7 +114,6 @@ function fromExports(module: object, source: string, options: LoadOptions & AppO
   })
 }
 
-/** LA3 */
 async function assemble(
   definitions: readonly Definition[],
   source: string,

@@ -2,8 +2,8 @@
  * The desk of a call: the window through which a body sees its thread. Files are those of one instant; values are read
  * with their version, which is compared at the call's turn.
  *
- * DK1 A call that may run ahead sees the thread as it is when it first looks; any other waits until the calls before it
- *     are settled, so that what it reads is what they left (T3).
+ * - A call that may run ahead sees the thread as it is when it first looks; any other waits until the calls before it
+ *   are settled, so that what it reads is what they left (T3).
  */
 import { kvKey } from '../../core/records/change.js'
 import { createTreeSource } from '../../files/tree-source.js'

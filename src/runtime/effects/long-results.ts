@@ -1,8 +1,8 @@
 /**
  * Long results: the journal and the model get the beginning, the whole is a blob that `get_tool_response` reads.
  *
- * AV1 No success over `longest` characters stands in a journal, unless its tool says `retention: 'keep'` or
- *     the session reads a property of it.
+ * - No success over `longest` characters stands in a journal, unless its tool says `retention: 'keep'` or
+ *   the session reads a property of it.
  */
 import type { Blobs } from '../../backend/port.js'
 import type { Outcome } from '../../core/effect.js'

@@ -1,8 +1,8 @@
 /**
  * A child that worked on a copy of its parent's files has ended: what it did there is merged into them (B3).
  *
- * JN1 Only an answer is merged. What a child that failed or was cancelled had changed is put aside, whole, and the
- *     model is told where: half of a work is never mixed with the parent's own.
+ * - Only an answer is merged. What a child that failed or was cancelled had changed is put aside, whole, and the
+ *   model is told where: half of a work is never mixed with the parent's own.
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -39,7 +39,6 @@ export async function mergeChildFiles(blobs: Blobs, state: ThreadState, { base, 
   }
 }
 
-/** JN1 */
 function leftAside(state: ThreadState, of: Parameters<typeof placeBeside>[1]): Pick<Landed, 'note' | 'changes'> {
   const { changes, folder, made, gone } = placeBeside(state.files, of)
   if (made.length === 0 && gone.length === 0) return {}

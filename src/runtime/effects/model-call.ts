@@ -2,8 +2,8 @@
  * Effects: how outstanding work is done (calls of tools: call.ts). Every effect ends in a landing, given to the thread
  * that wanted it; nothing here changes a thread.
  *
- * EX1 An effect never throws: whatever happens becomes a landing.
- * EX2 Nothing that a model says is recorded or told with a secret in it (VZ2).
+ * - An effect never throws: whatever happens becomes a landing.
+ * - Nothing that a model says is recorded or told with a secret in it (VZ2).
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import { stepsOf } from '../../../actors/thread/turn/session.js'

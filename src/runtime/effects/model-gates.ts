@@ -3,8 +3,8 @@
  * whoever asks.
  *
  * AY1 News of a limit may be lost: a host that missed it is limited itself. No result depends on it.
- * AY2 It says for how long, not until when: clocks of hosts differ. Each host adds a random time of its own.
- * AY3 News is passed on only by whom the provider told: it goes round once.
+ * - It says for how long, not until when: clocks of hosts differ. Each host adds a random time of its own.
+ * - News is passed on only by whom the provider told: it goes round once.
  */
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'

@@ -1,7 +1,7 @@
 /**
  * What a model says while it speaks a step, on its way to whoever watches.
  *
- * VZ1 Text is told as it comes, with the attempt and the offset it belongs to (EV2).
+ * - Text is told as it comes, with the attempt and the offset it belongs to (EV2).
  * VZ2 Secrets are masked: what could be the start of one is held back until it is known (RX5).
  */
 import type { Cancel } from '../../core/async/cancel.js'
@@ -69,7 +69,7 @@ export class ModelStream implements ModelCallOptions {
         `the model emitted a ${delta.type} delta whose text is ${typeof delta.text}, not a string`,
       )
     if (this.#muted) return
-    this.#meter.add(delta.type, delta.text.length) // YL1
+    this.#meter.add(delta.type, delta.text.length)
     if (delta.type === 'text') this.#say(this.#said.push(delta.text))
     else if (delta.type === 'reasoning') this.#reason(this.#reasoned.push(delta.text))
     else {

@@ -6,8 +6,8 @@
  *     for that call.
  * OR2 If the thread comes back to this host before that, the call waits for its body instead of being taken for one
  *     that may have happened.
- * OR3 A receipt is sent until the store has it; sent twice it is one, by its id. Where a thread can only come back
- *     here (a store with one host), none is sent.
+ * - A receipt is sent until the store has it; sent twice it is one, by its id. Where a thread can only come back
+ *   here (a store with one host), none is sent.
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { Mailbox } from '../../backend/port.js'
@@ -77,7 +77,7 @@ export class OrphanedCalls {
   }
 
   async #tell(id: string, orphan: OrphanedCall, landing: Landing): Promise<void> {
-    if (this.#means.leaseMs === 0) return // OR3
+    if (this.#means.leaseMs === 0) return
     const { thread, step, index, key } = orphan
     const here = (): boolean => this.#left.get(id) === orphan && !this.#closed
     // One that asks someone has no outcome: whoever has the thread decides what is to be done.
@@ -90,7 +90,6 @@ export class OrphanedCalls {
     if (here()) this.#left.delete(id)
   }
 
-  /** OR3 */
   async #send(
     to: string,
     mail: { readonly id: string; readonly body: ReturnType<typeof sealMail> },

@@ -2,7 +2,7 @@
  * The removal of a tree that was deleted: an effect of its root like any other. It is wanted as long as the root is
  * there, so a crash in the middle changes nothing: the next host goes on.
  *
- * RG1 Nothing is removed before everything below the root is over and at rest, and no mail is on its way to it.
+ * - Nothing is removed before everything below the root is over and at rest, and no mail is on its way to it.
  */
 import type { Backend } from '../../backend/port.js'
 import type { RunningEffect } from '../resident/reconcile.js'

@@ -2,7 +2,7 @@
  * Scheduled calls: their time is awaited like any deadline, and when it comes the call is recorded as its tool is
  * defined then, not as it was when it was scheduled.
  *
- * SQ1 A call whose tool is gone by then, or takes other args, is made all the same: what it reads is its error (P3).
+ * - A call whose tool is gone by then, or takes other args, is made all the same: what it reads is its error (P3).
  */
 import type { ScheduleEffect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'

@@ -2,10 +2,10 @@
  * A call's effect: its body is run (again, after a failure, as its tool says), and what came of it becomes a landing.
  *
  * EX3 An effect on the world whose outcome is not known is never silently repeated (T10).
- * EX4 Bytes are stored before the landing that names them (CS3).
- * EX5 What a body said is told while it runs, and all of it before its result.
- * EX6 An intent of another host is resolved only when no receipt for it can be expected any more.
- * EX7 What came of an effect on the world is stored at last, however often the store fails: it cannot be had again.
+ * - Bytes are stored before the landing that names them.
+ * - What a body said is told while it runs, and all of it before its result.
+ * - An intent of another host is resolved only when no receipt for it can be expected any more.
+ * - What came of an effect on the world is stored at last, however often the store fails: it cannot be had again.
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
@@ -129,7 +129,7 @@ async function runEffect(means: Services, job: CallJob, recovered: boolean): Pro
 }
 
 /**
- * EX6: until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to
+ * Until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to
  * tell. By our own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
  */
 async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<void> {
@@ -158,7 +158,6 @@ function unknown(message: string, cause?: Failure): Outcome {
   return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...defined({ cause }) } }
 }
 
-/** EX7 */
 async function keptAtLast(
   { clock }: Services,
   { cancel }: CallJob,
@@ -194,10 +193,9 @@ async function keepAll(
   { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean },
 ): Promise<Landed> {
   const { outcome, contents, queued, media: given } = returned
-  if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes))) // EX4
+  if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes)))
   const media =
     given &&
-    // EX4
     (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) }))))
   const calls =
     queued &&

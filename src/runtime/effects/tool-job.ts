@@ -1,8 +1,8 @@
 /**
  * A call as a job for the pool: what its body may use of its thread and of the skein.
  *
- * CJ1 The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a
- *     crash (T10).
+ * - The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a
+ *   crash (T10).
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -151,7 +151,6 @@ export class CallJob implements Job {
     return tag === undefined ? [tree] : [tree, tag]
   }
 
-  /** CJ1 */
   get idempotencyKey(): string {
     return idempotencyKeyOf(this.threadId, this.#start.effect, this)
   }

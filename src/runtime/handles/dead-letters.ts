@@ -2,7 +2,7 @@
  * Dead letters: children that failed for good, with what they were asked. Each is kept by its parent, so the list is
  * as durable as threads are and the same in every process.
  *
- * DL1 A letter is there until someone has it tried again or drops it; both are commands to the parent.
+ * - A letter is there until someone has it tried again or drops it; both are commands to the parent.
  */
 import type { StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'

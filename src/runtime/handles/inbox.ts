@@ -2,7 +2,7 @@
  * The inbox: everything that threads wait for a person to decide or to give, in one list and one subscription. It is
  * made of the threads' heads, so it is as durable as they are and the same in every process.
  *
- * IB1 A decision is a command to the thread: it is answered when it is durable, and a second one is refused.
+ * - A decision is a command to the thread: it is answered when it is durable, and a second one is refused.
  */
 import type { HeadFilter, Pending, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'

@@ -2,11 +2,11 @@
  * Posting a command and waiting for its answer. The same for a caller beside the host and one in another
  * process: mail in, answer out.
  *
- * PO1 An answer means that the command's records are durable, or why there are none.
- * PO2 No answer within the deadline is an error that says the command is kept; never silence.
- * PO3 Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same
- *     answer.
- * PO4 Where the last host dies or leaves while an answer is waited for, that is said as soon as it is known.
+ * - An answer means that the command's records are durable, or why there are none.
+ * - No answer within the deadline is an error that says the command is kept; never silence.
+ * - Where an answer may have been lost, the command is posted again: the thread knows its id and gives the same
+ *   answer.
+ * - Where the last host dies or leaves while an answer is waited for, that is said as soon as it is known.
  */
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
@@ -65,7 +65,7 @@ export async function sendCommand(
 interface Expected {
   readonly thread: string
   readonly id: string
-  /** Told when the answer may have been lost (PO3). */
+  /** Told when the answer may have been lost. */
   readonly missed: () => void
 }
 
@@ -86,7 +86,6 @@ function expectAnswer(backend: Backend, clock: Clock, { thread, id, missed }: Ex
   })
   promise.catch(() => undefined) // the mail itself may fail first
   const later = (ms: number, then: () => void): void => void (open && stops.push(clock.wakeAt(clock.now() + ms, then)))
-  /** PO4 */
   const look = async (without: number): Promise<void> => {
     // A store that cannot be asked says nothing of its hosts.
     const there = await backend.hosted().catch(() => true)

@@ -2,7 +2,7 @@
  * Variables of a thread from outside. Values are sealed here, before they go into the mailbox, and are never given
  * back.
  *
- * TN1 What is refused is refused whole: no value of the set is kept.
+ * - What is refused is refused whole: no value of the set is kept.
  */
 import { z } from 'zod'
 import { checkVariableName } from '../../core/env.js'

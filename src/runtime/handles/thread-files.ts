@@ -2,11 +2,11 @@
  * A thread's files from outside its calls: read as they are now, changed by a command, so that every change is in the
  * journal, in its place among the thread's own.
  *
- * TF1 What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that
- *     have read it and may run again do so.
- * TF2 Two changes at once, here or in another process, are one after the other: none is lost.
- * TF3 A look costs what has changed since the last one.
- * TF4 A snapshot is one instant for ever, and cannot be changed.
+ * - What is written is durable when the promise resolves, and applies at once, also while a step runs: calls that
+ *   have read it and may run again do so.
+ * - Two changes at once, here or in another process, are one after the other: none is lost.
+ * - A look costs what has changed since the last one.
+ * - A snapshot is one instant for ever, and cannot be changed.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Command } from '../../core/records/command.js'
@@ -49,7 +49,7 @@ export function createThreadFiles(means: ThreadServices, thread: string, waker: 
     shown.set(tree, files)
     return files
   }
-  /** What was read may have changed before the change arrives: then it is done again (TF2). */
+  /** What was read may have changed before the change arrives: then it is done again. */
   const change: Change = async (work) => {
     let before: readonly FileChange[] | undefined
     for (let tries = 1; ; tries++) {
@@ -161,7 +161,7 @@ function streamOf({ blobs }: Backend, changes: readonly FileChange[] = []): Asyn
   return file && blobs.get(file.hash)
 }
 
-/** The changes of a working copy, their contents stored (CS3). */
+/** The changes of a working copy, their contents stored. */
 async function stored(
   { backend }: Pick<ThreadServices, 'backend'>,
   copy: WorkingCopy,

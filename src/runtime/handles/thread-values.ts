@@ -2,8 +2,8 @@
  * A thread's values from outside its calls: its key-value store, and the calls that are scheduled. Read as they are
  * now, changed by a command, so that every change is a record in its place.
  *
- * TV1 What was set is durable when the promise resolves, and this handle reads it from then on.
- * TV2 A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
+ * - What was set is durable when the promise resolves, and this handle reads it from then on.
+ * - A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
  */
 import { defined } from '../../core/defined.js'
 import { SkeinError, isSkeinError } from '../../core/failure.js'

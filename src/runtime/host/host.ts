@@ -2,14 +2,14 @@
  * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their
  * partitions. What happens within a partition is in holding.ts.
  *
- * HO1 A host does nothing for a thread whose partition it does not hold.
- * HO2 Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
- *     threads.
+ * - A host does nothing for a thread whose partition it does not hold.
+ * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
+ *   threads.
  * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is
  *     going on, who has too little takes what is free. A lost lease is had again when there is one. A partition is
  *     left between two calls of its threads, so that none waits for another's; where that moment does not come for a
  *     while, without it.
- * HO4 Commits of all residents that are ready together are handed over together.
+ * - Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../../actors/thread/position.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -84,7 +84,7 @@ export class Host {
   readonly #dirty = new Set<Resident>()
   readonly #stops: (() => void)[] = []
   readonly #holdingMeans: PartitionServices
-  /** Trees that were left alone, by their roots (UN1). */
+  /** Trees that were left alone, by their roots. */
   readonly #left = new Map<string, Due[]>()
   /** Threads that a take-over found, to be woken. */
   #due: Due[] = []
@@ -303,7 +303,6 @@ export class Host {
     return left
   }
 
-  /** UN1 */
   async #takeUp(thread: string): Promise<void> {
     const { backend, warn } = this.#options
     try {
@@ -343,7 +342,6 @@ export class Host {
     this.#options.removed()
   }
 
-  /** HO2 */
   #rested(holding: HeldPartition, resident: Resident): void {
     this.#resting.delete(resident)
     this.#resting.set(resident, holding)

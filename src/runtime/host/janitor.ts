@@ -2,9 +2,9 @@
  * The janitor of a host: collects what removed trees have left, and deletes those that the retention rules have given
  * up.
  *
- * JT1 It works in slices with a turn of the event loop between any two, so that it holds up nobody.
+ * - It works in slices with a turn of the event loop between any two, so that it holds up nobody.
  * JT2 A tree is deleted by the same command that anyone may send: one that is at work again refuses.
- * JT3 No blob goes that was put within the last 24 hours: its record may be on the way (J10).
+ * - No blob goes that was put within the last 24 hours: its record may be on the way (J10).
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import type { Random, Clock } from '../../core/clock.js'

@@ -2,12 +2,12 @@
  * A holding: one partition while this host has its lease, and the threads of it that are awake here. Owns them, their
  * alarms and those that cannot be woken; all of it ends with the lease.
  *
- * HD1 A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
- * HD2 A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all
- *     other threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
- * HD3 A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the
- *     world: OR1). One that is left starts nothing new, lets running calls land within a grace, and commits what was
- *     decided.
+ * - A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
+ * - A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all
+ *   other threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
+ * - A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the
+ *   world: OR1). One that is left starts nothing new, lets running calls land within a grace, and commits what was
+ *   decided.
  */
 import type { Backend, Lease } from '../../backend/port.js'
 import { hasEnded } from '../../../actors/thread/state.js'
@@ -253,7 +253,7 @@ export class HeldPartition {
     this.alarm(thread, this.#host.means.clock.now() + delayMs)
   }
 
-  /** HD3: the lease is still ours when it resolves, unless it was lost meanwhile. */
+  /** The lease is still ours when it resolves, unless it was lost meanwhile. */
   leave(): Promise<void> {
     return (this.#leave ??= this.#letAllGo())
   }
@@ -276,7 +276,7 @@ export class HeldPartition {
     this.drop()
   }
 
-  /** HD3: at once. */
+  /** At once. */
   drop(): void {
     this.#over = true
     for (const cancel of this.#alarms.values()) cancel()

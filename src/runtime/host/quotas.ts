@@ -2,10 +2,10 @@
  * Quotas per tag: how many trees with a tag (a tenant, say) may live, and how many of them may work at once. Owned by
  * the host, which is the only one that makes threads in its store.
  *
- * QT1 Counted as records are folded, from what the store holds when the host opens it: no create looks at other
- *     threads.
- * QT2 What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns
- *     that begin by themselves (a schedule, a child's answer) are counted, and go on.
+ * - Counted as records are folded, from what the store holds when the host opens it: no create looks at other
+ *   threads.
+ * - What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns
+ *   that begin by themselves (a schedule, a child's answer) are counted, and go on.
  */
 import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -48,7 +48,6 @@ export class Quotas {
     this.#patterns = patterns.sort((a, b) => b.prefix.length - a.prefix.length)
   }
 
-  /** QT1 */
   static async load(rules: QuotaRules, { heads, leases, name }: Backend): Promise<Quotas> {
     if (leases.shared)
       throw new SkeinError(
@@ -97,7 +96,7 @@ export class Quotas {
     return found
   }
 
-  /** Why the command is not obeyed, if it is not (QT2). */
+  /** Why the command is not obeyed, if it is not. */
   refusal({ id, seq, parent, tags, turn, position: place }: ThreadState, command: Command): Failure | undefined {
     if (command.kind === 'create' && seq === 0 && command.parent === undefined) {
       for (const [tag, { quota, live }] of this.#of(command.tags)) {

@@ -3,10 +3,10 @@
  * again. Without it a host with more threads at work than it keeps awake would fold the whole history of each, turn
  * for turn. Owns no thread.
  *
- * RS1 A state belongs to one at a time: what is taken is not here any more. Nothing here is changed.
- * RS2 All of them together take about `mostBytes`, the one that was let go first goes first; one that is larger than
- *     a sixteenth of it is not kept.
- * RS3 It is a cache: whoever takes a state compares it with the journal before it is used (WV2).
+ * - A state belongs to one at a time: what is taken is not here any more. Nothing here is changed.
+ * - All of them together take about `mostBytes`, the one that was let go first goes first; one that is larger than
+ *   a sixteenth of it is not kept.
+ * - It is a cache: whoever takes a state compares it with the journal before it is used.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { usageOf } from '../../core/tree.js'

@@ -2,8 +2,8 @@
  * What a host that takes a partition finds unfinished there: threads with work or mail, alarms, and threads that wait
  * for variables.
  *
- * UN1 A host may be told to go on with some trees only. It leaves the rest as it is and says how much that is; a tree
- *     of which a thread gets mail while the host is there is taken up whole, because someone asked.
+ * - A host may be told to go on with some trees only. It leaves the rest as it is and says how much that is; a tree
+ *   of which a thread gets mail while the host is there is taken up whole, because someone asked.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'

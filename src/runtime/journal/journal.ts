@@ -1,9 +1,9 @@
 /**
  * Records as the journal stores them: packed per commit, versioned, and chained by hash.
  *
- * JO1 The hash of an entry covers the hash before it and its own text, so a changed, missing or reordered entry
- *     is found when it is read (P2).
- * JO2 A record of a newer version is refused, an older one is lifted step by step in `upcast`.
+ * - The hash of an entry covers the hash before it and its own text, so a changed, missing or reordered entry
+ *   is found when it is read (P2).
+ * - A record of a newer version is refused, an older one is lifted step by step in `upcast`.
  */
 import { hash } from 'node:crypto'
 import type { Entry, StoredEntry } from '../../backend/port.js'

@@ -3,11 +3,11 @@
  * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
  * needs it reads it then.
  *
- * SN1 A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it
- *     begins with the hash of the rest.
- * SN2 Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
- * SN3 The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
- *     children writes, and what it reads when it wakes, grows with its history and not with that times its children.
+ * - A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it
+ *   begins with the hash of the rest.
+ * - Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
+ * - The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
+ *   children writes, and what it reads when it wakes, grows with its history and not with that times its children.
  */
 import { hash } from 'node:crypto'
 import { Packr } from 'msgpackr/pack'
@@ -57,7 +57,7 @@ export interface Tail {
 
 /**
  * When the next snapshot is due: after so many records, and not before the journal has grown by what the last one
- * took (SN3).
+ * took.
  */
 export class SnapshotPace {
   readonly #every: number
@@ -115,7 +115,7 @@ function digest(bytes: Uint8Array): Buffer {
 }
 
 export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource | undefined {
-  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined // SN1
+  if (!bytes || !digest(bytes.subarray(digestBytes)).equals(bytes.subarray(0, digestBytes))) return undefined
   const checked = envelope.safeParse(unpackQuietly(bytes.subarray(digestBytes)))
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children, state } = checked.data
@@ -140,6 +140,6 @@ function unpackQuietly(bytes: Uint8Array): unknown {
   try {
     return codec.unpack(bytes)
   } catch {
-    return undefined // SN1
+    return undefined
   }
 }

@@ -2,9 +2,9 @@
  * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host
  * that owns the thread and by readers (messages, run results) alike.
  *
- * WV1 What a waker has folded it does not fold again. It keeps what a snapshot would hold, and so no transcript.
- * WV2 A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash:
- *     another host may have written since, or the thread may be another one of the same id.
+ * - What a waker has folded it does not fold again. It keeps what a snapshot would hold, and so no transcript.
+ * - A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash:
+ *   another host may have written since, or the thread may be another one of the same id.
  */
 import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
@@ -27,7 +27,7 @@ export async function wake(backend: Backend, id: string): Promise<Woken> {
 }
 
 /**
- * A state that was folded before, and what was written since; undefined when it is not this thread's any more (WV2).
+ * A state that was folded before, and what was written since; undefined when it is not this thread's any more.
  */
 export async function continueFrom(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
   if (state.seq === 0) return undefined
@@ -82,7 +82,7 @@ function foldAll({ state, chain }: SnapshotSource, entries: readonly StoredEntry
   return { state, chain: reader.chain, folded: state.seq - seq, foldedBytes }
 }
 
-/** A thread's state after the whole journal, looked at time after time (WV1). Without its transcript. */
+/** A thread's state after the whole journal, looked at time after time. Without its transcript. */
 export interface StateWaker {
   /** `see` is given the state for as long as it runs, and must keep nothing of it that is changed in place. */
   look<Seen>(see: (state: ThreadState) => Seen): Promise<Seen>

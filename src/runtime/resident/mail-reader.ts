@@ -2,10 +2,10 @@
  * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the
  * box.
  *
- * MX1 Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own
- *     function: that takes its time, and other mail is not kept waiting.
- * MX2 Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
- * MX3 Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
+ * - Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own
+ *   function: that takes its time, and other mail is not kept waiting.
+ * - Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
+ * - Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
  */
 import { mailTurn } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -110,7 +110,6 @@ export class MailReader {
       this.#warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     const parked = this.#to.parked
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) {
-      // MX3
       tellParked(this.#backend, { thread: state.id, mail, why: parked })
       return void this.#early.push(mail)
     }
@@ -123,15 +122,14 @@ export class MailReader {
       this.#to.obey(mail, ordered)
       return this.#takeEarly()
     }
-    this.#aside++ // MX1
+    this.#aside++
     void ordered.then((given) => {
       this.#aside--
-      if (this.#to.open) this.#to.obey(mail, given) // MX2
+      if (this.#to.open) this.#to.obey(mail, given)
       this.#to.done()
     })
   }
 
-  /** RP3 */
   #takeEarly(): void {
     if (this.#early.length === 0) return
     const early = this.#early

@@ -1,7 +1,7 @@
 /**
  * The outbox of a resident: what was decided since its last commit, and goes into the next one.
  *
- * OB1 What is taken is taken whole: records, the mail that goes with them, the mail that they finish, and the answers.
+ * - What is taken is taken whole: records, the mail that goes with them, the mail that they finish, and the answers.
  */
 import type { Backend, Send, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
@@ -62,7 +62,6 @@ export class Outbox {
     return this.#records.length > 0 || this.#done.length > 0
   }
 
-  /** OB1 */
   take(): Batch {
     const batch = { records: this.#records, sends: this.#sends, done: this.#done, replies: this.#replies }
     this.#records = []

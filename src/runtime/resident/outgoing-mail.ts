@@ -144,7 +144,6 @@ function nameOf({ id, child }: ThreadState): { readonly child: string; readonly 
   return { child: id, reference: child?.reference ?? id }
 }
 
-/** STA1 */
 function toChild(state: ThreadState, { key, call, waits, attachments, grant, base }: Start): Send {
   const { thread, agent, text, name, reference, lasting, blocking, gives, reports, steer, caller } = call
   const replyTo = {

@@ -4,10 +4,10 @@
  *
  * RH1 A call that a host finds under way when it first wakes the thread is tried again only when that is in the journal
  *     (`call.tried`). The first start of a call costs nothing, nor does one that a host left in good order.
- * RH2 Where one is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
- *     threads on a host. So none is blamed for its neighbour.
- * RH3 A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
- * RH4 A side effect that may not be done twice is not counted: it is not run again anyway (EX3).
+ * - Where one is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
+ *   threads on a host. So none is blamed for its neighbour.
+ * - A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
+ * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3).
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import { mayStart } from '../../../actors/thread/outstanding.js'
@@ -16,7 +16,7 @@ import type { CallEffect, Effect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { CallTried } from '../../core/records/record.js'
 
-/** Last tries on one host: one at a time (RH2). */
+/** Last tries on one host: one at a time. */
 export class LastTries {
   /** Hosts that one call may cost. */
   readonly maxHostDeaths: number
@@ -94,7 +94,6 @@ export class Recovery {
     }
   }
 
-  /** RH4 */
   #counts(index: number): boolean {
     const slot = this.#means.state.slots.items[index]
     return (

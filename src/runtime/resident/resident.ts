@@ -7,8 +7,8 @@
  * TH2 A call with a side effect and a model call that follows an outcome (a later step, or a turn begun with the
  *     outcome that ended the one before) start only when every record so far is durable (T4); pure work may start
  *     before. But no body runs in a thread that does not exist yet for others.
- * TH3 One commit at a time; what is decided meanwhile goes into the next one.
- * TH4 Mail is finished by the commit that holds its records, in order of arrival.
+ * - One commit at a time; what is decided meanwhile goes into the next one.
+ * - Mail is finished by the commit that holds its records, in order of arrival.
  * TH5 After a refused or failed commit the resident is done for: it stops, and the journal is read again.
  * TH6 A thread whose agent is not defined here does nothing and wants nothing; it can be terminated and deleted, like
  *     any.

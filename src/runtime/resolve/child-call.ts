@@ -1,8 +1,8 @@
 /**
  * A call that a new thread answers, as it is recorded.
  *
- * RL1 A child's id is made of its parent and the call that asks for it: asking twice is asking once.
- * RL2 Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
+ * - A child's id is made of its parent and the call that asks for it: asking twice is asking once.
+ * - Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
 import { countOf } from '../../../actors/thread/turn/turn.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -56,10 +56,10 @@ export function newChild(
   asked.set(agent, before + 1)
   const scoped = envs.withheld(state, agent)
   return {
-    thread: `c_${keyOf([state.id, callKey(step, index)])}`, // RL1
+    thread: `c_${keyOf([state.id, callKey(step, index)])}`,
     create: true,
     agent,
-    reference: `${agent}-${countOf(state.childCounters, agent) + before + 1}`, // RL2
+    reference: `${agent}-${countOf(state.childCounters, agent) + before + 1}`,
     maxChildren: limits.maxChildren,
     ...(scoped.length > 0 && { scoped }),
   }

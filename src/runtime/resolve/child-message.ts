@@ -1,7 +1,7 @@
 /**
  * What a child is told first, out of the args of the call that makes it.
  *
- * OG1 Nothing that was given is lost: what is neither the message nor attachments follows the message as JSON.
+ * - Nothing that was given is lost: what is neither the message nor attachments follows the message as JSON.
  */
 import { z } from 'zod'
 import { failure } from '../../core/failure.js'
@@ -74,7 +74,7 @@ export function childMessage(
     text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'),
     ...(paths.length > 0 && { attachments: paths }),
     ...(typeof name === 'string' && name.trim() !== '' && { name: name.trim() }),
-  } // OG1
+  }
 }
 
 /** One path or some; undefined where it is anything else. */

@@ -2,9 +2,9 @@
  * Contexts that a caller gives (T9): with a new thread, or with a message. Whoever sends them need not know the
  * definitions; the host that takes the command does.
  *
- * GC1 What does not fit the schema of its tool is refused with the command, and nothing of it counts.
- * GC2 Of the shared context each tool may know a part: what one requires may be given later.
- * GC3 A field is merged into what is there, and counts from the moment the command does.
+ * - What does not fit the schema of its tool is refused with the command, and nothing of it counts.
+ * - Of the shared context each tool may know a part: what one requires may be given later.
+ * - A field is merged into what is there, and counts from the moment the command does.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
@@ -50,7 +50,6 @@ interface Seed {
   readonly before: Json | undefined
 }
 
-/** GC1 */
 function wholeOf(
   tools: readonly ToolDefinition[],
   { name, part, before }: Seed,

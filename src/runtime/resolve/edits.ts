@@ -2,7 +2,7 @@
  * Messages as they read now (F4): edits are an overlay on what was recorded, applied where messages are read.
  *
  * ED1 A call keeps its result and a result its call (M2): of a reply that calls and of a result only the words go.
- * ED2 What a reply keeps for its model belonged to the words that it had.
+ * - What a reply keeps for its model belonged to the words that it had.
  */
 import { attachedText } from '../../core/attachments.js'
 import type { MessageEdit } from '../../../actors/thread/state.js'

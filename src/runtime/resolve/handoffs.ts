@@ -2,8 +2,8 @@
  * Agents that take over: a call of one hands the thread to it (S9). Nothing is run; what the call says is recorded,
  * and the fold has the new agent speak when the calls of the step are answered.
  *
- * HF1 One agent takes over: the first that a reply names; the calls of others are refused.
- * HF2 Nobody hands over to itself.
+ * - One agent takes over: the first that a reply names; the calls of others are refused.
+ * - Nobody hands over to itself.
  */
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'
@@ -26,7 +26,7 @@ export interface Handoffs {
 }
 
 export function handoffsOf(app: App, agents: readonly AgentDefinition[], from: string): Handoffs {
-  const others = agents.filter(({ name }) => name !== from) // HF2
+  const others = agents.filter(({ name }) => name !== from)
   const required = ({ sideA }: AgentDefinition) => app.prompts.get(sideA.prompt)?.requiredSchema ?? handoffArgs
   return {
     byName: new Map(others.map((agent) => [agent.name, required(agent)])),
@@ -65,7 +65,7 @@ export function recordHandoff(
         `this conversation was handed over to ${handed.to} just before; one agent can have it, so ${tool} was not ` +
           `called`,
       ),
-    } // HF1
+    }
   handed.to = tool
   return { tool, args: checked.args, answered: 'Handoff complete', handoff: tool }
 }

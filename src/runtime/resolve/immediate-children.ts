@@ -1,8 +1,8 @@
 /**
  * Children that begin before the model of their parent is first asked (S4).
  *
- * IM1 Of the values that make an instance, its name and description go into a call; what is scoped goes sealed into
- *     the child, and nowhere else: no other instance inherits it.
+ * - Of the values that make an instance, its name and description go into a call; what is scoped goes sealed into
+ *   the child, and nowhere else: no other instance inherits it.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { callablesOf } from '../../agent/callable.js'
@@ -56,7 +56,6 @@ export function immediateOf(
   }
 }
 
-/** IM1 */
 function instances(
   { envs, state }: Pick<ReplyContext, 'envs' | 'state'>,
   { immediate }: SubagentTool,

@@ -1,9 +1,9 @@
 /**
  * Between definitions and the model port: what a thread's agent asks of its model, and what is written of the
- * reply. Everything that a definition decides about a reply is decided here, once, and recorded (RE1).
+ * reply. Everything that a definition decides about a reply is decided here, once, and recorded.
  *
- * RQ1 The request holds the thread's own transcript, or a window of it that grows by appending; never a copy.
- * RQ2 What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
+ * - The request holds the thread's own transcript, or a window of it that grows by appending; never a copy.
+ * - What is recorded of a reply has the form of a reply: a model of the app's own may give anything.
  */
 import { z } from 'zod'
 import type { Landing, DecisionContext } from '../../../actors/thread/decide/commands.js'

@@ -3,10 +3,10 @@
  * calls and their results (`includePastTools`). This turn it reads whole. Of two sides each reads what is for it
  * (perspective.ts).
  *
- * WN1 A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said
- *     since the last one. Where a new turn leaves out something of the last one the list is copied once, and the copy
- *     grows on.
- * WN2 A window is derived: it is made again when the transcript was read again from the journal, and is stored nowhere.
+ * - A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said
+ *   since the last one. Where a new turn leaves out something of the last one the list is copied once, and the copy
+ *   grows on.
+ * - A window is derived: it is made again when the transcript was read again from the journal, and is stored nowhere.
  */
 import type { ThreadState, Transcript } from '../../../actors/thread/state.js'
 import type { PromptDefinition } from '../../agent/define.js'

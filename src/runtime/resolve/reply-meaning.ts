@@ -1,11 +1,11 @@
 /**
- * What a reply means for its turn, by the rules of its agent and prompt. Decided once and recorded (RE1).
+ * What a reply means for its turn, by the rules of its agent and prompt. Decided once and recorded.
  *
- * MM1 A reply that was cut, withheld or paused is told apart from one that is whole, and none of its calls is made
- *     whose args are not whole.
- * MM2 A turn of an agent whose prompt has an `outputSchema` is completed with a value of that form and with nothing
- *     else: a reply without one is asked again, and then the turn has failed.
- * MM3 A forced call is forced until it was made.
+ * - A reply that was cut, withheld or paused is told apart from one that is whole, and none of its calls is made
+ *   whose args are not whole.
+ * - A turn of an agent whose prompt has an `outputSchema` is completed with a value of that form and with nothing
+ *   else: a reply without one is asked again, and then the turn has failed.
+ * - A forced call is forced until it was made.
  */
 import type { PromptDefinition } from '../../agent/define.js'
 import { failure } from '../../core/failure.js'
@@ -52,7 +52,6 @@ const wanted =
   'Your turn ends with a call of the tool `response`, and with nothing else: call it now, with your final answer ' +
   'as its args.'
 
-/** MM2 */
 function withoutOutput({ reply, asked, last }: Replied): Meaning {
   if (last) return { stop: 'max_steps' }
   if (asked < mostAsked) return { asks: wanted }
@@ -79,7 +78,7 @@ function forcedIn(
   return made ? { relaxes: name } : {}
 }
 
-/** MM1: the call, answered and never made, where the reply ended before its args did. */
+/** The call, answered and never made, where the reply ended before its args did. */
 export function cutCall({ finish }: ModelReply, { tool, args }: RequestedCall): RecordedCall | undefined {
   if ((finish !== 'length' && finish !== 'content_filter') || typeof args !== 'string' || isWhole(args))
     return undefined

@@ -1,12 +1,12 @@
 /**
  * From what a model (a body, a person) asks to a call as it is recorded: everything that the tool's definition decides
- * about the call is decided here, once (RE1).
+ * about the call is decided here, once.
  *
- * RK1 A call that may not be made is recorded with its result; its body never runs (T1).
- * RK2 What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that
- *     throws makes the call fail: nothing runs that someone should have been asked about.
- * RK3 Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is
- *     stripped count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
+ * - A call that may not be made is recorded with its result; its body never runs (T1).
+ * - What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that
+ *   throws makes the call fail: nothing runs that someone should have been asked about.
+ * - Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is
+ *   stripped count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
 import { effectOf } from '../../agent/effect.js'
@@ -128,7 +128,6 @@ function policyOf(
   }
 }
 
-/** RK3 */
 function validated(parsed: unknown, sent: Json): Json {
   return isPlain(parsed, 0) ? toJson(parsed) : [toJson(parsed), sent]
 }
@@ -181,7 +180,7 @@ function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): Recorde
   }
 }
 
-/** What a call is known by to the world (CJ1): the same after a retry, a crash, or on another host. */
+/** What a call is known by to the world: the same after a retry, a crash, or on another host. */
 export function idempotencyKeyOf(
   thread: string,
   { step, index }: { readonly step: number; readonly index: number },

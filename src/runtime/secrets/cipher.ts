@@ -1,9 +1,9 @@
 /**
  * AES-256-GCM in text form: base64url of nonce (12 bytes), ciphertext and tag (16 bytes).
  *
- * VX1 Every box has a fresh random nonce. Its key must not close more than 2^32 of them; a data key has one tree.
- * VX2 A box opens with its own key and `bound` alone, whole and unchanged. Each box has one spelling: base64 that
- *     decodes to the same bytes but is written otherwise is refused.
+ * - Every box has a fresh random nonce. Its key must not close more than 2^32 of them; a data key has one tree.
+ * - A box opens with its own key and `bound` alone, whole and unchanged. Each box has one spelling: base64 that
+ *   decodes to the same bytes but is written otherwise is refused.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 

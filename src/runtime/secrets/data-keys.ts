@@ -1,7 +1,7 @@
 /**
  * The data keys that a vault has at hand, by their wrapped form, so that a value costs one decryption and not two.
  *
- * VD1 At most `most` are kept: the one that was not used for longest goes. Whatever goes is wiped.
+ * - At most `most` are kept: the one that was not used for longest goes. Whatever goes is wiped.
  */
 
 export class DataKeys {

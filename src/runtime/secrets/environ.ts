@@ -2,8 +2,8 @@
  * What other processes see of this one's environment. Linux shows to every process of the same user the memory that a
  * process was started with (/proc/PID/environ); changing `process.env` does not touch that memory.
  *
- * HV1 After `hideVariable` the value is in `process.env` as before, and in no byte that /proc/PID/environ shows.
- *     Where the system does not allow that, nothing has changed and the answer is false.
+ * - After `hideVariable` the value is in `process.env` as before, and in no byte that /proc/PID/environ shows.
+ *   Where the system does not allow that, nothing has changed and the answer is false.
  */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs'
 

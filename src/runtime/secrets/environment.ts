@@ -1,9 +1,9 @@
 /**
  * Variables of threads as their host has them: where a name finds its value, what a body is given, and what is masked.
  *
- * VN1 Values are opened here and nowhere else, for the call that declares them and for the masks.
- * VN2 Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions
- *     and the skein's options give.
+ * - Values are opened here and nowhere else, for the call that declares them and for the masks.
+ * - Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions
+ *   and the skein's options give.
  */
 import { envOfStep } from '../../../actors/thread/variables.js'
 import type { Needs } from '../../../actors/thread/variables.js'

@@ -2,10 +2,10 @@
  * Which key for secrets was given: in the options, else by the environment. Where the key is the store's own matter,
  * nothing was given.
  *
- * GK1 There is one key. Two ways at once are a mistake, unless one of them is an option and the other the
- *     environment: an option counts.
- * GK2 SKEIN_KEY is taken out of what other processes can see of this one (HV1), before anything is started.
- * GK3 No message repeats what was given.
+ * - There is one key. Two ways at once are a mistake, unless one of them is an option and the other the
+ *   environment: an option counts.
+ * - SKEIN_KEY is taken out of what other processes can see of this one, before anything is started.
+ * - No message repeats what was given.
  */
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { hideVariable } from './environ.js'
@@ -48,11 +48,10 @@ export function keySource({ key, keyFile }: KeyOptions, env: Environment = proce
   if (text !== undefined && path !== '') throw twoKeys('both SKEIN_KEY and SKEIN_KEY_FILE are set', 'unset one of them')
   if (path !== '') return fileSource(path, `the key file ${path} (SKEIN_KEY_FILE)`)
   if (text === undefined) return undefined
-  const hidden = env !== process.env || hideVariable('SKEIN_KEY') // GK2
+  const hidden = env !== process.env || hideVariable('SKEIN_KEY')
   return { name: 'SKEIN_KEY', from: 'environment', exposed: !hidden, read: () => keyFromText(text) }
 }
 
-/** GK1 */
 function twoKeys(what: string, advice: string): SkeinError {
   return new SkeinError('BAD_OPTION', `${what}; there is one key for secrets: ${advice}`)
 }

@@ -3,8 +3,8 @@
  * masked later (F3). Bodies mask their own secrets before (workers/body/worksheet.ts); this is for what came some
  * other way.
  *
- * MA1 Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is
- *     sealed are as they are.
+ * - Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is
+ *   sealed are as they are.
  */
 import { defined } from '../../core/defined.js'
 import type { Changes } from '../../core/records/change.js'

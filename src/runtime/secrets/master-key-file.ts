@@ -1,12 +1,12 @@
 /**
  * The master key in a file: made on first use, read ever after. Its text may be given as SKEIN_KEY as it is.
  *
- * VF1 The file appears whole and synced, by a link that fails where one is: processes that begin at once agree on
- *     one key, and nobody reads half of it.
- * VF2 A file that anyone but its owner may read or write is refused. One of another owner opens for
- *     root alone.
- * VF3 A file that holds no key is refused and left as it is; it is never replaced, for that would lose every secret.
- * VF4 A file that somebody named is read, never made. A group may read it (as mounted secrets are), others may not.
+ * - The file appears whole and synced, by a link that fails where one is: processes that begin at once agree on
+ *   one key, and nobody reads half of it.
+ * - A file that anyone but its owner may read or write is refused. One of another owner opens for
+ *   root alone.
+ * - A file that holds no key is refused and left as it is; it is never replaced, for that would lose every secret.
+ * - A file that somebody named is read, never made. A group may read it (as mounted secrets are), others may not.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -156,7 +156,6 @@ function tooOpen(path: string, stat: number): SkeinError {
   })
 }
 
-/** VF3 */
 function noKey(path: string): SkeinError {
   return refused(path, {
     why: 'holds no key (64 hex digits, or base64 of 32 random bytes)',

@@ -2,10 +2,10 @@
  * The master key from what a person gives: 64 hex digits, base64 or base64url of 32 bytes, or a passphrase. What has
  * the form of a key is one; anything else of enough length is a passphrase.
  *
- * VK1 Anything weaker is refused, and no message repeats it.
- * VK2 The way from passphrase to key never changes: with another salt or cost nobody could read their store.
- * VK3 Keys have memory of their own. A buffer of Node's shared pool would go along when a neighbour in it is posted
- *     to a worker.
+ * - Anything weaker is refused, and no message repeats it.
+ * - The way from passphrase to key never changes: with another salt or cost nobody could read their store.
+ * - Keys have memory of their own. A buffer of Node's shared pool would go along when a neighbour in it is posted
+ *   to a worker.
  */
 import { scrypt } from 'node:crypto'
 import { SkeinError } from '../../core/failure.js'
@@ -51,7 +51,6 @@ export function isGuessable(parts: Iterable<string | number>): boolean {
   return new Set(parts).size < leastVariety
 }
 
-/** VK3 */
 function ofItsOwn(pooled: Buffer): Buffer {
   const key = Buffer.alloc(keyBytes)
   pooled.copy(key)

@@ -1,12 +1,12 @@
 /**
  * The vault of a store: opened when the first value is to be sealed or read, because most stores have none.
  *
- * VQ1 The key is the one that was given (key-source.ts), else the one that the store keeps: a file in its folder, for
- *     its owner alone. A store that keeps none needs one to be given.
+ * - The key is the one that was given (key-source.ts), else the one that the store keeps: a file in its folder, for
+ *   its owner alone. A store that keeps none needs one to be given.
  * VQ2 A key that does not fit stops the thread that needs it, never its turn: with the right one it goes on.
- * VQ3 With the first value a host keeps a check of its key in the store. From then on whoever joins with another key
- *     is refused: a host always, a client that was given one. It costs one look and one box to open, however many
- *     values there are.
+ * - With the first value a host keeps a check of its key in the store. From then on whoever joins with another key
+ *   is refused: a host always, a client that was given one. It costs one look and one box to open, however many
+ *   values there are.
  */
 import type { Backend, KeyCheck } from '../../backend/port.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
@@ -35,7 +35,7 @@ export class Secrets {
     this.#isHost = backend?.role === 'host'
   }
 
-  /** VQ3: before anything is done with the store. */
+  /** Before anything is done with the store. */
   async join(): Promise<void> {
     if (!this.#isHost && this.#given === undefined) return
     if ((await this.#check?.read()) !== undefined) await this.ready()
@@ -65,7 +65,7 @@ export class Secrets {
     return vault
   }
 
-  /** VQ3: a key like those of trees, which is used for nothing else. */
+  /** A key like those of trees, which is used for nothing else. */
   async #keep(vault: Vault): Promise<string> {
     const { wrapped } = vault.createDataKey()
     return this.#isHost && this.#check ? this.#check.keep(wrapped) : wrapped

@@ -2,11 +2,11 @@
  * The vault: seals secrets with the data key of their tree, and wraps data keys with the master key. Stores nothing:
  * the wrapped key of a tree is kept with its root thread, so deleting that shreds every secret of the tree.
  *
- * VL1 A sealed value opens only with its tree's data key, and only as the variable that it was sealed for: a
- *     child of the tree may have it as it is.
- * VL2 A wrapped key names the master key that it needs, so that a wrong key is told apart from damage.
- * VL3 Rotation changes wrapped keys alone; doing it again, also after a crash halfway, changes nothing.
- * VL4 No error, log or JSON of a vault holds a value or a key.
+ * - A sealed value opens only with its tree's data key, and only as the variable that it was sealed for: a
+ *   child of the tree may have it as it is.
+ * - A wrapped key names the master key that it needs, so that a wrong key is told apart from damage.
+ * - Rotation changes wrapped keys alone; doing it again, also after a crash halfway, changes nothing.
+ * - No error, log or JSON of a vault holds a value or a key.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { SkeinError } from '../../core/failure.js'
@@ -24,7 +24,7 @@ export interface VaultOptions {
   readonly made?: boolean
 }
 
-/** What a value is sealed for (VL1). */
+/** What a value is sealed for. */
 export interface SecretScope {
   readonly root: string
   readonly name: string
@@ -92,7 +92,7 @@ class Vault {
     return text
   }
 
-  /** The same data key, wrapped by the master key of `other` (VL3). */
+  /** The same data key, wrapped by the master key of `other`. */
   rewrap(wrapped: string, other: Vault): string {
     const from = keyIdOf(wrapped) === other.keyId ? other : this
     const dataKey = from.#unwrap(wrapped)
@@ -115,7 +115,7 @@ class Vault {
     this.#master = undefined
   }
 
-  /** Throws when a wrapped key is not one of this master key, or is damaged (VL2). */
+  /** Throws when a wrapped key is not one of this master key, or is damaged. */
   check(wrapped: string): void {
     this.#dataKey(wrapped)
   }

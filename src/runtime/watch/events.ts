@@ -1,9 +1,9 @@
 /**
  * Following a tree as events, for whoever likes to iterate: the records of `watch` with their place, and deltas.
  *
- * FL1 With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read
- *     as fast as it is taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what
- *     was kept.
+ * - With `maxBuffered` no more than that (and the rest of one commit) waits for whoever iterates: the past is read
+ *   as fast as it is taken, and of what comes live one too many ends the iteration with STREAM_LAGGED, after what
+ *   was kept.
  */
 import type { Backend } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -67,7 +67,7 @@ async function* iterate<Item>(
   }
   const give = (items: readonly Item[]): void => {
     if (queue.size < maxBuffered) for (const item of items) queue.push({ item })
-    else end(lagged(following)) // FL1
+    else end(lagged(following))
   }
   const room = async (): Promise<void> => {
     while (queue.size >= maxBuffered) await queue.taken()

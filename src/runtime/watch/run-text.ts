@@ -2,10 +2,10 @@
  * A run's text as a plain stream of strings. Deltas are given as they come; when the step's reply is durable,
  * whatever of it was not given yet follows.
  *
- * XM1 What was given is the beginning of what counts. After a broken attempt the stream goes on where the new one
- *     says the same, and begins anew where nothing had been given; else it holds back until the reply counts, and
- *     ends with TEXT_TAKEN_BACK if that says otherwise: a string cannot be taken back (`fullStream` tells the reset
- *     itself).
+ * - What was given is the beginning of what counts. After a broken attempt the stream goes on where the new one
+ *   says the same, and begins anew where nothing had been given; else it holds back until the reply counts, and
+ *   ends with TEXT_TAKEN_BACK if that says otherwise: a string cannot be taken back (`fullStream` tells the reset
+ *   itself).
  */
 import type { SkeinEvent } from '../../core/records/event.js'
 import { SkeinError } from '../../core/failure.js'

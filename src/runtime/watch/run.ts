@@ -2,8 +2,8 @@
  * A run: a handle on one turn of a thread. It is not a promise and holds nothing: every consumer follows the
  * journal by itself, so there may be any number of them, and a late one gets the whole run (R1).
  *
- * RN1 The run's id is the id of the message that began it; a message that steers shares the turn it joined.
- * RN2 Consuming a run starts nothing: the turn goes on whether anyone looks or not.
+ * - The run's id is the id of the message that began it; a message that steers shares the turn it joined.
+ * - Consuming a run starts nothing: the turn goes on whether anyone looks or not.
  */
 import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
@@ -158,7 +158,7 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
   return active || event.type === 'thread.terminated'
 }
 
-/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one (TNV4). */
+/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
 function resultOf({ backend, closed }: RunServices, { root, thread, run, after }: RunLocation): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const view = new TurnView(run)

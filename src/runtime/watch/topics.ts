@@ -2,7 +2,7 @@
  * News of a tree on the backend's signals: what is published when records are durable and while a model
  * speaks, and the topics they go to. One topic per tree, so one subscription sees all of it.
  *
- * NW1 Durable news is published after its commit is acknowledged, never before.
+ * - Durable news is published after its commit is acknowledged, never before.
  */
 import type { Backend } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'

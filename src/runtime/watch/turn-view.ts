@@ -3,11 +3,11 @@
  * there. Messages, calls, contexts and the result of a run are all made here, so that they cannot differ from what
  * the thread itself keeps.
  *
- * TNV1 There is no second reading of the journal: what is told of a turn is what `fold` made of it.
- * TNV2 A call is answered once, with the outcome that counts: one that was found stale, was replaced, or is tried
- *      again is none.
- * TNV3 A view holds what the turn needs and not its history: messages that were told are let go.
- * TNV4 What a turn came to does not depend on what was before it, so the result needs no state to begin with.
+ * - There is no second reading of the journal: what is told of a turn is what `fold` made of it.
+ * - A call is answered once, with the outcome that counts: one that was found stale, was replaced, or is tried
+ *   again is none.
+ * - A view holds what the turn needs and not its history: messages that were told are let go.
+ * - What a turn came to does not depend on what was before it, so the result needs no state to begin with.
  */
 import { fold } from '../../../actors/thread/fold.js'
 import { positionAt } from '../../../actors/thread/position.js'
@@ -95,7 +95,7 @@ export class TurnView {
   /** Calls of the step that have been answered. */
   #answered = new Set<number>()
 
-  /** `before`: the state before the first record that is taken. Without one only the result is right (TNV4). */
+  /** `before`: the state before the first record that is taken. Without one only the result is right. */
   constructor(run: string, before?: ThreadState) {
     this.#run = run
     this.#state = before
@@ -139,7 +139,7 @@ export class TurnView {
       const slot = slots.items[index]
       if (!slot || this.#answered.has(index)) return []
       const call = callOf(slot, callId(this.#state?.step ?? 0, index), slots.drained > index)
-      if (call.outcome) this.#answered.add(index) // TNV2
+      if (call.outcome) this.#answered.add(index)
       return [call]
     })
   }
@@ -168,14 +168,12 @@ function hasGone({ type }: ThreadRecord): boolean {
   return type === 'thread.terminated' || type === 'thread.ended'
 }
 
-/** TNV3 */
 function letGo(state: ThreadState): readonly Message[] {
   const { items, skipped } = state.transcript
   state.transcript = { skipped: skipped + items.length, items: [] }
   return items
 }
 
-/** TNV4 */
 function emptyBefore({ seq }: ThreadRecord): ThreadState {
   return { ...createState(''), seq: seq - 1, position: positionAt('open', 'idle') }
 }

@@ -2,10 +2,10 @@
  * Waiting until a thread, or a whole tree, is at rest: nothing to do for any of its threads until someone from
  * outside speaks.
  *
- * SZ1 A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to
- *     be made. Both are looked at between two equal looks at the heads, so a child that is just being called is not
- *     missed.
- * SZ2 Between looks it costs one look-up for each commit of the tree, however many threads there are.
+ * - A tree is at rest when all its threads are, and no mail is on its way to one of them or to one that is yet to
+ *   be made. Both are looked at between two equal looks at the heads, so a child that is just being called is not
+ *   missed.
+ * - Between looks it costs one look-up for each commit of the tree, however many threads there are.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -136,7 +136,6 @@ class Tree {
     return before.size !== this.seqs.size || [...this.seqs].some(([id, seq]) => before.get(id) !== seq)
   }
 
-  /** SZ1 */
   async rests(): Promise<boolean> {
     if (this.busy || (await this.awaitsMail())) return false
     await this.look()

@@ -8,8 +8,8 @@
  * FW2 A delta is given only while its step is unanswered, and only in its place: text that was missed is replaced by
  *     a `stream.reset` with the text so far.
  * FW3 Nothing is given after `stop`, and nothing is left behind.
- * FW4 News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal
- *     knows theirs.
+ * - News of a whole tree is a bell: commits of several threads are told in any order (J7), and only the journal
+ *   knows theirs.
  * FW6 A delta is given after the record that its thread had last when it was said, although that may become durable
  *     later.
  * FW5 Where the record that was given last is not in the journal (the tree was deleted and its id is used again, or
@@ -210,7 +210,6 @@ class Watch {
     if (this.#early.size + (this.#waiting?.length ?? 0) > maxBuffered) this.#end(lagged(this.#watching))
   }
 
-  /** FW4 */
   #ring(news: CommitSignal): void {
     this.#paths.set(news.thread, news.path)
     if (news.position > this.#at.position) this.#missed()

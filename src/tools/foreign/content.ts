@@ -1,7 +1,7 @@
 /**
  * Content as foreign tools give it (MCP, LangChain blocks, AI SDK parts): what a model reads of it.
  *
- * XC1 A model never reads base64: a binary item is told by its kind, media type and size. The value keeps the bytes.
+ * - A model never reads base64: a binary item is told by its kind, media type and size. The value keeps the bytes.
  */
 import { isObject } from '../../core/json.js'
 

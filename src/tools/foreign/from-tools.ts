@@ -1,9 +1,9 @@
 /**
  * Foreign tools as definitions: tools of LangChain, of the AI SDK, and any object with a method that does it.
  *
- * XT1 They close over live objects, so they run on the host. A caller whose module exports them may say `where:
- *     'worker'`: every worker then makes its own.
- * XT2 In a list a tool says its own name; in a record its key is its name.
+ * - They close over live objects, so they run on the host. A caller whose module exports them may say `where:
+ *   'worker'`: every worker then makes its own.
+ * - In a list a tool says its own name; in a record its key is its name.
  */
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError, toFailure } from '../../core/failure.js'

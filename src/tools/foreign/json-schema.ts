@@ -5,7 +5,7 @@
  * JS1 A schema is bounded before it is used: how many values it has, how deep they are, how long its texts are.
  * JS2 A check is bounded: a value is looked at once by each part of the schema, references that go in circles end,
  *     and patterns are of RE2 (linear). What would take more steps than that is left to the tool.
- * JS3 What is not known here (formats, remote references, patterns that RE2 has not) is left to the tool as well.
+ * - What is not known here (formats, remote references, patterns that RE2 has not) is left to the tool as well.
  */
 import type { RE2JS } from 're2js'
 import { canonical, isObject, toJson } from '../../core/json.js'
@@ -202,7 +202,7 @@ export class Check {
       : [{ path: [], message: 'Invalid input: no alternative fits' }]
   }
 
-  /** JS3: true where that is not known. */
+  /** True where that is not known. */
   matches(pattern: string, text: string): boolean {
     const expression = this.#known.patterns.has(pattern) ? this.#known.patterns.get(pattern) : compilePattern(pattern)
     if (expression !== null) this.#known.patterns.set(pattern, expression)
@@ -213,7 +213,7 @@ export class Check {
   }
 }
 
-/** What a reference inside the schema points to; anything where it points outside (JS3). */
+/** What a reference inside the schema points to; anything where it points outside. */
 function at(root: Schema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return true
@@ -263,6 +263,6 @@ function isOf(type: string, value: unknown): boolean {
     case 'boolean':
       return typeof value === type
     default:
-      return true // JS3
+      return true
   }
 }

@@ -2,8 +2,8 @@
  * The kinds of foreign tools, known by their shape: LangChain tools, AI SDK tools, and objects with one method that
  * does it. Gives each as the parts of a definition.
  *
- * XK1 Methods are called on their own object; what the tool closes over and inherits keeps working.
- * XK2 A result is never taken for Skein's own `{ status, … }` by accident: every result is handed over inside one.
+ * - Methods are called on their own object; what the tool closes over and inherits keeps working.
+ * - A result is never taken for Skein's own `{ status, … }` by accident: every result is handed over inside one.
  */
 import type { z } from 'zod'
 import type { ToolDefinition, ToolState } from '../../agent/define.js'
@@ -65,13 +65,11 @@ export function argsOf(schema: ForeignSchema): Pick<Adapted, 'args' | 'parameter
   return { args: checkOnly(schema), parameters: schema.parameters }
 }
 
-/** XK1 */
 function callOn(thing: Thing, method: string, args: readonly unknown[]): unknown {
   const body = thing[method]
   return typeof body === 'function' ? Reflect.apply(body, thing, args) : undefined
 }
 
-/** XK2 */
 function success(result: unknown) {
   return { status: 'success', result }
 }

@@ -1,8 +1,8 @@
 /**
  * Patterns of foreign schemas, by RE2: what one takes grows with the text and with nothing else.
  *
- * LP1 The engine is large and few schemas have patterns: it is loaded with the first that has. Until it is there, and
- *     for what it does not know (lookaround, references back), there is no answer.
+ * - The engine is large and few schemas have patterns: it is loaded with the first that has. Until it is there, and
+ *   for what it does not know (lookaround, references back), there is no answer.
  */
 import type { RE2JS } from 're2js'
 

@@ -1,8 +1,8 @@
 /**
  * What a caller may say of foreign tools, of all of them or by name, and what holds when nothing is said.
  *
- * XO1 A foreign tool is taken to change the world outside, in any order (architecture: side effect that commutes),
- *     until it or the caller says otherwise; the caller has the last word.
+ * - A foreign tool is taken to change the world outside, in any order (architecture: side effect that commutes),
+ *   until it or the caller says otherwise; the caller has the last word.
  */
 import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError } from '../../core/failure.js'
@@ -41,7 +41,7 @@ export interface ForeignOptions extends Overrides {
   readonly byName?: Readonly<Record<string, Overrides>>
 }
 
-/** XO1: what is said of one tool, weakest first. */
+/** What is said of one tool, weakest first. */
 export function settled(said: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {
   const { sideEffect = true, ...rest }: Overrides = { ...said, ...all, ...byName?.[name] }
   if (sideEffect) return { commutes: true, ...rest, sideEffect }

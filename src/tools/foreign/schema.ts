@@ -2,10 +2,10 @@
  * Schemas as foreign tools have them (zod 4, zod 3, JSON Schema, the AI SDK's wrapper, Standard Schema): told to the
  * model as JSON Schema, and turned into the zod schema that a definition needs.
  *
- * XS1 The model reads the JSON Schema of the tool as it was written; it does not go through zod.
- * XS2 The args schema only checks: the body gets what the model sent, and the tool's own schema parses it once.
- * XS3 What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take
- *     long) is left to the tool.
+ * - The model reads the JSON Schema of the tool as it was written; it does not go through zod.
+ * - The args schema only checks: the body gets what the model sent, and the tool's own schema parses it once.
+ * - What cannot be checked at once (an asynchronous rule, a keyword that is not known, a check that would take
+ *   long) is left to the tool.
  */
 import { z } from 'zod'
 import { isObject, toJson } from '../../core/json.js'
@@ -39,7 +39,7 @@ export function readSchema(found: unknown): ForeignSchema | undefined {
   return isJsonSchema(found) ? fromJsonSchema(found) : undefined
 }
 
-/** XS2: an args or output schema that checks and changes nothing. */
+/** An args or output schema that checks and changes nothing. */
 export function checkOnly({ check }: ForeignSchema): z.ZodType {
   return z.unknown().check((context) => {
     for (const issue of check(context.value)) context.issues.push({ ...problemOf(issue), input: context.value })
@@ -84,7 +84,7 @@ function fromZod(schema: ZodLike, parameters: object): ForeignSchema {
         const parsed = parsedOf(schema.safeParse(value))
         return parsed.ok ? [] : parsed.issues
       } catch {
-        return [] // XS3: zod throws where a rule is asynchronous; `parse` asks it.
+        return [] // Zod throws where a rule is asynchronous; `parse` asks it.
       }
     },
     parse: async (value) => parsedOf(await schema.safeParseAsync(value)),
@@ -167,7 +167,7 @@ function fromStandard(schema: Standard): ForeignSchema {
     parameters: asJsonSchema(jsonSchema.input({ target: 'draft-2020-12' })),
     check(value) {
       const result = validate(value)
-      if (result instanceof Promise) return [] // XS3
+      if (result instanceof Promise) return []
       const known = parsed(result)
       return known.ok ? [] : known.issues
     },

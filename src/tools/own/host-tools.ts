@@ -2,10 +2,10 @@
  * `hostTools`: read, write, edit, grep and bash on a real directory, for agents that are trusted with one. Paths stay
  * below it; processes do not (they are the machine's own), so give it to a container or to someone you trust.
  *
- * HX1 What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be
- *     asked whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
- * HX2 How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that
- *     time too, should the thread that waits for the command be held up.
+ * - What changes the world is a side effect: `write` puts the same content twice and is idempotent; `edit` can be
+ *   asked whether it happened; a command cannot, and is given its key as SKEIN_IDEMPOTENCY_KEY.
+ * - How long a command may take is said by whoever makes the tools; a model may ask for less. The pool keeps that
+ *   time too, should the thread that waits for the command be held up.
  */
 import { resolve } from 'node:path'
 import { z } from 'zod'
@@ -56,7 +56,7 @@ export interface HostSettings {
   readonly isolation: Isolation
 }
 
-/** Over what the body allows itself (HX2). */
+/** Over what the body allows itself. */
 const spareMs = 5_000
 
 const id = z

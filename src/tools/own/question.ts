@@ -1,8 +1,8 @@
 /**
  * What `ask_user_question` asks, and what an answer must be to fit. Pure.
  *
- * QU1 An answer fits when every question has one: options that were offered, one of them unless several are allowed, or
- *     own words where those are welcome.
+ * - An answer fits when every question has one: options that were offered, one of them unless several are allowed, or
+ *   own words where those are welcome.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'

@@ -2,7 +2,7 @@
  * The built-in tools: read, write, edit, grep, ls, glob and bash on the thread's own files. Definitions only; the
  * bodies are in workers/builtins and loaded when first called.
  *
- * BT1 They touch nothing but the thread's files, so they may run ahead of other calls and again (`sideEffect: false`).
+ * - They touch nothing but the thread's files, so they may run ahead of other calls and again (`sideEffect: false`).
  */
 import { defineTool } from '../../agent/define.js'
 import type { ToolDefinition } from '../../agent/define.js'

@@ -1,8 +1,8 @@
 /**
  * The todo list of a thread: what `manage_todo_list` makes of it. Pure; where the list is kept is the worker's matter.
  *
- * TD1 The version grows by one with every change and only then, so a model that plans from an older one is refused.
- * TD2 At most one item is in progress. A change that is refused changes nothing.
+ * - The version grows by one with every change and only then, so a model that plans from an older one is refused.
+ * - At most one item is in progress. A change that is refused changes nothing.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'

@@ -29,7 +29,7 @@ describe.each([
   ['the machine itself', createMachineActor],
   ['the live actor', createLiveActor],
 ])('%s and the table', (_, createActor) => {
-  it('PL1: move to the same place by the same records, and count the same wants', () => {
+  it('move to the same place by the same records, and count the same wants', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const places: Position[] = []
@@ -50,7 +50,7 @@ describe.each([
     )
   })
 
-  it('PL1: an actor that is started in the middle goes on as the table does', () => {
+  it('an actor that is started in the middle goes on as the table does', () => {
     fc.assert(
       fc.property(happenings, fc.nat(60), (all, cut) => {
         const { records, state } = live(all)
@@ -66,7 +66,7 @@ describe.each([
 })
 
 describe('replay', () => {
-  it('FO1, TS1, P1: the records alone give the state that was lived', () => {
+  it('FO1, P1: the records alone give the state that was lived', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const { state, records } = live(all)
@@ -126,7 +126,7 @@ describe('replay', () => {
 })
 
 describe('outstanding work', () => {
-  it('OU1, EF1, TS3: nothing finished is wanted again, and a key is never used for anything else', () => {
+  it('OU1, TS3: nothing finished is wanted again, and a key is never used for anything else', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         const finished = new Set<string>()
@@ -147,7 +147,7 @@ describe('outstanding work', () => {
     )
   })
 
-  it('OU2, OU3, PY1: calls are listed in call order when nothing before them stands in the way', () => {
+  it('OU2, OU3: calls are listed in call order when nothing before them stands in the way', () => {
     fc.assert(
       fc.property(happenings, (all) => {
         live(all, {

@@ -50,7 +50,7 @@ describe('refusals', () => {
 })
 
 describe('pause and resume', () => {
-  it('F8, TM3: a paused thread takes messages and outcomes, and keeps its place', () => {
+  it('F8: a paused thread takes messages and outcomes, and keeps its place', () => {
     const tale = createdThread()
     tale.say('go')
     tale.reply('', ['look'])

@@ -184,7 +184,7 @@ describe('the end of a turn', () => {
 })
 
 describe('waiting for someone', () => {
-  it('TM2: a step waits only when every open call does, and goes on with the first that returns', () => {
+  it('a step waits only when every open call does, and goes on with the first that returns', () => {
     const tale = createdThread()
     tale.say('go')
     tale.reply('', ['look', 'ask'])
@@ -210,7 +210,7 @@ describe('the journal', () => {
     expect(() => fold(createState('t'), record)).toThrow(/FO5.*"thread.enlarged"/)
   })
 
-  it('CM1, RE3: an accepted command is remembered for a day, with its run', () => {
+  it('an accepted command is remembered for a day, with its run', () => {
     const tale = createdThread()
     tale.say('go', 'steer', 'm')
     expect(tale.state.accepted.get('m')).toMatchObject({ run: 'm' })

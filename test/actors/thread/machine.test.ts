@@ -54,7 +54,7 @@ function reach(move: (place: Position, signal: Signal) => Position): Set<Positio
 }
 
 describe('the places of a thread', () => {
-  it('TM1: every place but a paused beginning is reached, and none has a way of its own to get there', () => {
+  it('every place but a paused beginning is reached, and none has a way of its own to get there', () => {
     const paths = getShortestPaths(threadMachine, { events: [...signals] })
     const ends = new Set(paths.map(({ state }) => JSON.stringify(state.value)))
     // `fresh` cannot be paused: there is no thread yet.
@@ -65,7 +65,7 @@ describe('the places of a thread', () => {
     }
   })
 
-  it('TT1: the table reaches the same places', () => {
+  it('the table reaches the same places', () => {
     const names = [...reach(moveByTable)].map(({ gate, work }) => `${gate}.${work}`)
     expect(names.sort()).toEqual(
       ['open', 'paused']
@@ -78,7 +78,7 @@ describe('the places of a thread', () => {
   it.each([
     ['the machine itself', createMachineActor],
     ['the live actor', createLiveActor],
-  ])('TM2, PL1: from every place, by every signal, %s and the table agree', (_, createActor) => {
+  ])('from every place, by every signal, %s and the table agree', (_, createActor) => {
     for (const place of reach(moveByTable)) {
       for (const signal of signals) {
         const { actor, move } = createActor(place)
@@ -100,7 +100,7 @@ describe('the places of a thread', () => {
     }
   })
 
-  it('TM3: the gate changes no place: both sides move alike, and crossing keeps the work', () => {
+  it('the gate changes no place: both sides move alike, and crossing keeps the work', () => {
     for (const place of reach(moveByTable)) {
       if (place.gate === 'paused') continue
       for (const signal of signals) {

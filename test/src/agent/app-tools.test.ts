@@ -245,7 +245,7 @@ describe('built in', () => {
     looseTool('get_tool_response', () => 1),
   ]
 
-  it('AP3: those that a prompt or a tool names, and what they use', () => {
+  it('those that a prompt or a tool names, and what they use', () => {
     const named = (app: App): readonly string[] =>
       [...app.tools.keys()].filter((name) => name !== 'get_tool_response').sort()
     expect(named(load([], { builtins }))).toEqual([])
@@ -254,19 +254,19 @@ describe('built in', () => {
     expect(load([], { builtins, tools: ['write'] }).parameters.get('write')).toMatchObject({ type: 'object' })
   })
 
-  it("AP3: the app's own wins", () => {
+  it("the app's own wins", () => {
     const own = looseTool('read', () => 'own')
     expect(load([own], { builtins, tools: ['read'] }).tools.get('read')).toBe(own)
   })
 
-  it('AP3: a name that nobody has is told with those there are', () => {
+  it('a name that nobody has is told with those there are', () => {
     expect(() => load([], { builtins, tools: ['raed'] })).toThrow(
       /names the tool "raed"; there are: read, write, edit, manage_todo_list, ask_user_question, attach_files$/,
     )
     expect(() => load([], { tools: ['read'] })).toThrow(expect.objectContaining({ code: 'UNKNOWN_TOOL' }))
   })
 
-  it('AP3: those of the runtime are always there', () => {
+  it('those of the runtime are always there', () => {
     expect([...load([], { builtins }).parameters.keys()]).toEqual(['get_tool_response'])
   })
 
@@ -319,7 +319,7 @@ describe('warnings', () => {
     ])
   })
 
-  it('AP2: each names its file where that is known', () => {
+  it('each names its file where that is known', () => {
     const pay = looseTool('pay', () => 'paid', { sideEffect: true })
     const files = new Map<Definition, string>([[pay, 'tools/pay.ts']])
     expect(load([pay], { files, warnings: ['hooks/: left out'] }).warnings).toEqual([

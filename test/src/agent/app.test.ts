@@ -161,14 +161,14 @@ describe('mistakes', () => {
     },
   )
 
-  it('AP2: all of them at once, each with its own line', () => {
+  it('all of them at once, each with its own line', () => {
     const mistake = mistakeIn([model, agent, look, look, looseTool('response', () => 1), looseTool('1', () => 1)])
     expect(mistake.message).toMatch(/^app\.ts has 4 mistakes:/)
     expect(mistake.data).toMatchObject({ source: 'app.ts' })
     expect(mistake.data?.['mistakes']).toHaveLength(4)
   })
 
-  it('AP2: a definition with a mistake hides none of its others: names that are not there, a name twice, a form that no model can be told', () => {
+  it('a definition with a mistake hides none of its others: names that are not there, a name twice, a form that no model can be told', () => {
     const bad = {
       ...prompt,
       promt: '',
@@ -200,7 +200,7 @@ describe('mistakes', () => {
     ])
   })
 
-  it('AP2: what only follows from a mistake is none: a definition that is wrong is there', () => {
+  it('what only follows from a mistake is none: a definition that is wrong is there', () => {
     const wrong = [
       { ...model, retries: 1 },
       { ...prompt, promt: '' },
@@ -215,13 +215,13 @@ describe('mistakes', () => {
     ])
   })
 
-  it('AP2: a tool that uses one that is not there is not told what it would have by it', () => {
+  it('a tool that uses one that is not there is not told what it would have by it', () => {
     expect(mistakesIn([...good, looseTool('b', () => 1, { uses: ['gone'], commutes: true })])).toEqual([
       expect.stringContaining('tool "b" uses the tool "gone"'),
     ])
   })
 
-  it('AP2: a circle through a tool that is wrong is one', () => {
+  it('a circle through a tool that is wrong is one', () => {
     expect(
       mistakesIn([
         ...good,

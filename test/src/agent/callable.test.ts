@@ -110,7 +110,7 @@ describe('what may be called', () => {
     ])
   })
 
-  it('D1, CB1: what may be called shares its name with nothing else that may be', () => {
+  it('D1: what may be called shares its name with nothing else that may be', () => {
     const says = (kind: string, other: string): string =>
       `${kind} says exposeAsTool: true, and ${other} that may be called has this name too; rename one of them`
     expect(mistakesIn([model, look, definePrompt({ ...sum, name: 'look' })])).toEqual([says('prompt "look"', 'a tool')])

@@ -19,7 +19,7 @@ const clock = defineTool({
 const rules = definePrompt({ name: 'rules', prompt: 'Be kind.', model: fast, exposeAsTool: true })
 
 describe('a definition in place of its name', () => {
-  it('RF1, D5: tools, prompts, agents and models by themselves or by their names, in one list', () => {
+  it('D5: tools, prompts, agents and models by themselves or by their names, in one list', () => {
     const other = defineAgent({ name: 'other', type: 'ai_human', sideA: { prompt: rules }, exposeAsTool: true })
     const lead = definePrompt({
       name: 'lead',
@@ -37,7 +37,7 @@ describe('a definition in place of its name', () => {
     expect(clock.uses).toEqual(['time', 'read'])
   })
 
-  it('RF1, D6: the prompt and the tools of a side', () => {
+  it('D6: the prompt and the tools of a side', () => {
     const agent = defineAgent({
       name: 'a',
       type: 'dual_ai',
@@ -64,7 +64,7 @@ describe('a definition in place of its name', () => {
     expect(wrong).toHaveLength(4)
   })
 
-  it('AP2, D5: what is named and is not part of the app is told by its name', () => {
+  it('D5: what is named and is not part of the app is told by its name', () => {
     const app = [
       spare,
       defineModel({ name: 'fast', model: scriptedModel([]) }),
@@ -89,13 +89,13 @@ function mistakes(...definitions: readonly unknown[]): readonly string[] {
 describe('one cause is one mistake', () => {
   const body = { kind: 'tool', name: 't', description: '', execute: () => 1 }
 
-  it.each(['inputSchema', 'input', 'schema', 'argsSchema'])('DF2, D4: %s is called args', (field) => {
+  it.each(['inputSchema', 'input', 'schema', 'argsSchema'])('D4: %s is called args', (field) => {
     expect(mistakes({ ...body, [field]: z.object({}) })).toEqual([
       `tool "t": ${field}: there is no such field; did you mean args?`,
     ])
   })
 
-  it('DF2, D4: a zod schema as parameters is args', () => {
+  it('D4: a zod schema as parameters is args', () => {
     expect(mistakes({ ...body, parameters: z.object({}) })).toEqual([
       'tool "t": parameters: a zod schema belongs in args (parameters is JSON Schema, for what zod cannot say); ' +
         'did you mean args?',
@@ -103,17 +103,17 @@ describe('one cause is one mistake', () => {
     expect(mistakes({ ...body, parameters: { type: 'object' } })).toEqual(['tool "t": args: must be a zod 4 schema'])
   })
 
-  it('DF1, D4: beside args the other word is a field that is not there', () => {
+  it('D4: beside args the other word is a field that is not there', () => {
     expect(mistakes({ ...body, args: z.object({}), inputSchema: z.object({}) })).toHaveLength(1)
   })
 
-  it('DF2, D5: the text of a prompt under another name', () => {
+  it('D5: the text of a prompt under another name', () => {
     expect(mistakes({ kind: 'prompt', name: 'p', model: 'spare', system: 'You lead.' })).toEqual([
       'prompt "p": system: there is no such field; did you mean prompt?',
     ])
   })
 
-  it('DF2, D5: what stands among the tools of a prompt', () => {
+  it('D5: what stands among the tools of a prompt', () => {
     const prompt = (tool: unknown) => mistakes({ kind: 'prompt', name: 'p', prompt: '', model: 'spare', tools: [tool] })
     expect(prompt({ name: 'dig', description: '', args: z.object({}), execute: () => 1 })).toEqual([
       'prompt "p": tools.0 looks like a tool: wrap it in defineTool',
@@ -127,7 +127,7 @@ describe('one cause is one mistake', () => {
     )
   })
 
-  it('RF2, D1: what is no list is told when the app is loaded, not when the definition is made', () => {
+  it('D1: what is no list is told when the app is loaded, not when the definition is made', () => {
     const told = (tools: unknown): unknown =>
       Reflect.apply(definePrompt, undefined, [{ name: 'p', prompt: '', model: 'spare', tools }])
     for (const wrong of [5, 'time', {}, null])
@@ -138,7 +138,7 @@ describe('one cause is one mistake', () => {
     expect(mistakes(Reflect.apply(definePrompt, undefined, [{ name: 'p' }])).length).toBeGreaterThan(0)
   })
 
-  it('RF2: a definition that its file will name is not known by itself', () => {
+  it('a definition that its file will name is not known by itself', () => {
     const nameless = defineTool({ description: '', args: z.object({}), execute: () => 1 })
     const [said] = mistakes(definePrompt({ name: 'p', prompt: '', model: spare, tools: [nameless] }))
     expect(said).toMatch(

@@ -58,7 +58,7 @@ describe('parts of a prompt', () => {
     expect(piecesOf(createApp([model, lead, rules], 'app.ts'), lead)).toEqual(['You lead. Be ', tone, '.'])
   })
 
-  it('D5, PJ1: a variable that is not declared, or that anyone declares as a secret, is not shown to a model', () => {
+  it('D5: a variable that is not declared, or that anyone declares as a secret, is not shown to a model', () => {
     const says = (rest: string) => `prompt "p" shows the variable KEY${rest}`
     const shown = (...variables: readonly Variable[]) => definePrompt({ ...prompt('p', env('KEY')), variables })
     expect(mistakesIn(shown())).toEqual([

@@ -83,7 +83,7 @@ describe('effects', () => {
   const app = (...tools: readonly ToolDefinition[]) => ({ tools: new Map(tools.map((tool) => [tool.name, tool])) })
   const tool = (name: string, more: Partial<ToolDefinition> = {}): ToolDefinition => looseTool(name, () => 1, more)
 
-  it('TK1: inherited from what it uses, also by a detour', () => {
+  it('inherited from what it uses, also by a detour', () => {
     const pay = tool('pay', { sideEffect: true })
     const shop = tool('shop', { uses: ['pay'], sideEffect: false })
     const plan = tool('plan', { uses: ['shop'] })
@@ -92,7 +92,7 @@ describe('effects', () => {
     expect(effectOf({ ...plan, idempotent: true }, app(pay, shop))).toMatchObject({ idempotent: true })
   })
 
-  it('TK1: it commutes if it says so, or if all that act do', () => {
+  it('it commutes if it says so, or if all that act do', () => {
     const log = tool('log', { sideEffect: true, commutes: true })
     const pay = tool('pay', { sideEffect: true })
     expect(effectOf(tool('a', { uses: ['log'] }), app(log, pay))).toMatchObject({ sideEffect: true, commutes: true })
@@ -103,7 +103,7 @@ describe('effects', () => {
     expect(effectOf(tool('a', { uses: ['log'], sideEffect: true }), app(log, pay))).toMatchObject({ commutes: false })
   })
 
-  it('TK1: any true makes true, only all false make false', () => {
+  it('any true makes true, only all false make false', () => {
     const said = fc.constantFrom(true, false, undefined)
     fc.assert(
       fc.property(said, fc.array(said, { maxLength: 4 }), (own, used) => {

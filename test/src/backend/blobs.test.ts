@@ -56,7 +56,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-it('BL1: what a host puts is a row up to 64 KB, given whole or as a stream, and a file above', async () => {
+it('what a host puts is a row up to 64 KB, given whole or as a stream, and a file above', async () => {
   const host = await open('host')
   for (const bytes of [Buffer.alloc(0), Buffer.from('tiny'), small]) await host.blobs.put(bytes)
   await host.blobs.put(streamOf(Buffer.from('a small stream'), 3, 4))
@@ -69,7 +69,7 @@ it('BL1: what a host puts is a row up to 64 KB, given whole or as a stream, and 
   expect(await select('SELECT count(*) AS n FROM blobs')).toEqual([[4]])
 })
 
-it('BL1: a small blob shares the transaction of the commits of its turn', async () => {
+it('a small blob shares the transaction of the commits of its turn', async () => {
   const host = await open('host')
   await change("CREATE TRIGGER full BEFORE INSERT ON blobs BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END")
   const results = await Promise.allSettled([host.blobs.put(small), host.commit(commit('a', 0))])
@@ -81,7 +81,7 @@ it('BL1: a small blob shares the transaction of the commits of its turn', async 
   expect(await host.blobs.has(hashOf(small))).toBe(true)
 })
 
-it('BL1: a put that is queued when the store closes is kept; a stream that ends later is refused', async () => {
+it('a put that is queued when the store closes is kept; a stream that ends later is refused', async () => {
   const host = await open('host')
   let go = (): void => undefined
   const gate = new Promise<void>((resolve) => (go = resolve))
@@ -98,7 +98,7 @@ it('BL1: a put that is queued when the store closes is kept; a stream that ends 
   expect((await bytesOf((await open('host')).blobs.get(hashOf(small)))).equals(small)).toBe(true)
 })
 
-it('BL2: a damaged row is BLOB_MISSING, and putting it again heals it', async () => {
+it('a damaged row is BLOB_MISSING, and putting it again heals it', async () => {
   const host = await open('host')
   for (const damage of [Buffer.alloc(small.length, 'Small'), small.subarray(1), Buffer.alloc(0)]) {
     await host.blobs.put(small)
@@ -110,7 +110,7 @@ it('BL2: a damaged row is BLOB_MISSING, and putting it again heals it', async ()
   expect((await bytesOf(host.blobs.get(hashOf(small)))).equals(small)).toBe(true)
 })
 
-it('BL2: a damaged row harms nobody while a client has put the same bytes as a file', async () => {
+it('a damaged row harms nobody while a client has put the same bytes as a file', async () => {
   const host = await open('host')
   await host.blobs.put(small)
   const client = await open('client')
@@ -121,7 +121,7 @@ it('BL2: a damaged row harms nobody while a client has put the same bytes as a f
     expect((await bytesOf(backend.blobs.get(hashOf(small)))).equals(small)).toBe(true)
 })
 
-it('BL2: a damaged file fails at the end of its stream, and putting it again heals it when its size is wrong', async () => {
+it('a damaged file fails at the end of its stream, and putting it again heals it when its size is wrong', async () => {
   const host = await open('host')
   await host.blobs.put(large)
   for (const damage of [Buffer.alloc(large.length, 'Large'), large.subarray(1)]) {
@@ -133,7 +133,7 @@ it('BL2: a damaged file fails at the end of its stream, and putting it again hea
   expect(await filesThere()).toEqual([nameOf(large)])
 })
 
-it('BL3: putting a blob that exists makes it young again, as a row and as a file', async () => {
+it('putting a blob that exists makes it young again, as a row and as a file', async () => {
   const host = await open('host')
   await host.blobs.put(small)
   await host.blobs.put(large)
@@ -147,7 +147,7 @@ it('BL3: putting a blob that exists makes it young again, as a row and as a file
   expect((await stat(pathOf(large))).mtimeMs).toBeGreaterThanOrEqual(Number(first) - 1000)
 })
 
-it('BL3: a client that puts what is an old row leaves a young file', async () => {
+it('a client that puts what is an old row leaves a young file', async () => {
   const host = await open('host')
   await host.blobs.put(small)
   await change('UPDATE blobs SET touched = 1000000000000')
@@ -156,7 +156,7 @@ it('BL3: a client that puts what is an old row leaves a young file', async () =>
   expect((await stat(pathOf(small))).mtimeMs).toBeGreaterThan(1_000_000_000_000)
 })
 
-it('BF2: a host that opens takes away parts that nobody wrote to for an hour, and nothing else', async () => {
+it('a host that opens takes away parts that nobody wrote to for an hour, and nothing else', async () => {
   await (await open('host')).close()
   const client = await open('client')
   await client.blobs.put(small)
@@ -170,7 +170,7 @@ it('BF2: a host that opens takes away parts that nobody wrote to for an hour, an
   expect(await filesThere()).toEqual([nameOf(small), 'note.txt', 'young.part'].sort())
 })
 
-it('BF2: a client that is in the midst of a put keeps its part when a host opens, and ends it', async () => {
+it('a client that is in the midst of a put keeps its part when a host opens, and ends it', async () => {
   await (await open('host')).close()
   const client = await open('client')
   let host: Backend | undefined

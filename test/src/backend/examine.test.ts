@@ -50,7 +50,7 @@ describe('a folder', () => {
     return dir
   }
 
-  it('EL1: is fine when it is there, served or not, and when it is not there yet', async () => {
+  it('is fine when it is there, served or not, and when it is not there yet', async () => {
     const dir = folder()
     expect((await look(local(join(dir, 'a', 'b')))).levels).toEqual({ folder: 'ok', space: expect.any(String) })
     const backend = await local(dir).open('host', {
@@ -128,7 +128,7 @@ describe('a NATS server', () => {
     await server.remove()
   })
 
-  it('EM1: that acknowledges before it writes, takes short messages only or has no streams to give is told; nothing is made', async () => {
+  it('that acknowledges before it writes, takes short messages only or has no streams to give is told; nothing is made', async () => {
     const { levels, of } = await look(at('few'))
     expect(levels).toEqual({
       server: 'ok',

@@ -48,7 +48,7 @@ it.each([
   ['killed', 'skein.db-wal', times(16, 2_000)],
   ['killed', 'skein.mark', times(4, 200)],
 ])(
-  'P2, DR3: whatever byte of a %s store is damaged in %s, the process goes on, every error is one of ours, and ' +
+  'P2: whatever byte of a %s store is damaged in %s, the process goes on, every error is one of ours, and ' +
     'nobody waits for ever',
   async (kind, file, count) => {
     const from = join(home, kind)

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { compareHosts, compareVersions, decodeHost, encodeHost, anonymousHost } from '../../../src/backend/host-info.js'
 
-it('HI1: versions are ordered as Semantic Versioning has it, and none comes first', () => {
+it('versions are ordered as Semantic Versioning has it, and none comes first', () => {
   const ordered = [
     undefined,
     '0.9.0',
@@ -23,7 +23,7 @@ it('HI1: versions are ordered as Semantic Versioning has it, and none comes firs
   expect(compareVersions('1.0.0+a', '1.0.0+b')).toBe(0)
 })
 
-it('HI1: the version of records goes before that of the app', () => {
+it('the version of records goes before that of the app', () => {
   expect(compareHosts({ records: 3, appVersion: '1.0.0' }, { records: 2, appVersion: '9.0.0' })).toBeGreaterThan(0)
   expect(compareHosts({ records: 2, appVersion: '1.0.0' }, { records: 2 })).toBeGreaterThan(0)
   expect(compareHosts({ records: 2 }, { records: 2 })).toBe(0)

@@ -54,13 +54,13 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-it('OW1: a second host in the same process is refused, with the folder, the pid and what to do', async () => {
+it('a second host in the same process is refused, with the folder, the pid and what to do', async () => {
   await open('host')
   await expect(open('host')).rejects.toMatchObject({ code: 'STORE_IN_USE', data: { pid: process.pid } })
   await expect(open('host')).rejects.toThrow(new RegExp(`${dir}.*pid ${process.pid}.*Stop that one first`))
 })
 
-it('OW1: a second host in another process is refused, both ways round', async () => {
+it('a second host in another process is refused, both ways round', async () => {
   const { child, said } = await startChild('hold')
   expect(said).toBe('ready')
   await expect(open('host')).rejects.toMatchObject({ code: 'STORE_IN_USE', data: { pid: child.pid } })
@@ -69,7 +69,7 @@ it('OW1: a second host in another process is refused, both ways round', async ()
   expect((await startChild('hold')).said).toContain(`${dir} already has a host: process ${process.pid}`)
 })
 
-it('OW1: kill -9 of the owner frees the folder, and what it had acknowledged is there', async () => {
+it('kill -9 of the owner frees the folder, and what it had acknowledged is there', async () => {
   const { child, said } = await startChild('commit')
   expect(said).toBe('ready')
   await kill(child)
@@ -80,7 +80,7 @@ it('OW1: kill -9 of the owner frees the folder, and what it had acknowledged is 
   expect(await host.commit(commit('a', 1))).toMatchObject({ ok: true })
 })
 
-it('BL1: every blob that was acknowledged before kill -9 is there, whole, for the next host and for a client', async () => {
+it('every blob that was acknowledged before kill -9 is there, whole, for the next host and for a client', async () => {
   const { child, said } = await startChild('blobs')
   const gone = once(child, 'exit')
   let text = `${said}\n`
@@ -98,7 +98,7 @@ it('BL1: every blob that was acknowledged before kill -9 is there, whole, for th
   }
 })
 
-it('OW1: a host can be opened again after close, many times', async () => {
+it('a host can be opened again after close, many times', async () => {
   for (let n = 1; n <= 5; n += 1) {
     const host = await open('host')
     expect((await host.leases.acquire(0))?.epoch).toBe(n)
@@ -106,7 +106,7 @@ it('OW1: a host can be opened again after close, many times', async () => {
   }
 })
 
-it('LC1: a client puts mail and hears and speaks signals through the socket of a host in another process', async () => {
+it('a client puts mail and hears and speaks signals through the socket of a host in another process', async () => {
   const { child } = await startChild('commit')
   const [one, two] = [await open('client'), await open('client')]
   expect(await one.hosted()).toBe(true)
@@ -146,7 +146,7 @@ it('J7: signals go from host to client and from client to host, in order, and no
   }
 })
 
-it('LK2: a client that listens finds the next owner by itself', async () => {
+it('a client that listens finds the next owner by itself', async () => {
   const first = await open('host')
   const client = await open('client')
   const heard: unknown[] = []
@@ -168,7 +168,7 @@ it('LK2: a client that listens finds the next owner by itself', async () => {
   expect(heard).toEqual(['again'])
 })
 
-it('LC1: many clients and a host that comes and goes lose no mail', async () => {
+it('many clients and a host that comes and goes lose no mail', async () => {
   await (await open('host')).close()
   const clients = await Promise.all(Array.from({ length: 4 }, () => open('client')))
   const puts = clients.flatMap((client, c) =>
@@ -187,7 +187,7 @@ it('a client on a folder without a store says so, and creates nothing there', as
   expect(await readdir(dir)).toEqual([])
 })
 
-it('TB2: a store of a newer version is refused, for hosts and clients, and stays as it is', async () => {
+it('a store of a newer version is refused, for hosts and clients, and stays as it is', async () => {
   await (await open('host')).close()
   const database = await openDatabase(join(dir, 'skein.db'))
   database.exec('PRAGMA user_version = 99')
@@ -197,7 +197,7 @@ it('TB2: a store of a newer version is refused, for hosts and clients, and stays
   }
 })
 
-it('TB2: a store of version 1 gets what it lacks from the next host and keeps all it has; until then a client is refused', async () => {
+it('a store of version 1 gets what it lacks from the next host and keeps all it has; until then a client is refused', async () => {
   const first = await open('host')
   const kept = await first.blobs.put(Buffer.alloc(100_000))
   await first.commit(commit('a', 0, { entry: { first: 1, count: 1, body: JSON.stringify([kept.hash]), hash: 'h' } }))
@@ -223,7 +223,7 @@ it('TB2: a store of version 1 gets what it lacks from the next host and keeps al
   expect([await host.blobs.has(kept.hash), await host.blobs.has(hash)]).toEqual([true, false])
 })
 
-it('Q2: when the transaction fails as a whole, every write in it is rejected and none is kept', async () => {
+it('when the transaction fails as a whole, every write in it is rejected and none is kept', async () => {
   const host = await open('host')
   await host.commit(commit('a', 0))
   const other = await openDatabase(join(dir, 'skein.db'))

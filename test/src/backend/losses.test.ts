@@ -68,7 +68,7 @@ const logOf = (folder: string): string => join(folder, 'skein.db-wal')
 const findings = async (folder: string): Promise<string[]> =>
   (await examineFolder(folder)).filter(({ level }) => level === 'fail').map(({ says }) => says)
 
-it('LW1: a store whose process was killed has lost nothing, and says nothing', async () => {
+it('a store whose process was killed has lost nothing, and says nothing', async () => {
   await live(await open('host', dir))
   expect(statSync(logOf(killed)).size).toBeGreaterThan(0)
   const host = await open('host', killed)
@@ -93,7 +93,7 @@ it.each([
   ],
   ['taken away', (log: string) => rmSync(log)],
 ])(
-  'LW1, WM1: how many commits are gone with a log that was %s is told, and of which threads; numbers go on after them',
+  'how many commits are gone with a log that was %s is told, and of which threads; numbers go on after them',
   async (_how, damage) => {
     const first = await open('host', dir)
     await first.commit(commit('old', 0))
@@ -122,7 +122,7 @@ it.each([
   },
 )
 
-it('WM2: a damaged mark says nothing wrong, and harms nobody', async () => {
+it('a damaged mark says nothing wrong, and harms nobody', async () => {
   await live(await open('host', dir))
   const mark = readFileSync(join(killed, 'skein.mark'))
   for (let at = 0; at < mark.length; at += 7) mark[at] = (mark[at] ?? 0) ^ 0x11
@@ -135,7 +135,7 @@ it.each([
   ['empty', (folder: string) => truncateSync(join(folder, 'skein.db'), 0)],
   ['not there', (folder: string) => rmSync(join(folder, 'skein.db'))],
 ])(
-  'WM3: a store whose database is %s is refused with what to do, by hosts, clients and the doctor, and nothing is ' +
+  'a store whose database is %s is refused with what to do, by hosts, clients and the doctor, and nothing is ' +
     'changed',
   async (what, damage) => {
     const host = await open('host', dir)
@@ -165,7 +165,7 @@ it.each([
   },
 )
 
-it('WM3: a folder in which a host was killed while it made the store is none that has lost it', async () => {
+it('a folder in which a host was killed while it made the store is none that has lost it', async () => {
   await open('host', dir)
   kill()
   await (await open('host', killed)).close()

@@ -82,7 +82,7 @@ async function live(backend: Backend): Promise<void> {
   for (const root of trees) await backend.blobs.put(Buffer.from(`secret-of-${root}.`.repeat(9_000)))
 }
 
-it('OW3: everything in the folder is for its user alone, also where the folder is not and files were wider before', async () => {
+it('everything in the folder is for its user alone, also where the folder is not and files were wider before', async () => {
   await mkdir(dir, { mode: 0o755 })
   const host = await open()
   await live(host)
@@ -100,7 +100,7 @@ it('OW3: everything in the folder is for its user alone, also where the folder i
   expect(await wide()).toEqual([])
 })
 
-it('TB4, SW4: no byte of a deleted tree is left in the folder while the host goes on: in the database, its log or a blob', async () => {
+it('no byte of a deleted tree is left in the folder while the host goes on: in the database, its log or a blob', async () => {
   const host = await open()
   await live(host)
   for (const root of trees) expect((await holders(`secret-of-${root}.`)).length).toBeGreaterThan(0)
@@ -112,7 +112,7 @@ it('TB4, SW4: no byte of a deleted tree is left in the folder while the host goe
   expect((await host.journal.read('kept')).length).toBe(30)
 })
 
-it('Q5: a log that another process reads from is emptied when that has ended, and nobody waits for it', async () => {
+it('a log that another process reads from is emptied when that has ended, and nobody waits for it', async () => {
   const host = await open()
   await live(host)
   const reader = await openDatabase(join(dir, 'skein.db'))
@@ -127,7 +127,7 @@ it('Q5: a log that another process reads from is emptied when that has ended, an
   await until('an empty log', async () => (await holders('secret-of-gone')).length === 0)
 })
 
-it('TB4: what a killed owner left in the log is gone when the next one has begun', async () => {
+it('what a killed owner left in the log is gone when the next one has begun', async () => {
   const host = await open()
   await live(host)
   const killed = `${dir}-killed`
@@ -139,7 +139,7 @@ it('TB4: what a killed owner left in the log is gone when the next one has begun
   expect(await holders('secret-of-gone')).toEqual([])
 })
 
-it('SW4: the room of deleted trees goes back to the disk', async () => {
+it('the room of deleted trees goes back to the disk', async () => {
   const host = await open()
   await live(host)
   await host.close()
@@ -150,7 +150,7 @@ it('SW4: the room of deleted trees goes back to the disk', async () => {
   expect((await stat(join(dir, 'skein.db'))).size).toBeLessThan(full / 6)
 })
 
-it('TB4: a snapshot that comes after its tree was removed leaves nothing', async () => {
+it('a snapshot that comes after its tree was removed leaves nothing', async () => {
   const host = await open()
   await live(host)
   const put = (root: string): Promise<void> => host.snapshots.put(root, Buffer.from(`secret-of-${root}.`.repeat(100)))

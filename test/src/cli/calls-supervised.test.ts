@@ -8,7 +8,7 @@ import { calls } from '../../helpers/app.js'
 import { family, write } from '../../helpers/family.js'
 
 it.each([true, false])(
-  'CV2, B5: a child that fails and is tried again is answered once, with what it says at last (blocking: %s)',
+  'B5: a child that fails and is tried again is answered once, with what it says at last (blocking: %s)',
   async (blocking) => {
     const tries = new Map<string, number>()
     const app = family({

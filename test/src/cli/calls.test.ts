@@ -156,7 +156,7 @@ const turns = fc.array(fc.constantFrom(...Object.keys(lives)), { minLength: 1, m
 })
 
 describe('the calls of a turn', () => {
-  it('CV1: each is answered once and last, with the outcome that counts, in whatever order they go', () => {
+  it('each is answered once and last, with the outcome that counts, in whatever order they go', () => {
     fc.assert(
       fc.property(turns, ({ led, facts }) => {
         const calls = createCalls()
@@ -266,7 +266,7 @@ describe('the calls of a turn', () => {
     expect(after(event(settled(0, 'kept')))).toEqual([])
   })
 
-  it('CV2: a child is told when it is called, not while it waits in line; its time begins there, and a report that nobody waits for any more says nothing', () => {
+  it('a child is told when it is called, not while it waits in line; its time begins there, and a report that nobody waits for any more says nothing', () => {
     const two = asked(
       [0, 1].map((index) => ({ tool: 'writer', args: { message: 'x' }, ...childOf(index, 'waited for') })),
     )

@@ -37,7 +37,7 @@ const app = [
   ),
 ]
 
-it('CR2: whoever waits for a person stands before those that work, with all above, so that it is not cut off', async () => {
+it('whoever waits for a person stands before those that work, with all above, so that it is not cut off', async () => {
   const skein = await createSkein({ app, backend: memory(), closeGraceMs: 0 })
   const thread = await skein.threads.create({ agent: 'top', id: 't1' })
   await thread.send('go').accepted()
@@ -62,7 +62,7 @@ it('CR2: whoever waits for a person stands before those that work, with all abov
   await skein.close()
 })
 
-it('CR1: of a big swarm those that matter are shown: equal waits as one line, then the slowest, and how many more', async () => {
+it('of a big swarm those that matter are shown: equal waits as one line, then the slowest, and how many more', async () => {
   const crowd = 40
   const big = scriptedModel(() => ({
     calls: [
@@ -99,7 +99,7 @@ it('CR1: of a big swarm those that matter are shown: equal waits as one line, th
   await skein.close()
 })
 
-it('CR1: equal waits are one line', async () => {
+it('equal waits are one line', async () => {
   const skein = await createSkein({
     app: [
       ...app.filter(({ name }) => name !== 'top'),

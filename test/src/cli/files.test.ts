@@ -75,7 +75,7 @@ describe('files of a thread', () => {
     ])
   })
 
-  it('PE1: names that no file has, in a store that an earlier Skein wrote, are told; nothing is written', async () => {
+  it('names that no file has, in a store that an earlier Skein wrote, are told; nothing is written', async () => {
     const here = await host()
     await here.threads.create({ agent: 'echo', id: 'odd' })
     await here.close()
@@ -194,7 +194,7 @@ describe('files of a thread', () => {
     expect(lstatSync(join(dir, 'up')).isFile()).toBe(true)
   })
 
-  it('PE2: what is there is not replaced without --force, and then nothing at all is written', async () => {
+  it('what is there is not replaced without --force, and then nothing at all is written', async () => {
     const dir = fresh('taken')
     writeFileSync(join(dir, 'readme.md'), 'mine')
     const refused = await skein(['files', 'pull', 't1', '/', dir])
@@ -208,7 +208,7 @@ describe('files of a thread', () => {
     expect(readFileSync(join(dir, 'readme.md'), 'utf8')).toBe('# hello\n')
   })
 
-  it('PE1: a link in the folder that leads out is never followed, not even with --force', async () => {
+  it('a link in the folder that leads out is never followed, not even with --force', async () => {
     const outside = fresh('outside')
     writeFileSync(join(outside, 'victim'), 'untouched')
     const dir = fresh('trap')
@@ -230,7 +230,7 @@ describe('files of a thread', () => {
     expect([readdirSync(outside), readdirSync(other)]).toEqual([['victim'], ['src']])
   })
 
-  it('PE1: a folder that cannot be written to is named, exit 4', async () => {
+  it('a folder that cannot be written to is named, exit 4', async () => {
     const file = join(folder, 'file')
     writeFileSync(file, '')
     expect(await skein(['files', 'pull', 't1', '/', file])).toMatchObject({

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { startNats } from '../../helpers/nats-server.js'
 import { app, objects, place } from './binary.js'
 
-it('C1, QH1: host serves a folder until it is stopped, and says so', async () => {
+it('C1: host serves a folder until it is stopped, and says so', async () => {
   const { store, start } = place()
   const host = start(['host', app, '--json'])
   await host.says('"type":"serving"')
@@ -57,7 +57,7 @@ it(
   },
 )
 
-it('C1, DG1: with SKEIN_DEBUG=1 host prints where a tool threw', async () => {
+it('C1: with SKEIN_DEBUG=1 host prints where a tool threw', async () => {
   const throwing = fileURLToPath(new URL('../runtime/fixtures/throwing-app.ts', import.meta.url))
   const line =
     readFileSync(throwing, 'utf8')

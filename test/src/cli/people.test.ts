@@ -58,7 +58,7 @@ describe('without a host', () => {
     expect(readFileSync(count.NODE_COUNT_FILE, 'utf8')).toBe('lookup 7 ')
   })
 
-  it('LE1: Ctrl-C at a turn that then waits for someone tells how it goes on once', async () => {
+  it('Ctrl-C at a turn that then waits for someone tells how it goes on once', async () => {
     const { folder, start } = place()
     const gate = join(folder, 'gate')
     const run = start(['run', app, '--agent', 'porter', '--thread', 't1', 'go'], { env: { NODE_GATE_FILE: gate } })
@@ -249,7 +249,7 @@ describe('with a host in another process', () => {
     expect(await run.text()).toContain('ask has no answer: it was declined by ann: too private; go on without it')
   })
 
-  it('C1, A2, WA1: with --wait a turn that waits again exits 3 and says for what, after all that it has done', async () => {
+  it('C1, A2: with --wait a turn that waits again exits 3 and says for what, after all that it has done', async () => {
     await waiting('pair', 'both')
     const first = await skein(['answer', 'both/call_1_1', 'so', '--wait'])
     expect(first).toMatchObject({ code: 3, stdout: '' })
@@ -311,7 +311,7 @@ describe('what calls say', () => {
 
   // `script` of util-linux is what gives a process a terminal without a native module.
   it.skipIf(!existsSync('/usr/bin/script'))(
-    'C1, T8, LV2: a terminal shows what calls log, the last that a running one said, and what a turn waits for',
+    'C1, T8: a terminal shows what calls log, the last that a running one said, and what a turn waits for',
     async () => {
       const { env } = place()
       const onTerminal = (agent: string) =>

@@ -6,7 +6,7 @@ import { commandLine } from '../../../src/cli/store.js'
 
 const url = 'nats://127.0.0.1:4222'
 
-it('C1, CP1: an option beats the environment, and NATS beats a folder there', async () => {
+it('C1: an option beats the environment, and NATS beats a folder there', async () => {
   expect((await locateStore({}, {})).name).toBe('.skein')
   expect((await locateStore({}, { SKEIN_STORE: 'a' })).name).toBe('a')
   expect((await locateStore({ store: 'b' }, { SKEIN_STORE: 'a', SKEIN_NATS: url })).name).toBe('b')
@@ -17,7 +17,7 @@ it('C1, CP1: an option beats the environment, and NATS beats a folder there', as
   expect((await locateStore({}, { SKEIN_NATS: '' })).shared).toBe(false)
 })
 
-it('C1, CP1: what contradicts itself is refused', async () => {
+it('C1: what contradicts itself is refused', async () => {
   await expect(locateStore({ store: 'a', nats: url }, {})).rejects.toMatchObject({
     code: 'BAD_OPTION',
     message: expect.stringContaining('give one of them'),
@@ -32,7 +32,7 @@ it('C1, CP1: what contradicts itself is refused', async () => {
   })
 })
 
-it('CP2: a command is offered with the options that were given, and never with a password or a token', async () => {
+it('a command is offered with the options that were given, and never with a password or a token', async () => {
   const place = await locateStore(
     { nats: 'nats://me:s3cret@a:1,nats://tok3n@b:2', namespace: 'n', creds: 'my file', monitor: 'http://a:8222' },
     { SKEIN_NATS_CA: 'ca.pem' },

@@ -233,7 +233,7 @@ describe('bad input', () => {
   })
 })
 
-it('CI1: every command is there as it was built', async () => {
+it('every command is there as it was built', async () => {
   const { skein } = place()
   const { stdout } = await skein(['--help'])
   const names = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name = '']) => name)

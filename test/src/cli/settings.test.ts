@@ -77,7 +77,7 @@ it('C1: create makes a thread without a turn; without a host it is kept; send ta
   })
 })
 
-it('C1, TE1: --worker-env names variables of the environment that the app reads in workers, for run, host and doctor', async () => {
+it('C1: --worker-env names variables of the environment that the app reads in workers, for run, host and doctor', async () => {
   const { spawned, start } = place()
   const needs = fixture('needs-env')
   const env = { DATABASE_HOST: 'db.example', OTHER: 'other' }

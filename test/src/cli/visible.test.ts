@@ -17,7 +17,7 @@ const obeyed =
   /[\u0000-\u0008\u000B-\u001F\u007F-\u009F\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF]|[\u{E0000}-\u{E007F}]/u
 
 describe('the escape', () => {
-  it('VI1: shows what would be obeyed or hidden, and nothing else', () => {
+  it('shows what would be obeyed or hidden, and nothing else', () => {
     expect(visible(nasty)).toBe(
       String.raw`\u001b[2J\u001b]0;owned\u0007\u001b[1A\u009b31m\u202egnp.exe\u2066\u200b\u00ad\udb40\udc41` +
         '\n' +
@@ -28,7 +28,7 @@ describe('the escape', () => {
     expect(visible('pay\u200Dpal \u200F x')).toBe(String.raw`pay\u200dpal \u200f x`)
   })
 
-  it('VI1, VI2: of any text nothing is left that is obeyed, and a label is one line', () => {
+  it('of any text nothing is left that is obeyed, and a label is one line', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         expect(visible(text)).not.toMatch(obeyed)
@@ -48,7 +48,7 @@ describe('the way to the screen', () => {
     return { stream: stream as Screen & Writable, text: () => text }
   }
 
-  it('OP4: colours are ours alone, whatever is painted, fitted, noted or shown', () => {
+  it('colours are ours alone, whatever is painted, fitted, noted or shown', () => {
     const [stdout, stderr] = [screen(), screen()]
     const out = createOutput(
       {
@@ -76,7 +76,7 @@ describe('the way to the screen', () => {
     expect(last).toContain('\u001B[36mrow\u001B[0m \\u001b[31mred\\u001b[0m second')
   })
 
-  it('OP4: no command has another one', () => {
+  it('no command has another one', () => {
     const folder = fileURLToPath(new URL('../../../src/cli', import.meta.url))
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
       (file) => file.endsWith('.ts') && !['output.ts', 'main.ts', 'shell.ts'].includes(file),
@@ -103,7 +103,7 @@ describe('the way to the screen', () => {
 })
 
 describe('hostile text from one end to the other', () => {
-  it('C1, VI1, VI2: run, show, tail, ps, tree and inbox obey nothing of it, and no line of it looks like ours', async () => {
+  it('C1: run, show, tail, ps, tree and inbox obey nothing of it, and no line of it looks like ours', async () => {
     const { skein, host } = place()
     const app = fixture('hostile')
     const ran = await skein(['run', app, '--agent', 'hostile', '--thread', 't1', '--tag', `tag ${nasty}`, 'go'])
@@ -134,7 +134,7 @@ describe('hostile text from one end to the other', () => {
     await (await host(app)).close()
   })
 
-  it('DC2, C1: an inbox says what is cut and how to see it; approve shows all before it decides', async () => {
+  it('C1: an inbox says what is cut and how to see it; approve shows all before it decides', async () => {
     const { skein } = place()
     await skein(['run', fixture('hostile'), '--agent', 'hostile', '--thread', 't1', 'go'])
     const listed = await skein(['inbox'])

@@ -24,7 +24,7 @@ const names: fc.Arbitrary<string> = fc.constantFrom('A', 'B', 'C', 'D', 'E')
 const envs: fc.Arbitrary<SealedEnv> = fc.dictionary(names, fc.string(), { noNullPrototype: true })
 
 describe('lookup', () => {
-  it('EN1: the first level that has the name gives the value, whichever others have it', () => {
+  it('the first level that has the name gives the value, whichever others have it', () => {
     fc.assert(
       fc.property(fc.subarray([...inOrder]), (given) => {
         const levels = Object.fromEntries(given.map((level) => [level, { A: level }]))
@@ -35,7 +35,7 @@ describe('lookup', () => {
     )
   })
 
-  it('EN1: an empty value is a value; a level that is undefined is none', () => {
+  it('an empty value is a value; a level that is undefined is none', () => {
     expect(resolveEnv('A', { own: { A: '' }, instance: { A: 'lower' } })).toEqual({ from: 'own', value: '' })
     expect(resolveEnv('A', { agent: { A: '' }, tool: { A: 'lower' } })).toEqual({ from: 'agent', value: '' })
     expect(resolveEnv('A', { own: undefined, agent: undefined, tool: { A: 'default' } })).toEqual({
@@ -44,22 +44,19 @@ describe('lookup', () => {
     })
   })
 
-  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])(
-    'EN3: %s finds nothing that was not set',
-    (name) => {
-      const empty = Object.fromEntries(inOrder.map((level) => [level, {}]))
-      expect(resolveEnv(name, empty)).toBeUndefined()
-      expect(hasValue(noEnv, name)).toBe(false)
-      const stored: SealedEnv = JSON.parse(`{ "${name}": "set" }`)
-      expect(resolveEnv(name, { own: stored })?.value).toEqual('set')
-      expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ own: {}, inherited: stored }), []))).toBe(Object.prototype)
-      expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual('set')
-    },
-  )
+  it.each(['constructor', '__proto__', 'toString', 'hasOwnProperty'])('%s finds nothing that was not set', (name) => {
+    const empty = Object.fromEntries(inOrder.map((level) => [level, {}]))
+    expect(resolveEnv(name, empty)).toBeUndefined()
+    expect(hasValue(noEnv, name)).toBe(false)
+    const stored: SealedEnv = JSON.parse(`{ "${name}": "set" }`)
+    expect(resolveEnv(name, { own: stored })?.value).toEqual('set')
+    expect(Object.getPrototypeOf(inheritedEnv(threadEnv({ own: {}, inherited: stored }), []))).toBe(Object.prototype)
+    expect(resolveEnv(name, { inherited: inheritedEnv(stored, []) })?.value).toEqual('set')
+  })
 })
 
 describe('inheritance', () => {
-  it('EN1, EN2: a child has what its parent would find, except what the child scopes', () => {
+  it('EN2: a child has what its parent would find, except what the child scopes', () => {
     fc.assert(
       fc.property(envs, envs, fc.uniqueArray(names), (own, inherited, scoped) => {
         const child = inheritedEnv(threadEnv({ own, inherited }), scoped)

@@ -7,7 +7,7 @@ import { canonical, toJson } from '../../../src/core/json.js'
 import type { Json } from '../../../src/core/json.js'
 
 describe('json', () => {
-  it('JV1: equal values have equal text, whatever the order of their keys', () => {
+  it('equal values have equal text, whatever the order of their keys', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const turned = JSON.parse(JSON.stringify(value), (_, field: unknown) =>
@@ -21,7 +21,7 @@ describe('json', () => {
     expect(canonical({ b: 1, a: [1, { d: null, c: 'x' }] })).toBe('{"a":[1,{"c":"x","d":null}],"b":1}')
   })
 
-  it('JV2: anything becomes JSON that survives the journal, without a throw', () => {
+  it('anything becomes JSON that survives the journal, without a throw', () => {
     fc.assert(
       fc.property(
         fc.anything({
@@ -43,14 +43,14 @@ describe('json', () => {
     )
   })
 
-  it('JV2: what has no fields of its own says what it is', () => {
+  it('what has no fields of its own says what it is', () => {
     expect(toJson({ found: /a+\/b/gi, later: Promise.resolve(1) })).toEqual({
       found: String.raw`/a+\/b/gi`,
       later: '[promise]',
     })
   })
 
-  it('JV2: depth is no reason to throw', () => {
+  it('depth is no reason to throw', () => {
     let deep: unknown = 'bottom'
     for (let level = 0; level < 20_000; level++) deep = [deep]
     expect(() => JSON.stringify(toJson(deep))).not.toThrow()
@@ -58,7 +58,7 @@ describe('json', () => {
 })
 
 describe('failure', () => {
-  it('FE1, FE2: a failure goes out and comes back with code, data and cause', () => {
+  it('a failure goes out and comes back with code, data and cause', () => {
     const thrown = new SkeinError('TOOL_THREW', 'outer', {
       retry: true,
       data: { n: 1 },
@@ -71,7 +71,7 @@ describe('failure', () => {
     expect(back.cause).toMatchObject({ code: 'TOOL_TIMED_OUT', message: 'inner' })
   })
 
-  it('FE1: whatever is thrown becomes a failure with the code that it means here', () => {
+  it('whatever is thrown becomes a failure with the code that it means here', () => {
     expect(toFailure(new TypeError('bad'), 'TOOL_THREW')).toEqual({
       code: 'TOOL_THREW',
       message: 'TypeError: bad',
@@ -84,7 +84,7 @@ describe('failure', () => {
     expect(toFailure([1], 'TOOL_THREW').message).toBe('thrown value: [1]')
   })
 
-  it('JV2: what a value says of itself is taken, and its refusal is told', () => {
+  it('what a value says of itself is taken, and its refusal is told', () => {
     const refuses = {
       toJSON() {
         throw new Error('never')
@@ -96,7 +96,7 @@ describe('failure', () => {
     })
   })
 
-  it('FE1: also a thing that has no text of its own', () => {
+  it('also a thing that has no text of its own', () => {
     expect(toFailure(Object.create(null), 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW', retry: false })
     const angry = {
       toString() {
@@ -106,7 +106,7 @@ describe('failure', () => {
     expect(toFailure(angry, 'TOOL_THREW')).toMatchObject({ code: 'TOOL_THREW' })
   })
 
-  it('FE3: a failure holds data that can be written, whatever was attached', () => {
+  it('a failure holds data that can be written, whatever was attached', () => {
     const live: Record<string, unknown> = { at: new Date(0), big: 1n, call: () => 1 }
     live['self'] = live
     const told = toFailure(new SkeinError('TOOL_THREW', 'x', { data: live }), 'TOOL_THREW')

@@ -7,7 +7,7 @@ import { noUsage } from '../../../src/core/usage.js'
 
 const signed = (signature: string) => ({ provider: { signature } })
 
-test('KP2: a part finds its piece of the text again, and only of that text', () => {
+test('a part finds its piece of the text again, and only of that text', () => {
   const parts = [
     { type: 'reasoning', length: 2 },
     { type: 'text', length: 3 },

@@ -37,11 +37,11 @@ describe('a path', () => {
     ['/gone', undefined],
     ['/a/b/c.txt/more', undefined],
     ['/chain/', '/a/b/c.txt'],
-  ])('LNK1: %s shows %s', (path, real) => {
+  ])('%s shows %s', (path, real) => {
     expect(resolveLink(files, path)?.path).toBe(real)
   })
 
-  it('LNK1: a chain of links has an end', () => {
+  it('a chain of links has an end', () => {
     const chain = (length: number): DirNode =>
       tree(file('/end'), ...Array.from({ length }, (_, n) => link(`/l${n}`, n === 0 ? '/end' : `/l${n - 1}`)))
     expect(resolveLink(chain(40), '/l39')?.path).toBe('/end')
@@ -60,7 +60,7 @@ describe('a copy without links', () => {
     return { names: copy?.kind === 'dir' ? names(copy) : copy?.kind, broken, same: copy === shown?.node }
   }
 
-  it('LNK2: links are what they show; a directory without any is itself', () => {
+  it('links are what they show; a directory without any is itself', () => {
     const files = tree(
       file('/d/own'),
       link('/d/one', '/other/one'),
@@ -77,7 +77,7 @@ describe('a copy without links', () => {
     expect(copied(files, '/plain')).toEqual({ names: { x: 'file' }, broken: [], same: true })
   })
 
-  it('LNK2: what shows nothing, or shows itself, is left out and told', () => {
+  it('what shows nothing, or shows itself, is left out and told', () => {
     const files = tree(
       file('/d/own'),
       link('/d/gone', '/no'),
@@ -98,7 +98,7 @@ describe('a copy without links', () => {
     })
   })
 
-  it('LNK2: a tower of links that doubles at each floor is cut off', () => {
+  it('a tower of links that doubles at each floor is cut off', () => {
     const floors = Array.from({ length: 40 }, (_, n) => [
       link(`/t${n}/a`, `/t${n + 1}`),
       link(`/t${n}/b`, `/t${n + 1}`),
@@ -108,7 +108,7 @@ describe('a copy without links', () => {
   })
 })
 
-it('AH3: what is collected is in the order in which it was named', () => {
+it('what is collected is in the order in which it was named', () => {
   const files = tree(file('/z'), file('/a'), file('/m/z'), link('/b', '/m'))
   const { files: found, there, broken } = collectAttachments(files, ['/z', '/b', '/m/z', '/a', '/none'])
   expect([...thawTree(found).entries.keys()]).toEqual(['z', 'b', 'z-2', 'a'])

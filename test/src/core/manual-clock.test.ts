@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/core/manual-clock.js'
 
-test('MK1: a wake fires inside advance only, even for a time that has passed', () => {
+test('a wake fires inside advance only, even for a time that has passed', () => {
   const clock = manualClock(1_000)
   const fired: number[] = []
   clock.wakeAt(500, () => fired.push(clock.now()))
@@ -13,7 +13,7 @@ test('MK1: a wake fires inside advance only, even for a time that has passed', (
   expect(clock.pending).toBe(0)
 })
 
-test('MK2: wakes fire in order of time, equal ones in the order asked for, each at its own time', () => {
+test('wakes fire in order of time, equal ones in the order asked for, each at its own time', () => {
   const clock = manualClock()
   const fired: string[] = []
   const at = (time: number, name: string): void => void clock.wakeAt(time, () => fired.push(`${name}@${clock.now()}`))
@@ -28,7 +28,7 @@ test('MK2: wakes fire in order of time, equal ones in the order asked for, each 
   expect(clock.pending).toBe(1)
 })
 
-test('MK2: a wake that a wake asks for fires in the same advance when it is due', () => {
+test('a wake that a wake asks for fires in the same advance when it is due', () => {
   const clock = manualClock()
   const fired: number[] = []
   clock.wakeAt(10, () => {
@@ -40,7 +40,7 @@ test('MK2: a wake that a wake asks for fires in the same advance when it is due'
   expect(fired).toEqual([10, 15])
 })
 
-test('MK3: time never goes back', () => {
+test('time never goes back', () => {
   const clock = manualClock(10)
   expect(() => clock.advance(-1)).toThrow(/cannot go back/)
   expect(() => clock.advance(Number.NaN)).toThrow(/cannot go back/)
@@ -62,7 +62,7 @@ test('next moves to the next wake and says whether there was one', () => {
   expect(clock.now()).toBe(70)
 })
 
-test('CL2: a cancelled wake does not fire, and cancelling twice or after firing is harmless', () => {
+test('a cancelled wake does not fire, and cancelling twice or after firing is harmless', () => {
   const clock = manualClock()
   const fired: string[] = []
   const cancelA = clock.wakeAt(10, () => fired.push('a'))

@@ -3,7 +3,7 @@ import { createRedactor } from '../../../src/core/redact/redact.js'
 import { toThrown } from '../../../src/core/thrown.js'
 
 describe('what was thrown', () => {
-  it('TW2, F3: a secret at the place where a text is cut is masked whole', () => {
+  it('F3: a secret at the place where a text is cut is masked whole', () => {
     const secret = 'carrier-token-12345'
     const redactor = createRedactor([secret])
     // Whatever is cut off, no part of it is left.
@@ -14,7 +14,7 @@ describe('what was thrown', () => {
     }
   })
 
-  it('TW1: an error whose name and message are no texts is told all the same', () => {
+  it('an error whose name and message are no texts is told all the same', () => {
     const odd = Object.assign(new Error('x'), { message: 5, name: Symbol('odd'), stack: null })
     expect(toThrown(odd)).toMatchObject({ message: '5', name: 'Symbol(odd)' })
   })

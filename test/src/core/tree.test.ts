@@ -96,7 +96,7 @@ describe('changes', () => {
     expect(nodeAt(applyChanges(tree, [{ op: 'dir', path: '/a/b/c' }], 2), '/a/b/c')).toMatchObject({ kind: 'dir' })
   })
 
-  it('FT3: the root stays a directory', () => {
+  it('the root stays a directory', () => {
     const tree = treeOf(file('/a'))
     expect(applyChanges(tree, [gone('/')], 2)).toMatchObject({ kind: 'dir', at: 2, entries: new Map() })
     expect(applyChanges(tree, [{ op: 'mode', path: '/', mode: 0o700 }], 2)).toMatchObject({
@@ -106,7 +106,7 @@ describe('changes', () => {
     expect(applyChanges(tree, [file('/')], 2)).toBe(tree)
   })
 
-  it('FT4: a directory has the time of its names, a file that of its content', () => {
+  it('a directory has the time of its names, a file that of its content', () => {
     const tree = treeOf(file('/d/a'), file('/e/a'))
     const at = (of: DirNode, where: string): number | undefined => nodeAt(of, where)?.at
     const written = applyChanges(tree, [file('/d/a', 'new')], 2)

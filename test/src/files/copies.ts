@@ -1,8 +1,8 @@
 /**
  * Working copies over trees in memory, for the tests of files: bodies that run on a snapshot and are settled in order.
  *
- * FX1 Settling is what a host does: a body that saw what has changed since runs again on the tree as it is; the
- *     changes of others are applied.
+ * - Settling is what a host does: a body that saw what has changed since runs again on the tree as it is; the
+ *   changes of others are applied.
  */
 import { createHash } from 'node:crypto'
 import type { FileChange, FileRead } from '../../../src/core/records/change.js'

@@ -104,7 +104,7 @@ const poem = (...lines: readonly string[]): string => lines.map((line) => `${lin
 
 // ── the table ──
 
-describe('MG1: what is taken', () => {
+describe('what is taken', () => {
   it('what one side changed, added or deleted', async () => {
     const base: readonly Edit[] = ['/ours', '/theirs', '/gone/a', '/kept'].map((write) => ({ write, text: 'old' }))
     const { files, conflicts, changes } = await mergedEdits(
@@ -233,7 +233,7 @@ describe('MG1: what is taken', () => {
   })
 })
 
-describe('MG2: conflicts', () => {
+describe('conflicts', () => {
   it('content: lines that overlap, both versions stay', async () => {
     const { files, conflicts } = await mergedEdits(
       [{ write: '/d/a', text: poem('1', '2') }],
@@ -406,7 +406,7 @@ describe('MG2: conflicts', () => {
   })
 })
 
-describe("MQ1: the place of the child's version", () => {
+describe("the place of the child's version", () => {
   const both = (
     path: string,
     more: readonly Edit[] = [],
@@ -454,7 +454,7 @@ describe("MQ1: the place of the child's version", () => {
   })
 })
 
-describe('MG3: what is shared', () => {
+describe('what is shared', () => {
   /** A directory that says so when somebody looks into it. */
   const closed: DirNode = {
     kind: 'dir',
@@ -526,7 +526,7 @@ describe('a merge of lines', () => {
     return typeof outcome === 'string' ? `no: ${outcome}` : Buffer.from(outcome).toString()
   }
 
-  it('MT1: line ends, a missing last newline and a byte order mark are kept', async () => {
+  it('line ends, a missing last newline and a byte order mark are kept', async () => {
     expect(await text('\uFEFFa\r\nb\r\nc', '\uFEFFA\r\nb\r\nc', '\uFEFFa\r\nb\r\nC')).toBe('\uFEFFA\r\nb\r\nC')
     expect(await text('a\nb\nc\n', 'A\nb\nc\n', 'a\nb\nc')).toBe('A\nb\nc')
     expect(await text('a\nb\nc', 'A\nb\nc', 'a\nb\nc\nd')).toBe('A\nb\nc\nd')
@@ -541,18 +541,18 @@ describe('a merge of lines', () => {
     ['a line in what the other removed', 'a\nb\nc\nd\n', 'a\nd\n', 'a\nb\nx\nc\nd\n'],
     ['different texts where none was', '', 'x', 'y'],
     ['lines that may be any of several equal ones', 'y\nx\nw\n', 'x\nw\nw\n', 'x\nx\nw\n'],
-  ])('MT2: %s', async (...[, base, ours, theirs]) => {
+  ])('%s', async (...[, base, ours, theirs]) => {
     expect(await text(base, ours, theirs)).toBe('no: content')
     expect(await text(base, theirs, ours)).toBe('no: content')
   })
 
-  it('MT2: equal changes are made once', async () => {
+  it('equal changes are made once', async () => {
     expect(await text('a\nb\nc\nd\n', 'a\nX\nc\nd\n1\n', 'a\nX\nc\nd\n1\n')).toBe('a\nX\nc\nd\n1\n')
     expect(await text('a\nb\nc\nd\ne\n', 'a\nX\nc\nd\nE\n', 'a\nX\nc\nd\ne\n')).toBe('a\nX\nc\nd\nE\n')
     expect(await text('a\nb\n', '', '')).toBe('')
   })
 
-  it('MT2: changes with a line between them give both, on either side', async () => {
+  it('changes with a line between them give both, on either side', async () => {
     const words = fc.array(fc.constantFrom('x', 'y', 'z'), { maxLength: 3 })
     const part = fc.record({
       base: words,
@@ -582,12 +582,12 @@ describe('a merge of lines', () => {
     )
   })
 
-  it('MT2: what both did alike comes once, also among lines that are alike', async () => {
+  it('what both did alike comes once, also among lines that are alike', async () => {
     expect(await text('a\ny\n1\n', 'a\ny\ny\n1\n', '0\na\ny\ny\n1\n')).toBe('0\na\ny\ny\n1\n')
     expect(await text('a\n\n\nb\nc\n', 'a\n\n\n\nb\nc\n', 'a\n\n\n\nb\nc\nd\n')).toBe('a\n\n\n\nb\nc\nd\n')
   })
 
-  it('MT3: texts that have little in common are one change', async () => {
+  it('texts that have little in common are one change', async () => {
     const many = (word: string): string =>
       poem(...Array.from({ length: 5000 }, (_, line) => (line === 2500 ? 'middle' : `${word}${line}`)))
     const [base, ours] = [many('a'), many('b')]
@@ -595,7 +595,7 @@ describe('a merge of lines', () => {
     expect(await text(base, ours, base.replace('middle', 'centre'))).toBe('no: content')
   })
 
-  it('MT4, ML1: a large merge lets others go first, and no difference takes more than its steps', async () => {
+  it('a large merge lets others go first, and no difference takes more than its steps', async () => {
     const version = (factor: number): Buffer =>
       Buffer.from(Array.from({ length: 60_000 }, (_, line) => ((line * factor) % 7 < 3 ? 'a' : 'b')).join('\n'))
     const [base, ours, theirs] = [version(3), version(5), version(11)]
@@ -666,7 +666,7 @@ const trees = fc.tuple(
 )
 
 describe('any trees', () => {
-  it('MG1: without a change on one side the merge is the other side', async () => {
+  it('without a change on one side the merge is the other side', async () => {
     await fc.assert(
       fc.asyncProperty(edits(10), edits(6), fc.boolean(), async (first, then, copied) => {
         const { base, ours: side } = await treesOf([first, then])
@@ -680,7 +680,7 @@ describe('any trees', () => {
     )
   })
 
-  it('MG1: what both sides did is there already', async () => {
+  it('what both sides did is there already', async () => {
     await fc.assert(
       fc.asyncProperty(edits(10), edits(6), async (first, then) => {
         const { base, ours } = await treesOf([first, then])
@@ -690,7 +690,7 @@ describe('any trees', () => {
     )
   })
 
-  it('MG1: changes in different places give the same tree both ways', async () => {
+  it('changes in different places give the same tree both ways', async () => {
     const [below, beside] = [editsBelow('/p', 6), editsBelow('/q', 6)]
     await fc.assert(
       fc.asyncProperty(fc.tuple(below, beside), below, beside, async (first, ours, theirs) => {
@@ -704,7 +704,7 @@ describe('any trees', () => {
     )
   })
 
-  it('MG1: a merge without conflicts is the same both ways, and so are the paths of conflicts', async () => {
+  it('a merge without conflicts is the same both ways, and so are the paths of conflicts', async () => {
     let clean = 0
     await fc.assert(
       fc.asyncProperty(trees, async (lists) => {
@@ -723,7 +723,7 @@ describe('any trees', () => {
     expect(clean).toBeGreaterThan(60)
   })
 
-  it('MG3: whether parts are shared makes no difference', async () => {
+  it('whether parts are shared makes no difference', async () => {
     await fc.assert(
       fc.asyncProperty(trees, async (lists) => {
         const all = await treesOf(lists)
@@ -739,7 +739,7 @@ describe('any trees', () => {
     )
   })
 
-  it('MG1, MG2: every path holds what the rule says, and every changed content of either side is somewhere', async () => {
+  it('every path holds what the rule says, and every changed content of either side is somewhere', async () => {
     const seen = { merges: 0, conflicts: 0 }
     await fc.assert(
       fc.asyncProperty(trees, async (lists) => {

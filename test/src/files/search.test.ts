@@ -20,7 +20,7 @@ const on = async <Value>(contents: Readonly<Record<string, string>>, body: Body<
 const lines = (found: Awaited<ReturnType<Files['grep']>>): string[] =>
   found.map(({ path, line, text }) => `${path}:${line}:${text}`)
 
-describe('PX1: a pattern given as text', () => {
+describe('a pattern given as text', () => {
   it.each(['(a+)+$', '^(a|a)*$', '(.*)*x', '(a?){40}a{40}b', '^(\\w+\\s?)*$', '(.*a){25}b'])(
     '%s does not hang',
     { timeout: 5_000 },
@@ -68,7 +68,7 @@ describe('PX1: a pattern given as text', () => {
   })
 })
 
-describe('SE3: a long line', () => {
+describe('a long line', () => {
   const wide = `${'x'.repeat(500_000)}needle${'y'.repeat(500_000)}`
 
   it('comes with what is around the match, where a reader wants no more', async () => {
@@ -107,7 +107,7 @@ describe('SE3: a long line', () => {
   })
 })
 
-describe('SE4: a search', () => {
+describe('a search', () => {
   it('stops when it is told to', async () => {
     const controller = new AbortController()
     const why = new Error('enough')
@@ -131,7 +131,7 @@ describe('SE4: a search', () => {
   })
 })
 
-describe('GL1: a glob', () => {
+describe('a glob', () => {
   it.each([
     '*a*a*a*a*a*a*a*a*a*a*a*b',
     '**/*a*/**/*a*/**/*a*/**/*a*/**/*b',

@@ -45,7 +45,7 @@ describe('T3: the file part of it', () => {
     expect(again).toBeLessThan(settled * 0.9)
   })
 
-  it('OD1: a body that waits for none of its operations gets what one gets that waits for each', async () => {
+  it('a body that waits for none of its operations gets what one gets that waits for each', async () => {
     // A stream is written when all of it has come, and `tell` needs what came before.
     const eager = fc.array(
       op.filter((one) => one.op !== 'tell' && one.op !== 'writeStream'),

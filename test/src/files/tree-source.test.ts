@@ -38,13 +38,13 @@ async function asked(tree: DirNode, body: (files: Files) => Promise<unknown>): P
 const wide = Array.from({ length: 400 }, (_, index) => `/wide/f${index}`)
 
 describe('F5: a tree as a source', () => {
-  it('TO1: a small tree comes whole', async () => {
+  it('a small tree comes whole', async () => {
     const tree = treeOf(['/a/b/c/d', '/a/e', '/f'])
     expect(await sourceOf(tree).node('/')).toEqual(tree)
     expect(await asked(tree, (files) => files.grep('x', { glob: 'none' }))).toEqual(['/'])
   })
 
-  it('TO1: a large one comes in parts, and what was asked for comes always', async () => {
+  it('a large one comes in parts, and what was asked for comes always', async () => {
     const tree = treeOf([...wide, '/small/a', '/wide/sub/x/y'])
     const source = sourceOf(tree)
     const root = await source.node('/')
@@ -57,12 +57,12 @@ describe('F5: a tree as a source', () => {
     expect(await source.node('/wide/f1/below')).toBeUndefined()
   })
 
-  it('TO1: never more than it says', async () => {
+  it('never more than it says', async () => {
     const tree = treeOf(Array.from({ length: 2000 }, (_, index) => `/${index % 7}/${index % 31}/${index}`))
     expect(countIn(await sourceOf(tree).node('/'))).toBeLessThanOrEqual(256)
   })
 
-  it('LT1: what is not needed is not asked for, and nothing twice', async () => {
+  it('what is not needed is not asked for, and nothing twice', async () => {
     const tree = treeOf([...wide, '/small/a'])
     expect(await asked(tree, (files) => files.readdir('/small'))).toEqual(['/'])
     const atOnce = await asked(tree, (files) =>
@@ -79,7 +79,7 @@ describe('F5: a tree as a source', () => {
     expect(await asked(tree, (files) => files.chmod('/wide', 0o700))).toEqual(['/'])
   })
 
-  it('LT2: of a large directory one name is asked for, where one is needed; all of it when many are', async () => {
+  it('of a large directory one name is asked for, where one is needed; all of it when many are', async () => {
     const tree = treeOf([...wide, '/wide/sub/x'])
     expect(
       await asked(tree, async (files) => [
@@ -103,7 +103,7 @@ describe('F5: a tree as a source', () => {
     expect(many).toEqual(['/', ...wide.slice(0, 8), '/wide'])
   })
 
-  it('LT2: what was changed by name stays so when the rest comes', async () => {
+  it('what was changed by name stays so when the rest comes', async () => {
     const tree = treeOf([...wide.slice(0, 300), '/wide/sub/x'])
     const copy = createWorkingCopy(async () => sourceOf(tree))
     const { files } = copy
@@ -133,7 +133,7 @@ describe('F5: a tree as a source', () => {
     expect(applyChanges(tree, changes, 5).entries.size).toBe(1)
   })
 
-  it('LT1: a directory that was changed before it was loaded is loaded still', async () => {
+  it('a directory that was changed before it was loaded is loaded still', async () => {
     const tree = treeOf(wide)
     const copy = createWorkingCopy(async () => sourceOf(tree))
     await copy.files.chmod('/wide', 0o700)

@@ -25,7 +25,7 @@ async function base(): Promise<DirNode> {
 }
 
 describe('F5: a volume', () => {
-  it('VO2: has all of the directory, under the same paths', async () => {
+  it('has all of the directory, under the same paths', async () => {
     await runOn(
       await base(),
       async (files) => {
@@ -43,7 +43,7 @@ describe('F5: a volume', () => {
     )
   })
 
-  it('VO1: what was only read is not written', async () => {
+  it('what was only read is not written', async () => {
     const { changes } = await runOn(
       await base(),
       async (files) => {
@@ -56,7 +56,7 @@ describe('F5: a volume', () => {
     expect(changes).toEqual([])
   })
 
-  it('VO1, VO2: every kind of change comes back', async () => {
+  it('every kind of change comes back', async () => {
     const tree = await base()
     const { changes } = await runOn(
       tree,

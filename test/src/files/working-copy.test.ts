@@ -16,7 +16,7 @@ const valueOf = async <Value>(body: Body<Value>, tree = emptyTree): Promise<Valu
 const bytes = (...values: readonly number[]): Uint8Array => Uint8Array.from(values)
 
 describe('F5: paths', () => {
-  it('PN1: a relative path starts at the root, and nothing is above it', async () => {
+  it('a relative path starts at the root, and nothing is above it', async () => {
     const body: Body<unknown> = async (files) => [
       await files.writeFile('a/./b//c', '1'),
       await files.readFile('/../../a/b/x/../c', 'utf8'),
@@ -32,7 +32,7 @@ describe('F5: paths', () => {
     ['ENAMETOOLONG', `/${'n'.repeat(256)}`],
     ['ENAMETOOLONG', `/${'ä'.repeat(128)}`],
     ['ENAMETOOLONG', '/abcdefg'.repeat(513)],
-  ])('PN2: %s', async (code, path) => {
+  ])('%s', async (code, path) => {
     await run(async (files) => {
       await expect(files.writeFile(path, '')).rejects.toMatchObject({ code })
       await expect(files.stat(path)).rejects.toMatchObject({ code })
@@ -41,14 +41,14 @@ describe('F5: paths', () => {
     })
   })
 
-  it('PN2: as long as may be', async () => {
+  it('as long as may be', async () => {
     const path = `/${'n'.repeat(255)}`
     expect(
       await valueOf(async (files) => [await files.writeFile(path, 'x'), await files.readFile(path, 'utf8')]),
     ).toEqual([undefined, 'x'])
   })
 
-  it('FP1: errors say what Node says', async () => {
+  it('errors say what Node says', async () => {
     await run(async (files) => {
       await expect(files.readFile('x')).rejects.toThrow(/^ENOENT: no such file or directory, open '\/x'$/)
       await expect(files.move('/x', '/y')).rejects.toThrow(/^ENOENT: no such file or directory, rename '\/x' -> '\/y'$/)
@@ -152,7 +152,7 @@ describe('F5: contents', () => {
     expect(changes).toEqual([])
   })
 
-  it('FC2: what was written over or removed again is not handed out', async () => {
+  it('what was written over or removed again is not handed out', async () => {
     const { changes, contents } = await run(async (files) => {
       await files.writeFile('/gone', 'one')
       await files.rm('/gone')
@@ -169,7 +169,7 @@ describe('F5: contents', () => {
     ])
   })
 
-  it('FC2: much that is written over again and again is let go', async () => {
+  it('much that is written over again and again is let go', async () => {
     const { value, contents } = await run(async (files) => {
       const block = Buffer.alloc(2 ** 20)
       await files.writeFile('/first', 'first')
@@ -215,7 +215,7 @@ describe('F5: copy and move', () => {
     ])
   })
 
-  it('TR1: what cannot be done leaves everything as it was', async () => {
+  it('what cannot be done leaves everything as it was', async () => {
     const tree = applyChanges(await base(), [{ op: 'dir', path: '/dest/sub/b' }], 1)
     const { changes } = await run(async (files) => {
       await expect(files.copy('/src', '/dest')).rejects.toMatchObject({ code: 'EISDIR' })
@@ -339,7 +339,7 @@ describe('F5: search', () => {
   })
 })
 
-describe('FC3: what is no content', () => {
+describe('what is no content', () => {
   class Note {
     readonly text = 'x'
   }
@@ -440,7 +440,7 @@ describe('F5: quota', () => {
 })
 
 describe('many operations at once', () => {
-  it('OD1: each sees what was asked for before it, in order', async () => {
+  it('each sees what was asked for before it, in order', async () => {
     const { value, changes } = await run(async (files) => {
       const writes = Array.from({ length: 50 }, (_, index) => files.writeFile(`/d/f${index % 25}`, `${index}`))
       const appended = Array.from({ length: 20 }, (_, index) => files.appendFile('/log', `${index},`))
@@ -458,7 +458,7 @@ describe('many operations at once', () => {
     expect(changes).toHaveLength(26)
   })
 
-  it('OD1: one that fails holds up none', async () => {
+  it('one that fails holds up none', async () => {
     const body: Body<unknown> = (files) =>
       Promise.allSettled([
         files.rm('/none'),
@@ -474,7 +474,7 @@ describe('many operations at once', () => {
     ])
   })
 
-  it('WC1, WC2: it is opened once, when it is needed, and closed in the end', async () => {
+  it('it is opened once, when it is needed, and closed in the end', async () => {
     let opened = 0
     const open = async (): Promise<FileSource> => {
       opened++
@@ -534,7 +534,7 @@ describe('what is noted', () => {
     expect(stale(tree, reads)).toBe(false)
   })
 
-  it('SI2: past 256 the fullest directories are looked at as a whole', async () => {
+  it('past 256 the fullest directories are looked at as a whole', async () => {
     const tree = await on(async (files) => {
       for (let index = 0; index < 300; index++) await files.writeFile(`/many/f${index}`, '')
       for (let index = 0; index < 40; index++) await files.writeFile(`/few/f${index}`, '')
@@ -553,7 +553,7 @@ describe('what is noted', () => {
       expect(stale(applyChanges(tree, [write(path)], 7), reads), path).toBe(true)
   })
 
-  it('SI2: also when they are spread over thousands of directories', async () => {
+  it('also when they are spread over thousands of directories', async () => {
     const changes = Array.from({ length: 3000 }, (_, index): FileChange => ({
       op: 'file',
       path: `/d${index % 50}/e${index}/f`,
@@ -568,7 +568,7 @@ describe('what is noted', () => {
       expect(stale(applyChanges(tree, [{ op: 'dir', path }], 7), reads), path).toBe(true)
   })
 
-  it('CG1: directories that something is put into need no change of their own', async () => {
+  it('directories that something is put into need no change of their own', async () => {
     const { changes } = await run(async (files) => {
       await files.writeFile('/a/b/c', '1')
       await files.mkdir('/a/empty', { recursive: true })
@@ -581,7 +581,7 @@ describe('what is noted', () => {
     ])
   })
 
-  it('CG1: those that have a mode do', async () => {
+  it('those that have a mode do', async () => {
     const { changes } = await run(async (files) => {
       await files.mkdir('/given/mode', { recursive: true, mode: 0o700 })
       await files.writeFile('/given/mode/f', '')

@@ -26,7 +26,7 @@ async function sent(
 }
 
 describe('prompt', () => {
-  test('PR2: calls and results carry our ids; consecutive tool messages are one', async () => {
+  test('calls and results carry our ids; consecutive tool messages are one', async () => {
     const messages: Message[] = [
       user('go'),
       {
@@ -71,7 +71,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('PR2: results of different steps stay apart', async () => {
+  test('results of different steps stay apart', async () => {
     const step = (id: string): Message[] => [
       { id: `a${id}`, role: 'assistant', text: '', at: 0, calls: [{ id, tool: 'search', args: {} }] },
       { id: `t${id}`, role: 'tool', text: id, at: 0, call: id, tool: 'search' },
@@ -87,7 +87,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('PR3, PR4: nothing blank is sent; a system message of the transcript is a marked user message', async () => {
+  test('nothing blank is sent; a system message of the transcript is a marked user message', async () => {
     const messages: Message[] = [
       user(' '),
       { id: 'a', role: 'assistant', text: ' \n', at: 0 },
@@ -99,7 +99,7 @@ describe('prompt', () => {
     ])
   })
 
-  test('PR1: a message is converted once', async () => {
+  test('a message is converted once', async () => {
     const sdk = fakeSdkModel([finish])
     const model = fromAiSdk(sdk)
     const messages = [user('one')]
@@ -123,7 +123,7 @@ describe('options', () => {
     expect((await sent({ tools: [tool], toolChoice: 'required' })).toolChoice).toEqual({ type: 'required' })
   })
 
-  test('AQ1: what was not asked for is not sent', async () => {
+  test('what was not asked for is not sent', async () => {
     const options = await sent({ toolChoice: 'none', parallelToolCalls: false })
     expect(Object.keys(options).sort()).toEqual(['abortSignal', 'prompt'])
   })
@@ -134,12 +134,12 @@ describe('options', () => {
     ['vertex.anthropic.messages', { anthropic: { disableParallelToolUse: true, effort: 'low' } }],
     ['google.generative-ai', { google: { thinkingConfig: { thinkingLevel: 'low' } } }],
     ['local.chat', { local: { parallel_tool_calls: false, reasoningEffort: 'low' } }],
-  ])('AQ2: %s reads settings under its own key', async (provider, expected) => {
+  ])('%s reads settings under its own key', async (provider, expected) => {
     const options = await sent({ tools: [tool], parallelToolCalls: false, reasoning: 'low' }, { provider })
     expect(options.providerOptions).toEqual(expected)
   })
 
-  test('AQ2: v4 has a word for reasoning', async () => {
+  test('v4 has a word for reasoning', async () => {
     const options = await sent({ reasoning: 'high' }, { specificationVersion: 'v4' })
     expect([options.reasoning, options.providerOptions]).toEqual(['high', undefined])
   })
@@ -188,7 +188,7 @@ describe('stream', () => {
     ])
   })
 
-  test('AT2: v2 shapes, unknown parts and calls the provider runs itself', async () => {
+  test('v2 shapes, unknown parts and calls the provider runs itself', async () => {
     const sdk = fakeSdkModel(
       [
         'nonsense',
@@ -207,7 +207,7 @@ describe('stream', () => {
     })
   })
 
-  test('AT1: no finish part, an error part and an error finish are MODEL_UNAVAILABLE', async () => {
+  test('no finish part, an error part and an error finish are MODEL_UNAVAILABLE', async () => {
     const text = { type: 'text-delta', id: 't', delta: 'half' }
     for (const parts of [
       [text],
@@ -221,7 +221,7 @@ describe('stream', () => {
     }
   })
 
-  test('AT4, AS3: an abort throws its reason and cancels the stream, though the model ignores the signal', async () => {
+  test('an abort throws its reason and cancels the stream, though the model ignores the signal', async () => {
     const sdk = fakeSdkModel([{ type: 'text-delta', id: 't', delta: 'half' }], { hangs: true })
     const reason = new Error('enough')
     const watch = watched(() => queueMicrotask(() => watch.abort(reason)))
@@ -229,7 +229,7 @@ describe('stream', () => {
     expect(sdk.cancelled).toEqual([reason])
   })
 
-  test('AS3: an abort does not wait for a model that opens its stream late', async () => {
+  test('an abort does not wait for a model that opens its stream late', async () => {
     const sdk = fakeSdkModel([], { hangs: true })
     let openStream = (): void => undefined
     const gate = new Promise<void>((resolve) => (openStream = resolve))
@@ -304,11 +304,11 @@ describe('errors', () => {
     [api(400, { isRetryable: true }), 'MODEL_UNAVAILABLE'],
     [Object.assign(new Error('no key'), { name: 'AI_LoadAPIKeyError' }), 'MODEL_REJECTED'],
     ['a bare text', 'MODEL_UNAVAILABLE'],
-  ])('AE1: %o is %s', async (error, code) => {
+  ])('%o is %s', async (error, code) => {
     expect(await thrown(error)).toMatchObject({ code })
   })
 
-  test('AE2: keys, bodies and headers stay out of messages and data; long messages are cut', async () => {
+  test('keys, bodies and headers stay out of messages and data; long messages are cut', async () => {
     const error = await thrown(
       Object.assign(
         new Error(

@@ -42,7 +42,7 @@ const refused: readonly [unknown, RegExp][] = [
   [async () => 7, /^a number is not a model/],
 ]
 
-test.each(refused)('CH1: %o is refused with what it is', async (given, message) => {
+test.each(refused)('%o is refused with what it is', async (given, message) => {
   const error = await Reflect.apply(toModel, undefined, [given]).then(
     () => undefined,
     (thrown: unknown) => thrown,

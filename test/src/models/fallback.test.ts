@@ -8,20 +8,20 @@ import { modelRequest, watched } from '../../helpers/model-request.js'
 const limited = new SkeinError('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { status: 429 } })
 const refused = new SkeinError('MODEL_REJECTED', 'too long', { data: { status: 400 } })
 
-test('FB2: the reply says which model answered', async () => {
+test('the reply says which model answered', async () => {
   const first = scriptedModel([{ error: limited }, 'again'], { name: 'a' })
   const model = withFallback([first, scriptedModel(['from b'], { name: 'b' })])
   await expect(model.call(modelRequest(), watched().options)).resolves.toMatchObject({ text: 'from b', model: 'b' })
   await expect(model.call(modelRequest(), watched().options)).resolves.toMatchObject({ text: 'again', model: 'a' })
 })
 
-test('FB1: a refusal moves on too; a nested fallback keeps the name of who answered', async () => {
+test('a refusal moves on too; a nested fallback keeps the name of who answered', async () => {
   const inner = withFallback([scriptedModel([{ error: 'no' }], { name: 'b' }), scriptedModel(['yes'], { name: 'c' })])
   const model = withFallback([scriptedModel([{ error: refused }], { name: 'a' }), inner])
   await expect(model.call(modelRequest(), watched().options)).resolves.toMatchObject({ text: 'yes', model: 'c' })
 })
 
-test('FB2: when all fail, the last error is thrown with the earlier ones in its data', async () => {
+test('when all fail, the last error is thrown with the earlier ones in its data', async () => {
   const model = withFallback([
     scriptedModel([{ error: limited }], { name: 'a' }),
     scriptedModel([{ error: new TypeError('bug') }], { name: 'b' }),
@@ -41,7 +41,7 @@ test('FB2: when all fail, the last error is thrown with the earlier ones in its 
   })
 })
 
-test('FB3: the consumer is told to forget what the failed model had said', async () => {
+test('the consumer is told to forget what the failed model had said', async () => {
   async function* broken() {
     yield 'half an ans'
     throw limited
@@ -52,7 +52,7 @@ test('FB3: the consumer is told to forget what the failed model had said', async
   expect(deltas).toEqual([{ type: 'text', text: 'half an ans' }, 'restarted', { type: 'text', text: 'whole' }])
 })
 
-test('FB1: an abort is thrown at once and asks no further model', async () => {
+test('an abort is thrown at once and asks no further model', async () => {
   const watch = watched()
   const second = scriptedModel(['x'])
   const first = scriptedModel(() => {

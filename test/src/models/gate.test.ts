@@ -91,7 +91,7 @@ describe('AG1', () => {
 })
 
 describe('L5: one limit is for all', () => {
-  it('AG2, AG3, AG4: of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, one at first', async () => {
+  it('of 1,000 threads 50 are let in; the rest wait as long as was asked, and come back in order, one at first', async () => {
     const world = setUp()
     const { sent, ask, clock, threads, waits, news } = world
     const outcomes = names(1_000).map((thread) => ask(thread).outcome)
@@ -113,7 +113,7 @@ describe('L5: one limit is for all', () => {
     expect(clock.pending).toBe(0)
   })
 
-  it('AG4: beyond half of what was too much, one more for each round', async () => {
+  it('beyond half of what was too much, one more for each round', async () => {
     const world = setUp()
     const { sent, ask, clock } = world
     names(100).forEach((thread) => ask(thread))
@@ -127,7 +127,7 @@ describe('L5: one limit is for all', () => {
     expect(await rounds(world, 100)).toEqual([1, 2, 4, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 19])
   })
 
-  it('AG4: the first word of an answer lets the next go, and so does a provider that has not refused within 10 s', async () => {
+  it('the first word of an answer lets the next go, and so does a provider that has not refused within 10 s', async () => {
     const { sent, ask, clock } = setUp()
     names(8).forEach((thread) => ask(thread))
     sent.forEach(({ fail }) => fail(limited(1_000)))
@@ -144,7 +144,7 @@ describe('L5: one limit is for all', () => {
     expect(sent).toHaveLength(11)
   })
 
-  it('AG2: late refusals of what was sent before change nothing, unless they ask for longer', async () => {
+  it('late refusals of what was sent before change nothing, unless they ask for longer', async () => {
     const { sent, ask, clock, news } = setUp()
     names(4).forEach((thread) => ask(thread))
     sent[0]?.fail(limited(5_000))
@@ -163,7 +163,7 @@ describe('L5: one limit is for all', () => {
     expect(sent).toHaveLength(5)
   })
 
-  it('AG2: a probe that is refused closes it again, for longer each time', async () => {
+  it('a probe that is refused closes it again, for longer each time', async () => {
     const { sent, ask, clock, news } = setUp()
     names(3).forEach((thread) => ask(thread))
     sent.forEach(({ fail }) => fail(limited()))
@@ -185,7 +185,7 @@ describe('L5: one limit is for all', () => {
     expect(news.at(-1)).toBe(250)
   })
 
-  it('AG5: a minute after it opened, with nobody in line, it never was closed', async () => {
+  it('a minute after it opened, with nobody in line, it never was closed', async () => {
     const world = setUp()
     const { sent, ask, clock, gate } = world
     ask('t0')
@@ -203,7 +203,7 @@ describe('L5: one limit is for all', () => {
     expect([gate.free, sent.length]).toEqual([true, 62])
   })
 
-  it('AG2: another host was limited: this one waits too, a time of its own longer, and tells nobody', async () => {
+  it('another host was limited: this one waits too, a time of its own longer, and tells nobody', async () => {
     const { sent, ask, clock, gate, news } = setUp()
     gate.heard(10_000)
     names(3).forEach((thread) => ask(thread))
@@ -217,7 +217,7 @@ describe('L5: one limit is for all', () => {
 })
 
 describe('waiting', () => {
-  it('RY5: waiting is no attempt: one refusal and two waits are within one retry, two refusals are not', async () => {
+  it('waiting is no attempt: one refusal and two waits are within one retry, two refusals are not', async () => {
     const { sent, ask, clock, threads } = setUp({ maxRetries: 1 })
     const [t0, t1, t2, t3] = names(4).map((thread) => ask(thread).outcome)
     sent.forEach(({ fail }) => fail(limited(1_000)))
@@ -235,7 +235,7 @@ describe('waiting', () => {
     expect(await Promise.all([t0, t1, t3])).toEqual(['ok', 'ok', 'ok'])
   })
 
-  it('AG6: an abort ends a wait at once with its reason; those behind move up, and no wake-up is left', async () => {
+  it('an abort ends a wait at once with its reason; those behind move up, and no wake-up is left', async () => {
     const { sent, ask, clock, waits, gate } = setUp()
     const asked = names(4).map((thread) => ask(thread))
     sent.forEach(({ fail }) => fail(limited(1_000)))
@@ -254,7 +254,7 @@ describe('waiting', () => {
     expect([clock.pending, sent.length, gate.waiting(10)]).toEqual([0, 4, []])
   })
 
-  it('AL2: who waits is told when it begins to, at places that are powers of two, and when it goes', async () => {
+  it('who waits is told when it begins to, at places that are powers of two, and when it goes', async () => {
     const world = setUp()
     const { sent, ask, clock, waits } = world
     names(21).forEach((thread) => ask(thread))
@@ -273,7 +273,7 @@ describe('waiting', () => {
     expect(places.at(-1)).toBe(0)
   })
 
-  it('AG7: closed more often in a row than a call is tried again, it is given up, by all that wait', async () => {
+  it('closed more often in a row than a call is tried again, it is given up, by all that wait', async () => {
     const { sent, ask, clock } = setUp({ maxRetries: 2 })
     const outcomes = names(100).map((thread) => ask(thread).outcome)
     sent.forEach(({ fail }) => fail(limited(1_000)))
@@ -294,7 +294,7 @@ describe('waiting', () => {
     expect(await next.outcome).toBe('ok')
   })
 
-  it('AG7: where more than five minutes are asked, nobody waits; whoever comes within five is not sent, then one asks', async () => {
+  it('where more than five minutes are asked, nobody waits; whoever comes within five is not sent, then one asks', async () => {
     const { sent, ask, clock, news } = setUp()
     const outcomes = names(3).map((thread) => ask(thread).outcome)
     sent[1]?.fail(limited(1_000))
@@ -336,7 +336,7 @@ describe('whatever happens', () => {
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('time' as const), ms: fc.integer({ min: 1, max: 8_000 }) }) },
   )
 
-  it('AG3, AG4: nobody overtakes, nothing is sent while it is closed, and never more go than were let in', async () => {
+  it('nobody overtakes, nothing is sent while it is closed, and never more go than were let in', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
         const { clock, sent, ask, gate } = setUp({ maxRetries: 100 })

@@ -44,14 +44,14 @@ function setUp(errors: readonly unknown[], options: Partial<RetryOptions> = {}) 
   return { clock, infos, inner, model, waits: () => infos.map((info) => info.waitMs) }
 }
 
-test('RY2: waits double up to the cap, with full jitter', async () => {
+test('waits double up to the cap, with full jitter', async () => {
   const { model, waits, clock } = setUp([down(), down(), down(), down()], { capMs: 3_000 })
   await expect(model.call(modelRequest(), watched().options)).resolves.toEqual(reply)
   expect(waits()).toEqual([250, 500, 1_000, 1_500])
   expect(clock.now()).toBe(3_250)
 })
 
-test('RY2: full jitter reaches from no wait to the whole', async () => {
+test('full jitter reaches from no wait to the whole', async () => {
   const none = setUp([down()], { chance: { id: () => 'id', fraction: () => 0 } })
   await none.model.call(modelRequest(), watched().options)
   expect(none.waits()).toEqual([0])
@@ -61,13 +61,13 @@ test('RY2: full jitter reaches from no wait to the whole', async () => {
   expect(most.waits()).toEqual([499])
 })
 
-test("RY2: never waits less than the provider's Retry-After", async () => {
+test("never waits less than the provider's Retry-After", async () => {
   const { model, waits } = setUp([limited(20_000), limited(300_000)])
   await model.call(modelRequest(), watched().options)
   expect(waits()).toEqual([20_250, 300_500])
 })
 
-test('RY2: a provider that asks for more than five minutes is given up at once', async () => {
+test('a provider that asks for more than five minutes is given up at once', async () => {
   const { model, inner, infos } = setUp([limited(300_001)])
   await expect(model.call(modelRequest(), watched().options)).rejects.toMatchObject({
     code: 'MODEL_RATE_LIMITED',
@@ -110,7 +110,7 @@ describe('RY1', () => {
   })
 })
 
-test('RY3: a new attempt is announced, and late deltas of the old one are dropped', async () => {
+test('a new attempt is announced, and late deltas of the old one are dropped', async () => {
   const late: (() => void)[] = []
   const inner: Model = {
     name: 'm',
@@ -133,7 +133,7 @@ test('RY3: a new attempt is announced, and late deltas of the old one are droppe
   expect(deltas).toEqual([{ type: 'text', text: 'a' }, 'restarted', { type: 'text', text: 'a' }])
 })
 
-test('RY4: an abort ends the wait at once with its reason and leaves no wake-up', async () => {
+test('an abort ends the wait at once with its reason and leaves no wake-up', async () => {
   const watch = watched()
   const reason = new Error('enough')
   const { model, clock, inner } = setUp([down()], { retrying: () => queueMicrotask(() => watch.abort(reason)) })
@@ -141,7 +141,7 @@ test('RY4: an abort ends the wait at once with its reason and leaves no wake-up'
   expect([clock.pending, inner.calls]).toEqual([0, 1])
 })
 
-test('RY4: an abort during an attempt throws the reason and does not retry', async () => {
+test('an abort during an attempt throws the reason and does not retry', async () => {
   const watch = watched(() => watch.abort('stop'))
   const { model, inner } = setUp([down()])
   await expect(model.call(modelRequest(), watch.options)).rejects.toBe('stop')

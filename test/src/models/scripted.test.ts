@@ -32,7 +32,7 @@ test('a function sees the request and answers with text, calls, usage and finish
   ])
 })
 
-test('SC4: the n-th request gets the n-th reply, and running out says how many there were', async () => {
+test('the n-th request gets the n-th reply, and running out says how many there were', async () => {
   const model = scriptedModel(['one', { text: 'two' }])
   const texts = [
     await model.call(modelRequest(), watched().options),
@@ -86,7 +86,7 @@ describe('streaming', () => {
     ])
   })
 
-  test('SC3: an abort rejects while the generator waits', async () => {
+  test('an abort rejects while the generator waits', async () => {
     const model = scriptedModel(async function* () {
       yield 'a'
       await new Promise(() => undefined)
@@ -106,7 +106,7 @@ test('an async script is awaited, and SC3: an abort does not wait for it', async
   await expect(call).rejects.toBe('stop')
 })
 
-test('SC3: a script that answers at once never looks at the signal', async () => {
+test('a script that answers at once never looks at the signal', async () => {
   const options = {
     get signal(): AbortSignal {
       throw new Error('looked')
@@ -135,7 +135,7 @@ test('errors: a text, a failure, a SkeinError, a throwing script', async () => {
 })
 
 describe('requests', () => {
-  test('SC2: each shows the transcript as it was, without keeping a copy', async () => {
+  test('each shows the transcript as it was, without keeping a copy', async () => {
     const messages: Message[] = [user('one')]
     const model = scriptedModel(() => 'ok')
     await model.call(modelRequest({ messages }), watched().options)
@@ -175,7 +175,7 @@ describe('requests', () => {
   })
 })
 
-test('SC1: a script that answers at once is settled after one turn of the microtask queue', async () => {
+test('a script that answers at once is settled after one turn of the microtask queue', async () => {
   const order: string[] = []
   const done = scriptedModel(() => 'ok')
     .call(modelRequest(), watched().options)

@@ -28,7 +28,7 @@ function hanging(looks = true) {
 }
 
 test.each([true, false])(
-  'MJ1: silence for too long is MODEL_UNAVAILABLE, and the call is aborted (it looks at its signal: %s)',
+  'silence for too long is MODEL_UNAVAILABLE, and the call is aborted (it looks at its signal: %s)',
   async (looks) => {
     const clock = manualClock()
     const { model, reasons } = hanging(looks)
@@ -47,7 +47,7 @@ test.each([true, false])(
   },
 )
 
-test('MJ1: what is said, or only heard, keeps it; the whole has its limit', async () => {
+test('what is said, or only heard, keeps it; the whole has its limit', async () => {
   const clock = manualClock()
   const { model, asked } = hanging()
   const call = withTimeLimits(model, limits, clock).call(modelRequest(), watched().options)
@@ -65,7 +65,7 @@ test('MJ1: what is said, or only heard, keeps it; the whole has its limit', asyn
   })
 })
 
-test('MJ1: an abort from outside stays what it is; an answer in time is one', async () => {
+test('an abort from outside stays what it is; an answer in time is one', async () => {
   const clock = manualClock()
   const { model, reasons, answer } = hanging()
   const timely = withTimeLimits(model, limits, clock)
@@ -82,7 +82,7 @@ test('MJ1: an abort from outside stays what it is; an answer in time is one', as
   expect(clock.pending).toBe(0)
 })
 
-test('MJ2: a model that throws at once leaves no wake-up behind', async () => {
+test('a model that throws at once leaves no wake-up behind', async () => {
   const clock = manualClock()
   const model: Model = {
     name: 'rash',
@@ -94,7 +94,7 @@ test('MJ2: a model that throws at once leaves no wake-up behind', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('MJ2: a thousand calls at once share one wake-up, and each has its own time', async () => {
+test('a thousand calls at once share one wake-up, and each has its own time', async () => {
   const clock = manualClock()
   const { model } = hanging()
   const timely = withTimeLimits(model, limits, clock)
@@ -113,7 +113,7 @@ test('MJ2: a thousand calls at once share one wake-up, and each has its own time
   expect(clock.pending).toBe(0)
 })
 
-test('RY1, MJ1: silence is tried once more, then the fallback answers; what is late for good is not tried again', async () => {
+test('silence is tried once more, then the fallback answers; what is late for good is not tried again', async () => {
   for (const [totalMs, tries] of [
     [5_000, 2],
     [1_000, 1],

@@ -42,21 +42,21 @@ it.each(['sessions', 'modern'] as const)(
   },
 )
 
-it('MV3: a session is told that it is over', async () => {
+it('a session is told that it is over', async () => {
   const endpoint = await start('sessions')
   const connected = await connect(endpoint)
   await connected.close()
   expect(endpoint.heard.at(-1)?.method).toBe('DELETE')
 })
 
-it('MV2: a server that forgot the session is asked again in a new one', async () => {
+it('a server that forgot the session is asked again in a new one', async () => {
   const endpoint = await start('sessions')
   const connected = await connect(endpoint)
   endpoint.forgetSessions()
   expect(await greet(connected)).toEqual(hello)
 })
 
-it('MN3, MV1: an answer that breaks off is an error result; calls go on when the server is back', async () => {
+it('an answer that breaks off is an error result; calls go on when the server is back', async () => {
   const endpoint = await start('sessions')
   const connected = await connect(endpoint)
   const ran = await runBody(connected.tools[1], {}, { progress: () => void endpoint.stop() })

@@ -115,14 +115,14 @@ describe('server-filesystem', () => {
     })
   })
 
-  it('MR2: what it refuses is an error result', async () => {
+  it('what it refuses is an error result', async () => {
     expect((await call(connected, 'fs_read_text_file', { path: '/etc/passwd' })).outcome).toMatchObject({
       ok: false,
       failure: { code: 'TOOL_FAILED', message: expect.stringMatching(/denied/i) },
     })
   })
 
-  it('XC1: an image inside structured content is kept once, and not read by the model', async () => {
+  it('an image inside structured content is kept once, and not read by the model', async () => {
     const path = join(folder, 'a.png')
     const bytes = Buffer.alloc(30_000, 7)
     await writeFile(path, bytes)

@@ -91,7 +91,7 @@ describe('a server that does what others do not', () => {
     },
   )
 
-  it('MC3: hints loosen what a foreign tool is taken for', () => {
+  it('hints loosen what a foreign tool is taken for', () => {
     expect(named(connected, 'broken')).toMatchObject({
       sideEffect: true,
       commutes: true,
@@ -103,14 +103,14 @@ describe('a server that does what others do not', () => {
     expect(named(connected, 'put')).toMatchObject({ sideEffect: true, commutes: true, idempotent: true })
   })
 
-  it('MC2, MR1: a name that cannot be one here is changed, the call goes to the tool all the same; texts are joined', async () => {
+  it('a name that cannot be one here is changed, the call goes to the tool all the same; texts are joined', async () => {
     expect(await runBody(named(connected, 'files_read_all'), { path: '/a' })).toMatchObject({
       outcome: { ok: true, value: 'one\ntwo /a' },
       text: 'one\ntwo /a',
     })
   })
 
-  it('MR2: errors are results, and the model reads no bytes in them', async () => {
+  it('errors are results, and the model reads no bytes in them', async () => {
     expect((await runBody(named(connected, 'broken'))).outcome).toMatchObject({
       ok: false,
       failure: { code: 'TOOL_FAILED', message: 'no such row\n[image image/png, 7 bytes, not shown]' },
@@ -129,7 +129,7 @@ describe('a server that does what others do not', () => {
     })
   })
 
-  it('MR1: structured content is the value, also when it looks like an error; what it does not hold is kept beside it', async () => {
+  it('structured content is the value, also when it looks like an error; what it does not hold is kept beside it', async () => {
     expect(await valueOf(connected, 'status')).toEqual({ status: 'error', detail: 'of the patient' })
     const data = Buffer.from('a pixel').toString('base64')
     const ran = await runBody(named(connected, 'chart'))
@@ -146,7 +146,7 @@ describe('a server that does what others do not', () => {
     expect(ran.text).not.toContain(data)
   })
 
-  it('D9, MR1: audio, embedded resources and links are carried over, and told to the model in words', async () => {
+  it('D9: audio, embedded resources and links are carried over, and told to the model in words', async () => {
     const blob = Buffer.from('a pixel').toString('base64')
     const ran = await runBody(named(connected, 'mixed'))
     expect(ran.outcome).toMatchObject({
@@ -184,7 +184,7 @@ describe('a server that does what others do not', () => {
     await until('the server hears of the cancel', async () => (await valueOf(connected, 'pid'))['cancelled'] === 1)
   })
 
-  it('MV1: a server that dies costs the calls under way an error; the next call starts it again', async () => {
+  it('a server that dies costs the calls under way an error; the next call starts it again', async () => {
     const before = await pidOf(connected)
     let waiting: () => void = () => undefined
     const begun = new Promise<void>((resolve) => {
@@ -219,7 +219,7 @@ describe('the life of a server', () => {
     await Promise.all(open.splice(0).map((connected) => connected.close()))
   })
 
-  it('MV3: close ends the process; calls after it start nothing', async () => {
+  it('close ends the process; calls after it start nothing', async () => {
     const connected = await connect([fixture()])
     const pid = await pidOf(connected)
     await connected.close()
@@ -231,7 +231,7 @@ describe('the life of a server', () => {
     await connected.close()
   })
 
-  it('MN2: close ends a process that does not want to end', async () => {
+  it('close ends a process that does not want to end', async () => {
     const connected = await connect([fixture('deaf')])
     const pid = await pidOf(connected)
     await connected.close()
@@ -242,7 +242,7 @@ describe('the life of a server', () => {
     expect(await valueOf(await connect([fixture('modern')]), 'status')).toMatchObject({ status: 'error' })
   })
 
-  it('MN1: one that does not come up is named, with its command and what it wrote', async () => {
+  it('one that does not come up is named, with its command and what it wrote', async () => {
     const attempt = connect([fixture('broken')])
     await expect(attempt).rejects.toMatchObject({ code: 'APP_NOT_LOADED' })
     await expect(attempt).rejects.toThrow(
@@ -254,7 +254,7 @@ describe('the life of a server', () => {
     )
   })
 
-  it('MC1: one that does not answer is given up in time, and the others with it; all that failed are named', async () => {
+  it('one that does not answer is given up in time, and the others with it; all that failed are named', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'skein-mcp-'))
     const keeping = (life: string) => ({
       ...fixture(life, undefined, { env: { PID_FILE: join(folder, life) } }),
@@ -325,7 +325,7 @@ describe('what a caller says of a server', () => {
 })
 
 describe('a hostile server', () => {
-  it('MC4, D9: it does not take the place of a built-in tool; a prefix, a choice or the app’s own word helps', async () => {
+  it('D9: it does not take the place of a built-in tool; a prefix, a choice or the app’s own word helps', async () => {
     const attempt = connectMcp([fixture('hostile')])
     await expect(attempt).rejects.toMatchObject({ code: 'DUPLICATE_NAME' })
     await expect(attempt).rejects.toThrow(
@@ -335,7 +335,7 @@ describe('a hostile server', () => {
       await (await connectMcp([fixture('hostile', options)])).close()
   })
 
-  it('MC5, MN4: patterns that never end and alternatives without number cost no more than others', async () => {
+  it('patterns that never end and alternatives without number cost no more than others', async () => {
     const connected = await connectMcp([fixture('hostile', { prefix: 'x_' })])
     const hanging = { text: `${'a'.repeat(50)}!` }
     const checked = checkArgs('evil', named(connected, 'x_evil')?.args ?? z.never(), hanging)
@@ -355,7 +355,7 @@ describe('a hostile server', () => {
     await connected.close()
   })
 
-  it('MC5: a schema that is too large is refused with the names of its tool and server', async () => {
+  it('a schema that is too large is refused with the names of its tool and server', async () => {
     await expect(connectMcp([fixture('huge')])).rejects.toThrow(
       /the tool "huge" of the MCP server "fixture" cannot be used: its schema .*Choose others/,
     )

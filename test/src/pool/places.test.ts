@@ -6,7 +6,7 @@ import type { TakenPlace } from '../../../src/pool/processes/places.js'
 
 const createThread = (): TakenPlace => ({ seat: createPlaceRequest() })
 
-it('PC2: a call that goes on comes before one that begins, and one that withdrew never comes', () => {
+it('a call that goes on comes before one that begins, and one that withdrew never comes', () => {
   const thread = createThread()
   const places = createPlaces({ perThread: 1, choose: () => (thread.seat.active < 1 ? thread : undefined) })
   const order: string[] = []
@@ -22,7 +22,7 @@ it('PC2: a call that goes on comes before one that begins, and one that withdrew
   expect(order).toEqual(['first', 'returning', 'taken back', 'second'])
 })
 
-it('PC2: who waits when the places are closed, or comes later, is told', () => {
+it('who waits when the places are closed, or comes later, is told', () => {
   const places = createPlaces<TakenPlace>({ perThread: 1, choose: () => undefined })
   const told: unknown[] = []
   places.enter((thread) => told.push(thread))
@@ -48,7 +48,7 @@ function chosen({ threads, stuck }: Model, perThread: number): TakenPlace | unde
     .toSorted((a, b) => a.seat.active - b.seat.active)[0]
 }
 
-it('PC1: whatever calls and threads do, no thread has too many, and nobody waits while there is a place', () => {
+it('whatever calls and threads do, no thread has too many, and nobody waits while there is a place', () => {
   const moves = fc.array(
     fc.record({ move: fc.constantFrom('enter', 'again', 'leave', 'away', 'back', 'stick'), at: fc.nat(50) }),
     { maxLength: 200 },

@@ -78,7 +78,7 @@ describe('repair', () => {
     expect(accepted({ n: '7' }, z.object({ n: z.int() }))).toEqual({ n: 7 })
   })
 
-  it('AR2, T1: what is valid is never touched', () => {
+  it('T1: what is valid is never touched', () => {
     const sent = { name: '60', tags: ['true'], extra: '1' }
     expect(accepted(sent)).toEqual(sent)
     expect(accepted({ input: { name: 'a' } }, z.object({ input: z.object({ name: z.string() }) }))).toEqual({
@@ -87,7 +87,7 @@ describe('repair', () => {
     expect(accepted({ id: '007', n: '5' }, z.object({ id: z.string(), n: z.number() }))).toEqual({ id: '007', n: 5 })
   })
 
-  it('AR2: an envelope with anything beside it is not one', () => {
+  it('an envelope with anything beside it is not one', () => {
     expect(refused({ input: { name: 'a' }, name: 5 }).failure.message).toContain('name:')
   })
 
@@ -100,7 +100,7 @@ describe('repair', () => {
     expect(refused({ name: 'a', count }).failure.message).toContain('count:')
   })
 
-  it('AR1, T1: a missing value is never invented', () => {
+  it('T1: a missing value is never invented', () => {
     for (const sent of [{}, { count: 1 }, { name: null }, { name: undefined }, '{}']) {
       const { failure } = refused(sent)
       expect(failure.data).toMatchObject({ fields: [{ path: 'name' }] })
@@ -111,7 +111,7 @@ describe('repair', () => {
     expect(refused({}, z.object({ tags: z.array(z.string()) })).failure.code).toBe('TOOL_INPUT_INVALID')
   })
 
-  it('AR1: not even where every object has something of that name', () => {
+  it('not even where every object has something of that name', () => {
     expect(checkArgs('look', z.object({ valueOf: z.array(z.unknown()) }), {}).ok).toBe(false)
   })
 })
@@ -129,7 +129,7 @@ describe('refusal', () => {
     expect(refused('[1]').failure.data).toMatchObject({ fields: [{ path: '(args)' }] })
   })
 
-  it('JV2: what JSON cannot say is told, not thrown', () => {
+  it('what JSON cannot say is told, not thrown', () => {
     const cycle: Record<string, unknown> = {}
     cycle['self'] = cycle
     expect(refused(cycle).sent).toEqual({ self: '[cycle]' })
@@ -160,14 +160,14 @@ describe('hostile args', () => {
       }),
     )
 
-  it('AR3, T1: however many mistakes are mended, it takes a few times as long as finding them', () => {
+  it('T1: however many mistakes are mended, it takes a few times as long as finding them', () => {
     const sent = Object.fromEntries(Array.from({ length: 6_000 }, (_, at) => [`key${at}`, String(at)]))
     const byKey = z.record(z.string(), z.number())
     const found = timeOf(() => byKey.safeParse(sent).error?.issues.length)
     expect(timeOf(() => accepted(sent, byKey)) / found).toBeLessThan(40)
   })
 
-  it('AR3: what is said of mistakes is short, however many there are and however long they are', () => {
+  it('what is said of mistakes is short, however many there are and however long they are', () => {
     const { failure } = refused({ all: Array.from({ length: 5_000 }, () => 'x') }, numbers)
     expect(failure.data).toMatchObject({ more: 4_980 })
     expect(failure.message).toContain('all.0: ')
@@ -183,14 +183,14 @@ describe('hostile args', () => {
     ['deep lists', `{"all":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /200 levels/],
     ['deep lists inside of a text', { all: `${'['.repeat(100_000)}${']'.repeat(100_000)}` }, /200 levels/],
     ['many values inside of an envelope', { input: `{"all":[${'1,'.repeat(60_000)}1]}` }, /50000 values/],
-  ])('AR3, T1: %s are refused by name before they are looked at, and not kept', (_, sent, why) => {
+  ])('T1: %s are refused by name before they are looked at, and not kept', (_, sent, why) => {
     const { failure, sent: kept } = refused(sent, numbers)
     expect(failure).toMatchObject({ code: 'TOOL_INPUT_TOO_LARGE', retry: false })
     expect(failure.message).toMatch(why)
     expect(JSON.stringify(kept).length).toBeLessThan(1_000)
   })
 
-  it('AR2: a field with the name of a prototype is a field like any other', () => {
+  it('a field with the name of a prototype is a field like any other', () => {
     expect(JSON.stringify(accepted('{"n":"1","__proto__":{"polluted":true}}', z.looseObject({ n: z.number() })))).toBe(
       '{"n":1,"__proto__":{"polluted":true}}',
     )

@@ -16,7 +16,7 @@ const said = ({ name, sideEffect, idempotent, probe }: (typeof host)[number]) =>
 ]
 
 describe('definitions', () => {
-  it('T11, BT1: the built-ins may run ahead and again', () => {
+  it('T11: the built-ins may run ahead and again', () => {
     expect(builtins.map(({ name, sideEffect }) => [name, sideEffect])).toEqual(
       ['read', 'write', 'edit', 'grep', 'ls', 'glob', 'bash'].map((name) => [name, false]),
     )
@@ -29,7 +29,7 @@ describe('definitions', () => {
     expect(builtins.find(({ name }) => name === 'bash')?.timeoutMs).toBeUndefined()
   })
 
-  it('T11, HX1: host tools say what they do to the world', () => {
+  it('T11: host tools say what they do to the world', () => {
     expect(host.map(said)).toEqual([
       ['read', undefined, undefined, false],
       ['write', true, true, false],

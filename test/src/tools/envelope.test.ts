@@ -79,11 +79,11 @@ describe('what a tool gets', () => {
     ['as text', '{"input":{"kind":"circle","radius":2}}'],
     ['in the envelope as text', { input: '{"kind":"circle","radius":2}' }],
     ['without it', { kind: 'circle', radius: 2 }],
-  ])('ZE1, T1: %s', (_, sent) => {
+  ])('T1: an envelope %s', (_, sent) => {
     expect(checkArgs('draw', args, sent)).toEqual({ ok: true, args: { kind: 'circle', radius: 2 } })
   })
 
-  it('ZE1: a field of its own of that name is no envelope', () => {
+  it('a field of its own of that name is no envelope', () => {
     expect(checkArgs('draw', args, { input: { kind: 'named', input: 'x' } })).toEqual({
       ok: true,
       args: { kind: 'named', input: 'x' },

@@ -68,7 +68,7 @@ describe('LangChain', () => {
     expect(ran.text).toBe('two hits')
   })
 
-  it('XC1: an image in content is kept in the value and told by its size', async () => {
+  it('an image in content is kept in the value and told by its size', async () => {
     const data = Buffer.from('12345').toString('base64')
     const content = [
       { type: 'text', text: 'look' },
@@ -124,7 +124,7 @@ describe('LangChain', () => {
     expect(await value(reverse, { text: 'abc' })).toBe('cba')
   })
 
-  it('XS2: a schema that transforms is applied once, by the tool', async () => {
+  it('a schema that transforms is applied once, by the tool', async () => {
     const days = langChainTool(({ on }: { on: number }) => on, {
       name: 'days',
       description: '',
@@ -195,7 +195,7 @@ describe('the AI SDK', () => {
     expect(await value(anything, { a: 1 })).toEqual({})
   })
 
-  it('XS3: the wrapper’s own check, though asynchronous, is asked before the body runs', async () => {
+  it('the wrapper’s own check, though asynchronous, is asked before the body runs', async () => {
     let runs = 0
     const even = jsonSchema<{ n: number }>(
       { type: 'object', properties: { n: { type: 'number' } } },
@@ -316,7 +316,7 @@ describe('any object with a method', () => {
   }
 
   it.each(['func', 'invoke', 'call', '_call', 'run'])(
-    'XK1: %s is called on its object, with the args and the signal',
+    '%s is called on its object, with the args and the signal',
     async (method) => {
       const counter = new Counter()
       const stop = new AbortController()
@@ -376,7 +376,7 @@ describe('any object with a method', () => {
     expect(await value(bare, { any: ['thing'] })).toEqual({ any: ['thing'] })
   })
 
-  it('XK2: a result that looks like Skein’s own is still a plain value', async () => {
+  it('a result that looks like Skein’s own is still a plain value', async () => {
     expect(await value(only([{ name: 'patient', run: () => ({ status: 'error', error: 'fever' }) }]))).toEqual({
       status: 'error',
       error: 'fever',
@@ -408,7 +408,7 @@ describe('schemas', () => {
   const withSchema = (schema: unknown): ToolDefinition | undefined =>
     only([{ name: 'any', schema, run: (input: unknown) => input }])
 
-  it('XS3: what zod cannot check is left to the tool', () => {
+  it('what zod cannot check is left to the tool', () => {
     const accepts = (schema: object, args: unknown): boolean =>
       checkArgs('any', withSchema(schema)?.args ?? z.never(), args).ok
     expect(
@@ -441,7 +441,7 @@ describe('schemas', () => {
     ).toBe(false)
   })
 
-  it('XS3: an asynchronous rule of zod is asked by the body', async () => {
+  it('an asynchronous rule of zod is asked by the body', async () => {
     const tool = withSchema(z.object({ id: z.string().refine(async (id) => id === 'known', 'unknown id') }))
     expect(await value(tool, { id: 'known' })).toEqual({ id: 'known' })
     expect(await value(tool, { id: 'other' })).toMatchObject({
@@ -450,7 +450,7 @@ describe('schemas', () => {
     })
   })
 
-  it('XS1: JSON Schema is told as it was written, and args pass unchanged', async () => {
+  it('JSON Schema is told as it was written, and args pass unchanged', async () => {
     const leaf = fc.oneof(
       fc.record(
         { type: fc.constant('string'), description: fc.string(), maxLength: fc.nat() },
@@ -483,7 +483,7 @@ describe('schemas', () => {
 describe('what a caller says', () => {
   const tools = { a: { run: () => 1 }, b: { run: () => 2 } }
 
-  it('XO1: of all tools, and of one over that', () => {
+  it('of all tools, and of one over that', () => {
     const [a, b] = fromTools(tools, {
       sideEffect: false,
       where: 'worker',

@@ -52,19 +52,19 @@ describe('a plain value is a success', () => {
     expect(toOutcome('look', returned, undefined)).toEqual({ ok: true, value })
   })
 
-  it('JV2: the same object twice is no cycle', () => {
+  it('the same object twice is no cycle', () => {
     const shared = { n: 1 }
     expect(toOutcome('look', [shared, shared], undefined)).toEqual({ ok: true, value: [{ n: 1 }, { n: 1 }] })
   })
 
-  it('JV2: the outcome keeps no reference to what was returned', () => {
+  it('the outcome keeps no reference to what was returned', () => {
     const returned = { list: [1] }
     const outcome = toOutcome('look', returned, undefined)
     returned.list.push(2)
     expect(outcome).toEqual({ ok: true, value: { list: [1] } })
   })
 
-  it('JV2: a property that throws when it is read is told, not thrown', () => {
+  it('a property that throws when it is read is told, not thrown', () => {
     const angry = Object.defineProperty({ fine: 1 }, 'angry', {
       enumerable: true,
       get() {
@@ -74,7 +74,7 @@ describe('a plain value is a success', () => {
     expect(toOutcome('look', angry, undefined)).toMatchObject({ ok: true, value: { fine: 1 } })
   })
 
-  it('JV2: a key that names the prototype is data like any other', () => {
+  it('a key that names the prototype is data like any other', () => {
     const sent: unknown = JSON.parse('{"__proto__":{"admin":true},"a":1}')
     const outcome = toOutcome('look', sent, undefined)
     expect(outcome.ok && JSON.stringify(outcome.value)).toBe('{"__proto__":{"admin":true},"a":1}')

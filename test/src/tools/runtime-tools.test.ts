@@ -50,7 +50,7 @@ describe('manage_todo_list', () => {
     ])
   })
 
-  it('TD1: a change that changes nothing keeps the version', () => {
+  it('a change that changes nothing keeps the version', () => {
     expect(apply(plan, { operation: 'update', items: [{ id: 1, status: 'not-started' }] })).toBe(plan)
     expect(apply(plan, { operation: 'update', items: [] })).toBe(plan)
     expect(
@@ -81,7 +81,7 @@ describe('manage_todo_list', () => {
       { code: 'TOOL_INPUT_INVALID', message: /at most one item may be in-progress, not 1 and 2/ },
     ],
     [
-      'TD2: two in a new list',
+      'two in a new list',
       {
         operation: 'write',
         items: [
@@ -140,7 +140,7 @@ describe('manage_todo_list', () => {
     }
   }
 
-  it('TD1, TD2: whatever is asked, at most one is in progress and the version counts the changes', () => {
+  it('whatever is asked, at most one is in progress and the version counts the changes', () => {
     const item = fc.record(
       {
         id: fc.integer({ min: 1, max: 4 }),
@@ -223,7 +223,7 @@ describe('ask_user_question', () => {
     expect(fits({ questions: [{ ...one, options: ['a', 'a'].map(option) }] })).toBe(false)
   })
 
-  it('T12, QU1: answers in any of their forms', () => {
+  it('T12: answers in any of their forms', () => {
     const full = fitAnswers(questions, {
       answers: [{ selected: 'Blue', text: 'light' }, { selected: ['C', 'A', 'A'] }, { text: 'no' }],
     })
@@ -278,7 +278,7 @@ describe('ask_user_question', () => {
       ['a text that is none', [open], [{ text: 5 }, /is no text/]],
       ['a choice that is none', [some], [{ selected: [1] }, /no list of texts/]],
     ],
-  )('QU1: %s does not fit', (_name, asked, [response, message]) => {
+  )('%s does not fit', (_name, asked, [response, message]) => {
     expect(() => fitAnswers(asked, response)).toThrow(message)
     expect(() => fitAnswers(asked, response)).toThrow(expect.objectContaining({ code: 'TOOL_OUTPUT_INVALID' }))
   })

@@ -6,7 +6,7 @@ import { shownContent } from '../../../src/tools/shown.js'
 const data = Buffer.from('a pixel').toString('base64')
 const pixel = { mediaType: 'image/png', bytes: new Uint8Array(Buffer.from('a pixel')) }
 
-test('QM1: content beside a result: the result and its texts are read, its images shown', () => {
+test('content beside a result: the result and its texts are read, its images shown', () => {
   const content = [
     { type: 'text', text: 'below' },
     { type: 'image', mimeType: 'image/png', data },
@@ -23,7 +23,7 @@ test('QM1: content beside a result: the result and its texts are read, its image
   expect(shownContent({ status: 'success', result: 1 }, 1)).toBeUndefined()
 })
 
-test('QM2, D9: what an MCP server gives is shown; audio and the like are not', () => {
+test('D9: what an MCP server gives is shown; audio and the like are not', () => {
   const returned = toReturn('look', {
     content: [
       { type: 'text', text: 'see' },
@@ -37,7 +37,7 @@ test('QM2, D9: what an MCP server gives is shown; audio and the like are not', (
   })
 })
 
-test('MI1: what is too large, or too many, is told and not shown', () => {
+test('what is too large, or too many, is told and not shown', () => {
   const large = { type: 'image', mediaType: 'image/png', data: new Uint8Array(mostBytes + 1) }
   expect(shownContent([large], [large])).toBeUndefined()
   const many = Array.from({ length: 30 }, () => ({ type: 'image', mediaType: 'image/png', data: pixel.bytes }))

@@ -80,7 +80,7 @@ describe('a command', () => {
     expect(String(await bash('env'))).not.toMatch(new RegExp(`${process.env['PATH'] ?? 'none'}|npm_|VITEST`))
   })
 
-  it('TX1: output is cut at the limit', async () => {
+  it('output is cut at the limit', async () => {
     await put('/big', '€uro\n'.repeat(60_000))
     const output = String(await bash('cat', ['big']))
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(200_000)
@@ -130,7 +130,7 @@ describe('an end', () => {
 })
 
 describe('files', () => {
-  it('SF1: change as they do in a shell', async () => {
+  it('change as they do in a shell', async () => {
     await sh(
       'mkdir -p d/e; echo new > d/e/f; echo more >> d/e/f; cp d/e/f g; mv g h; rm a.txt; touch t; tail -n 1 h > last',
     )
@@ -162,7 +162,7 @@ describe('files', () => {
     ])
   })
 
-  it('SF1: mv replaces what is there, whatever it is called and however it is asked for', async () => {
+  it('mv replaces what is there, whatever it is called and however it is asked for', async () => {
     for (const [script, left] of [
       ['echo new > b; mv b a.txt', 'a.txt'],
       ['echo new > b; mv -f b a.txt', 'a.txt'],
@@ -182,7 +182,7 @@ describe('files', () => {
     expect(await sh('echo new > b; chmod 600 b; mv b a.txt; cat a.txt; stat -c %a a.txt; ls')).toBe('new\n600\na.txt\n')
   })
 
-  it('SF2: errors are those of a shell', async () => {
+  it('errors are those of a shell', async () => {
     await put('/d/x', 'x')
     expect(await sh('echo x > d')).toEqual(failed(/d: Is a directory/))
     expect(await sh('echo x > a.txt/b')).toEqual(failed(/ENOTDIR/))
@@ -199,7 +199,7 @@ describe('files', () => {
     expect(await sh('rm -f gone; ls -d d')).toBe('d\n')
   })
 
-  it('SF1: links and modes', async () => {
+  it('links and modes', async () => {
     expect(await sh('ln -s a.txt l; cat l; readlink l; readlink -f l')).toBe('one\ntwo\nthree\na.txt\n/a.txt\n')
     expect(await look((files) => files.readlink('/l'))).toBe('a.txt')
     expect(await sh('echo changed > l; cat a.txt; rm l; ls')).toBe('changed\na.txt\n')
@@ -215,7 +215,7 @@ describe('files', () => {
     expect(await bash('./script', ['x'])).toBe('ran x\n')
   })
 
-  it('LS1: ls tells what each name is, and when it was changed', async () => {
+  it('ls tells what each name is, and when it was changed', async () => {
     await look(async (files) => {
       await files.writeFile('/d/run.sh', '#', { mode: 0o755 })
       await files.writeFile('/d/.hidden', '')
@@ -248,7 +248,7 @@ describe('files', () => {
     expect(await sh('ls d/dirlink; ls -R d')).toBe('d:\ndirlink\ngone\nlink\nrun.sh\nsub\n\nd/sub:\n')
   })
 
-  it('LS1: ls sorts, counts in larger units, and says what is not there', async () => {
+  it('ls sorts, counts in larger units, and says what is not there', async () => {
     await put('/big', 'x'.repeat(300_000))
     await put('/b', 'xx')
     expect([await sh('ls'), await sh('ls -t'), await sh('ls -S'), await sh('ls -rS'), await sh('ls -r1')]).toEqual([
@@ -270,7 +270,7 @@ describe('files', () => {
     expect(await sh('ls --color=never -- b')).toBe('b\n')
   })
 
-  it('LS1: the time of today is told by the minute', async () => {
+  it('the time of today is told by the minute', async () => {
     const now = new Date(systemClock.now())
     const copy = createWorkingCopy(async () =>
       createTreeSource({
@@ -298,7 +298,7 @@ describe('files', () => {
     }
   })
 
-  it('SF1: devices and the places of commands are no files', async () => {
+  it('devices and the places of commands are no files', async () => {
     expect(
       await sh(
         'echo gone > /dev/null; cat /dev/null; cat < /dev/null; echo err > /dev/stderr; which cat; [ -x /bin/ls ] ' +
@@ -312,7 +312,7 @@ describe('files', () => {
     expect(await sh('mine; cat a.txt | wc -l')).toMatch(/^mine\n\s*3\n$/)
   })
 
-  it('SF1: a command reads what it needs and no more', async () => {
+  it('a command reads what it needs and no more', async () => {
     await put('/other', 'x')
     const strong = (): readonly string[] => thread.reads().filter((read) => /^(node|list|deep) /.test(read))
     await bash('cat', ['a.txt'])

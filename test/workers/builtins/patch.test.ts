@@ -10,7 +10,7 @@ const diff = (from: string, to: string, context = 3): string =>
 const lines = (...texts: readonly string[]): string => texts.map((text) => `${text}\n`).join('')
 
 describe('a patch', () => {
-  it('T11, PT3: with several hunks', () => {
+  it('T11: with several hunks', () => {
     const from = lines(...Array.from({ length: 40 }, (_, index) => `line ${index}`))
     const to = from.replace('line 3\n', 'three\n').replace('line 20\n', '').replace('line 39\n', 'line 39\nline 40\n')
     expect(diff(from, to).match(/^@@/gm)).toHaveLength(3)
@@ -32,7 +32,7 @@ describe('a patch', () => {
     )
   })
 
-  it('PT2: keeps CRLF, whichever line ends the patch has', () => {
+  it('keeps CRLF, whichever line ends the patch has', () => {
     const text = fc
       .array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 2, maxLength: 8 })
       .map((all) => lines(...all))
@@ -48,14 +48,14 @@ describe('a patch', () => {
     )
   })
 
-  it('PT2: touches no line end that stays, and keeps a byte order mark', () => {
+  it('touches no line end that stays, and keeps a byte order mark', () => {
     expect(put('a\r\nb\nc\r\nd', '@@ -2,2 +2,3 @@\n b\n+new\n c\n')).toBe('a\r\nb\nnew\nc\r\nd')
     expect(put('\uFEFFa\nb\n', '@@ -1,1 +1,1 @@\n-a\n+A\n')).toBe('\uFEFFA\nb\n')
     expect(put('a\nb', '@@ -2,1 +2,2 @@\n b\n+c\n')).toBe('a\nb\nc\n')
     expect(() => put('a\r\n', '@@ -1,1 +1,1 @@\n-a\n+a\n')).toThrow(/changes nothing/)
   })
 
-  it('PT1: goes to the one place where its lines are', () => {
+  it('goes to the one place where its lines are', () => {
     const text = lines('head', 'x', 'only', 'y', 'x', 'other', 'y')
     expect(put(text, '@@ -1,3 +1,3 @@\n x\n-only\n+ONLY\n y\n')).toBe(text.replace('only', 'ONLY'))
     // Its header is right, so it does not matter that the lines are elsewhere too.
@@ -66,7 +66,7 @@ describe('a patch', () => {
     )
   })
 
-  it('PT1: is refused rather than guessed', () => {
+  it('is refused rather than guessed', () => {
     expect(() => put(lines('a', 'x', 'b', 'x'), '@@ -1,1 +1,1 @@\n-x\n+y\n')).toThrow(
       /more than once, and not at line 1/,
     )
@@ -103,7 +103,7 @@ describe('what takes long', () => {
       '\n',
     )
 
-  it('PT4: a hunk of 50,000 equal lines is looked for among 200,000 in one pass', () => {
+  it('a hunk of 50,000 equal lines is looked for among 200,000 in one pass', () => {
     const text = 'a\n'.repeat(200_000)
     const patch = hunk(1, [...Array.from({ length: 50_000 }, () => 'a'), 'b'], 'c')
     expect(() => patchText('/f', text, patch)).toThrow(/not in the file/)
@@ -111,7 +111,7 @@ describe('what takes long', () => {
     expect(patchText('/f', near, patch)).toHaveLength(near.length + 2)
   })
 
-  it('PT4: thousands of hunks that are nowhere near are refused at last, with what to do', () => {
+  it('thousands of hunks that are nowhere near are refused at last, with what to do', () => {
     const all = Array.from({ length: 400_000 }, (_, index) => `line ${index}`)
     const patch = Array.from({ length: 1_000 }, (_, index) =>
       hunk(1 + index * 400 + 7, [`line ${index * 400 + 11 * (index % 30)}`], 'new'),

@@ -21,7 +21,7 @@ const anyText = fc
 const sizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 4 })
 
 describe('a cut', () => {
-  it('TX1: fits the limit with its note and splits no character', () => {
+  it('fits the limit with its note and splits no character', () => {
     fc.assert(
       fc.property(anyText, fc.integer({ min: 60, max: 200 }), (text, most) => {
         const cut = cutText(text, most)
@@ -34,7 +34,7 @@ describe('a cut', () => {
     )
   })
 
-  it('TX2: of a stream is that of the whole, in whatever pieces it comes', async () => {
+  it('of a stream is that of the whole, in whatever pieces it comes', async () => {
     await fc.assert(
       fc.asyncProperty(anyText, sizes, fc.integer({ min: 60, max: 200 }), async (text, chunks, most) => {
         const collector = createCollector(most)
@@ -53,7 +53,7 @@ describe('a cut', () => {
 })
 
 describe('lines', () => {
-  it('LJ1: any range of any text, in whatever pieces it comes', async () => {
+  it('any range of any text, in whatever pieces it comes', async () => {
     await fc.assert(
       fc.asyncProperty(
         anyText,
@@ -75,7 +75,7 @@ describe('lines', () => {
     )
   })
 
-  it('LJ1: nothing is read past the last line', async () => {
+  it('nothing is read past the last line', async () => {
     let given = 0
     async function* endless(): AsyncGenerator<Uint8Array> {
       while (true) {
@@ -90,7 +90,7 @@ describe('lines', () => {
     expect(part.split('\n')).toHaveLength(Number(next))
   })
 
-  it('LJ1: a line that never ends comes in parts', async () => {
+  it('a line that never ends comes in parts', async () => {
     const found: [number, boolean][] = []
     for await (const { line, starts } of linesOf(pieces(`${'x'.repeat(95)}\ny`, [10]), { path: '/a', longest: 40 }))
       found.push([line.length, starts])

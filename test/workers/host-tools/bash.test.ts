@@ -52,7 +52,7 @@ describe('a command', () => {
     await expect(bash('pwd', [], { opts: { cwd: '..' } })).rejects.toMatchObject(coded('TOOL_PATH_ESCAPE'))
   })
 
-  it('HQ3, HX1: sees almost nothing of the environment, and its key', async () => {
+  it('sees almost nothing of the environment, and its key', async () => {
     process.env['SKEIN_TEST_SECRET'] = 'hidden'
     const names = String(await bash('env'))
       .trim()
@@ -103,7 +103,7 @@ describe('a command', () => {
 })
 
 describe('output', () => {
-  it('HQ2, TX1: is cut at the limit while it streams, between characters', async () => {
+  it('is cut at the limit while it streams, between characters', async () => {
     const output = String(await sh('yes "xüüüüüüü€" | head -c 5000001'))
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(200_000)
     expect(Buffer.byteLength(output)).toBeGreaterThan(199_000)
@@ -111,7 +111,7 @@ describe('output', () => {
     expect(output).not.toContain('\uFFFD')
   })
 
-  it('TX1: of bytes that are no text stays within the limit', async () => {
+  it('of bytes that are no text stays within the limit', async () => {
     const output = String(await sh(String.raw`yes "$(printf '\377\376')" | head -c 190000`))
     expect(Buffer.byteLength(output)).toBeLessThanOrEqual(200_000)
     expect(output).toMatch(/\[cut: /)
@@ -133,7 +133,7 @@ describe('what it is given', () => {
     expect(() => hostTools({ rootDir: root, env: { SKEIN_IDEMPOTENCY_KEY: 'x' } })).toThrow(/belongs to Skein/)
   })
 
-  it('HX2: a model may ask for less time, never for more', async () => {
+  it('a model may ask for less time, never for more', async () => {
     await expect(bash('sleep', ['1000'], { opts: { timeoutMs: 50 } })).rejects.toMatchObject(
       coded('PROCESS_TIMEOUT', /50 ms/),
     )
@@ -179,12 +179,12 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   const allThere = async (): Promise<boolean> => (await Promise.all(names.map(isThere))).every(Boolean)
   const noneLeft = () => eventually('all are gone', () => processesIn(root).length === 0)
 
-  it('T11, HQ1, HS1: a time-out kills all it started, also who left the group', async () => {
+  it('T11, HS1: a time-out kills all it started, also who left the group', async () => {
     await expect(sh(family, { isolation, timeoutMs: 1000 })).rejects.toMatchObject(coded('PROCESS_TIMEOUT', /1000 ms/))
     await noneLeft()
   })
 
-  it('T14, HQ1: an abort kills all it started and is the end of the call', async () => {
+  it('T14: an abort kills all it started and is the end of the call', async () => {
     const controller = new AbortController()
     const ended = sh(family, { isolation, signal: controller.signal })
     await eventually('all are there', allThere)
@@ -195,7 +195,7 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
     expect(await isThere('began')).toBe(false)
   })
 
-  it('HQ1, HS1: what a command leaves running is killed when it ends', async () => {
+  it('HS1: what a command leaves running is killed when it ends', async () => {
     const leaves =
       'sh -c "touch child; exec sleep 100" & setsid sh -c "touch stray; exec sleep 100" & while [ ! -e child ] || ' +
       '[ ! -e stray ]; do :; done; echo done'
@@ -204,7 +204,7 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   })
 
   // Without a namespace of processes nobody knows whose it is.
-  it.runIf(isolation === 'auto' && hasPids)('HN2: one who threw its environment away is killed too', async () => {
+  it.runIf(isolation === 'auto' && hasPids)('one who threw its environment away is killed too', async () => {
     const leaves =
       'env -i /usr/bin/setsid /bin/sh -c "touch stray; exec /bin/sleep 100" & while [ ! -e stray ]; do :; done; ' +
       'echo done'
@@ -213,17 +213,14 @@ describe.runIf(isLinux).each(['auto', 'none'] as const)('an end, with isolation 
   })
 
   // Nor what else there is.
-  it.runIf(isolation === 'auto' && hasPids)(
-    'HN2: it sees no process but its own, and nothing of the host',
-    async () => {
-      expect(
-        await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
-      ).toMatch(/^[1-9]\n1\n$/)
-      expect(
-        await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation }),
-      ).not.toBe('0\n')
-    },
-  )
+  it.runIf(isolation === 'auto' && hasPids)('it sees no process but its own, and nothing of the host', async () => {
+    expect(
+      await sh('ls -d /proc/[0-9]* | wc -l; cat /proc/$PPID/environ | tr "\\0" "\\n" | grep -c ^HOME', { isolation }),
+    ).toMatch(/^[1-9]\n1\n$/)
+    expect(
+      await sh(`test -e /proc/${process.pid} && grep -q vitest /proc/${process.pid}/cmdline; echo $?`, { isolation }),
+    ).not.toBe('0\n')
+  })
 })
 
 describe('the network policy', () => {
@@ -290,19 +287,16 @@ describe('the network policy', () => {
   })
 
   // What is behind the policy is the kernel's to give.
-  it.runIf(hasNet)(
-    'HN2: a program that says nothing of the network has none either, but its own loopback',
-    async () => {
-      const connects = (address: string): string =>
-        `const s = require("net").connect(1, "${address}"); s.on("error", (e) => { console.log(e.code); ` +
-        `process.exit() })`
-      expect(await bash(process.execPath, ['-e', connects('192.0.2.1')])).toBe('ENETUNREACH\n')
-      const loopback =
-        'const n = require("net"); const s = n.createServer().listen(0, "127.0.0.1", () => ' +
-        'n.connect(s.address().port, "127.0.0.1", () => { console.log("ok"); process.exit() }))'
-      expect(await bash(process.execPath, ['-e', loopback])).toBe('ok\n')
-    },
-  )
+  it.runIf(hasNet)('a program that says nothing of the network has none either, but its own loopback', async () => {
+    const connects = (address: string): string =>
+      `const s = require("net").connect(1, "${address}"); s.on("error", (e) => { console.log(e.code); ` +
+      `process.exit() })`
+    expect(await bash(process.execPath, ['-e', connects('192.0.2.1')])).toBe('ENETUNREACH\n')
+    const loopback =
+      'const n = require("net"); const s = n.createServer().listen(0, "127.0.0.1", () => ' +
+      'n.connect(s.address().port, "127.0.0.1", () => { console.log("ok"); process.exit() }))'
+    expect(await bash(process.execPath, ['-e', loopback])).toBe('ok\n')
+  })
 })
 
 describe('isolation', () => {

@@ -93,7 +93,7 @@ describe('what leads outside', () => {
     ['a relative link', 'sub/relative'],
   ]
 
-  it.each(ways)('HR1: %s is refused by every tool', async (_name, way) => {
+  it.each(ways)('%s is refused by every tool', async (_name, way) => {
     await symlink(join(base, 'outside', 'secret.txt'), join(root, 'file-link'))
     await symlink(join(base, 'outside'), join(root, 'dir-link'))
     await symlink(join(base, 'outside', 'not-yet'), join(root, 'dangling'))
@@ -110,7 +110,7 @@ describe('what leads outside', () => {
     expect(await readFile(join(base, 'outside', 'secret.txt'), 'utf8')).toBe('secret\n')
   })
 
-  it('HR1: links that stay inside are followed, circles are told', async () => {
+  it('links that stay inside are followed, circles are told', async () => {
     await symlink('a.txt', join(root, 'inside'))
     await symlink(join(root, 'sub'), join(root, 'dir'))
     await symlink('round', join(root, 'round'))
@@ -120,7 +120,7 @@ describe('what leads outside', () => {
     await expect(call('read', { path: 'round' })).rejects.toMatchObject(coded('TOOL_PATH_INVALID', /circle/))
   })
 
-  it('HR1: a root that is itself a link is meant, by either name', async () => {
+  it('a root that is itself a link is meant, by either name', async () => {
     await symlink(root, join(base, 'alias'))
     const aliased = caller(hostTools({ rootDir: join(base, 'alias') }))
     expect(await aliased('read', { path: 'a.txt' })).toContain('one')
@@ -128,7 +128,7 @@ describe('what leads outside', () => {
     expect(await aliased('read', { path: join(root, 'a.txt') })).toContain('one')
   })
 
-  it('HR2: a directory that became a link after the path was checked is noticed', async () => {
+  it('a directory that became a link after the path was checked is noticed', async () => {
     await symlink(join(base, 'outside'), join(root, 'swapped'))
     const opened = await openRoot(root)
     const escape = coded('TOOL_PATH_ESCAPE')
@@ -187,7 +187,7 @@ describe('edit', () => {
     )
   })
 
-  it('HX1, EP1: its probe sees whether it happened, and says so only when that is clear', async () => {
+  it('its probe sees whether it happened, and says so only when that is clear', async () => {
     const probe = async (text: string) => {
       await writeFile(join(root, 'a.txt'), text)
       const edit = tools.find(({ name }) => name === 'edit')

@@ -28,14 +28,14 @@ const left = async (): Promise<readonly number[]> => {
 
 // Where processes are is read in /proc.
 describe.runIf(process.platform === 'linux').each(['auto', 'none'])('with isolation %s', (isolation) => {
-  it('T14, HK1: a thread that is ended takes its commands with it', async () => {
+  it('T14: a thread that is ended takes its commands with it', async () => {
     const thread = new Worker(fixture('starter.mjs'), { workerData: [root, isolation] })
     await begun()
     await thread.terminate()
     expect(await left()).toEqual([])
   })
 
-  it('T11, HK1: so does a host that is killed with -9', async () => {
+  it('T11: so does a host that is killed with -9', async () => {
     const host = spawn(process.execPath, [fixture('starter.mjs'), root, isolation], { stdio: 'ignore', cwd: tmpdir() })
     await begun()
     host.kill('SIGKILL')
@@ -45,7 +45,7 @@ describe.runIf(process.platform === 'linux').each(['auto', 'none'])('with isolat
 
 // Here too.
 it.runIf(process.platform === 'linux')(
-  'T14, HX2: a command whose thread is held up by another body ends at its time',
+  'T14: a command whose thread is held up by another body ends at its time',
   async () => {
     process.env['NODE_TEST_ROOT'] = root
     const module = await import(new URL('fixtures/stuck-app.mjs', import.meta.url).href)

@@ -13,7 +13,7 @@ async function expectAlive(): Promise<void> {
 }
 
 describe('memory', () => {
-  it.each(Object.entries(memoryBombs))('X1, SM1: %s ends as `memory` and the next run works', async (_name, source) => {
+  it.each(Object.entries(memoryBombs))('X1: %s ends as `memory` and the next run works', async (_name, source) => {
     const before = megabytes()
     for (const memoryLimitBytes of [2 ** 20, 16 * 2 ** 20, 64 * 2 ** 20]) {
       expect(await runCode(source, { memoryLimitBytes, timeoutMs: 15_000 })).toMatchObject({
@@ -26,7 +26,7 @@ describe('memory', () => {
     await expectAlive()
   })
 
-  it('SM1: a limit is what the code can use, give or take its rounding', async () => {
+  it('a limit is what the code can use, give or take its rounding', async () => {
     const fill =
       'const a = []; let n = 0; try { for (;; n++) a.push(new Uint8Array(1 << 16).fill(1)) } catch {} a.length = ' +
       '0; export default n / 16'
@@ -37,7 +37,7 @@ describe('memory', () => {
     }
   })
 
-  it('SM3: the memory of ended runs is released', async () => {
+  it('the memory of ended runs is released', async () => {
     const before = megabytes()
     let most = 0
     for (let run = 0; run < times(40, 200); run++) {
@@ -59,7 +59,7 @@ describe('memory', () => {
       'import { big } from "host"; await big()',
       { imports: { big: async () => 'x'.repeat(3e6) } },
     ],
-  ])('SM1: %s that is larger than the memory ends as `memory`', async (_name, source, options) => {
+  ])('%s that is larger than the memory ends as `memory`', async (_name, source, options) => {
     expect(await runCode(source, { ...options, memoryLimitBytes: 2 ** 20 })).toMatchObject({ status: 'memory' })
   })
 
@@ -104,7 +104,7 @@ describe('time', () => {
     ).toMatchObject({ status: 'timeout' })
   })
 
-  it('SG3: a promise that nothing can settle is an error at once', async () => {
+  it('a promise that nothing can settle is an error at once', async () => {
     expect(await runCode('await new Promise(() => {})', { timeoutMs: 60_000 })).toMatchObject({
       status: 'error',
       error: { message: 'the code awaits a promise that nothing can settle' },
@@ -127,7 +127,7 @@ describe('the stack', () => {
     ['let x: A<', 'B', '>'],
     ['function f() {', '', '}'],
     ['a<', '1', ''],
-  ])('SS1: TypeScript nested by %s is an error and no crash', async (open, middle, close) => {
+  ])('TypeScript nested by %s is an error and no crash', async (open, middle, close) => {
     const source = open.repeat(60_000) + middle + close.repeat(60_000)
     const { status } = await runCode(source, { language: 'ts', timeoutMs: 3_000 })
     expect(['error', 'timeout']).toContain(status)

@@ -40,7 +40,7 @@ describe('what the code comes to', () => {
     expect(await valueOf(source, options)).toEqual(value)
   })
 
-  it('SP1: any JSON goes in by a global, through a host function and out unchanged', async () => {
+  it('any JSON goes in by a global, through a host function and out unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ maxDepth: 4 }), async (value) => {
         const given = toJson(value)
@@ -67,11 +67,11 @@ describe('what the code comes to', () => {
     '[{ toJSON() { return [1n] } }, { toJSON() { throw new Error("mute") } }, Object.create(null)]',
     '["\\u0000", "\\ud800", "é😀", "\\u2028"]',
     '(() => { let a = []; for (let i = 0; i < 2000; i++) a = [a]; return a })()',
-  ])('SP1: %s reads as toJson has it', async (expression) => {
+  ])('%s reads as toJson has it', async (expression) => {
     expect(await valueOf(`export default (${expression})`)).toEqual(toJson(runInThisContext(`(${expression})`)))
   })
 
-  it('SP1: a value that is too long is refused where it would cross', async () => {
+  it('a value that is too long is refused where it would cross', async () => {
     const source = (use: string) => `import { take } from 'host'; const long = 'x'.repeat(${mostCharacters}); ${use}`
     const options = { imports: { take: () => null } }
     for (const use of ['export default long', 'report(long)', 'take(long)']) {
@@ -128,7 +128,7 @@ describe('TypeScript', () => {
     expect(error?.stack?.match(/code:\d+/g)).toEqual(['code:6', 'code:8'])
   })
 
-  it('SS1: a long source is stripped apart, with the same outcome', async () => {
+  it('a long source is stripped apart, with the same outcome', async () => {
     const long = `const list: number[] = [${'1,'.repeat(5_000)}]\n`
     expect(await valueOf(`${long}export default list.length`, { language: 'ts' })).toBe(5_000)
     expect(await valueOf(`${long}let b: = 2`, { language: 'ts' })).toMatchObject({
@@ -205,7 +205,7 @@ describe('host functions', () => {
     })
   })
 
-  it('SG1: many overlap, and each call gets its own answer', async () => {
+  it('many overlap, and each call gets its own answer', async () => {
     const waiting: (() => void)[] = []
     const imports = {
       // Answers only when all twenty have been asked, the last one first.
@@ -333,7 +333,7 @@ describe('what the code says', () => {
     ])
   })
 
-  it('SA1: logs past the cap are dropped, and the last one says so', async () => {
+  it('logs past the cap are dropped, and the last one says so', async () => {
     const many = await runCode('for (let i = 0; i < 5000; i++) console.log(i); export default 1')
     expect(many.logs).toHaveLength(mostLogs + 1)
     expect(many.logs.at(-1)?.text).toContain('further logs dropped')
@@ -342,7 +342,7 @@ describe('what the code says', () => {
     expect(long.status).toBe('success')
   })
 
-  it('SA1: a report past the cap throws', async () => {
+  it('a report past the cap throws', async () => {
     const { reports, error } = await runCode('for (let i = 0; ; i++) report(i)')
     expect(reports).toHaveLength(mostReports)
     expect(error).toMatchObject({ name: 'RangeError', message: expect.stringContaining('only 1000 reports') })

@@ -37,17 +37,17 @@ describe('terminate', () => {
     })
   })
 
-  it('SG2: ends a flood of promises from outside', async () => {
+  it('ends a flood of promises from outside', async () => {
     const run = start(floods, (self) => void setImmediate(() => self.terminate('too much')))
     expect(await run).toMatchObject({ status: 'terminated', error: { message: 'too much' } })
   })
 
-  it('SG2: code whose last promise outlasts a slice ends when it does', async () => {
+  it('code whose last promise outlasts a slice ends when it does', async () => {
     const source = 'await null; const text = "x".repeat(4e6); export default JSON.stringify([text, text]).length'
     expect(await createRunCode()(source, { timeoutMs: 15_000 })).toMatchObject({ status: 'success', result: 8_000_007 })
   })
 
-  it('EG2: ends a synchronous loop from a host function', async () => {
+  it('ends a synchronous loop from a host function', async () => {
     expect(await start(loops, (run) => run.terminate('from within'))).toMatchObject({
       status: 'terminated',
       error: { message: 'from within' },
@@ -58,7 +58,7 @@ describe('terminate', () => {
     ['a loop', 'for (;;);'],
     ['a loop that catches', 'for (;;) { try { for (;;); } catch {} finally { for (;;); } }'],
     ['a built-in that never asks', '[].forEach.call({ length: 2 ** 53 - 1 }, () => {})'],
-  ])('X1, SY1: ends %s from outside; what was said before is there, and the next run works', async (_name, endless) => {
+  ])('X1: ends %s from outside; what was said before is there, and the next run works', async (_name, endless) => {
     const begun = deferred<void>()
     const run = start(`import { begun } from 'host'; console.log('said'); report(1); begun(); ${endless}`, () =>
       begun.resolve(),
@@ -74,7 +74,7 @@ describe('terminate', () => {
     expect(await createRunCode()('export default 6 * 7')).toMatchObject({ status: 'success', result: 42 })
   })
 
-  it('SY2: no host function begins after the end', async () => {
+  it('no host function begins after the end', async () => {
     const calls: Json[] = []
     const begun = deferred<void>()
     const imports = {
@@ -94,7 +94,7 @@ describe('terminate', () => {
     expect(calls).toHaveLength(before)
   })
 
-  it('SY3: code that does nothing but call leaves the body its thread', async () => {
+  it('code that does nothing but call leaves the body its thread', async () => {
     let calls = 0
     let most = 0
     const flood = 'import { count } from "host"; for (;;) count()'
@@ -112,7 +112,7 @@ describe('terminate', () => {
     expect(most).toBeLessThan(2_000)
   })
 
-  it('SY1: a host function that loops is ended with the time, and the run with it', async () => {
+  it('a host function that loops is ended with the time, and the run with it', async () => {
     const imports = {
       loop: () => {
         for (;;);
@@ -123,7 +123,7 @@ describe('terminate', () => {
     })
   })
 
-  it('EG1: the first reason stays, and after the end it does nothing', async () => {
+  it('the first reason stays, and after the end it does nothing', async () => {
     const run = start(loops, (self) => (self.terminate('first'), self.terminate('second'), null))
     expect(await run).toMatchObject({ error: { message: 'first' } })
     run.terminate('third')
@@ -146,7 +146,7 @@ describe('terminate', () => {
 describe('threads', () => {
   const waitsFor = 'import { wait } from "host"; export default await wait()'
 
-  it('GH1: a run that loops holds up nobody; more runs than threads wait for each other', async () => {
+  it('a run that loops holds up nobody; more runs than threads wait for each other', async () => {
     const runCode = createRunCode()
     const loop = runCode('for (;;);', { timeoutMs: 60_000 })
     const deep = (n: number): Promise<Json | undefined> =>
@@ -166,7 +166,7 @@ describe('threads', () => {
     ).toEqual(Array.from({ length: 40 }, (_, n) => n))
   })
 
-  it('SY2: a host function runs as part of the call that gave it', async () => {
+  it('a host function runs as part of the call that gave it', async () => {
     const calls = new AsyncLocalStorage<string>()
     const seen = (name: string): PromiseLike<Json | undefined> =>
       calls
@@ -175,7 +175,7 @@ describe('threads', () => {
     expect([await seen('first'), await seen('second')]).toEqual(['first', 'second'])
   })
 
-  it('GH3: a process with nothing but idle threads ends', async () => {
+  it('a process with nothing but idle threads ends', async () => {
     const program =
       `import { createRunCode } from ${JSON.stringify(workerFile('sandbox/run-code').href)}; ` +
       `console.log((await createRunCode()('export default 42')).result)`
@@ -209,7 +209,7 @@ describe("the call's signal", () => {
     })
   })
 
-  it('SX2: nothing listens any more after the end', async () => {
+  it('nothing listens any more after the end', async () => {
     const { signal } = new AbortController()
     const runCode = createRunCode({ signal })
     for (const source of ['export default 1', 'throw 1', 'import "x"', 'for (;;);'])

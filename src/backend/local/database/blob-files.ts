@@ -2,10 +2,10 @@
  * Blobs as files `<folder>/blobs/ab/<sha256>`: the large ones, and all that a client puts. Owner and clients
  * alike write here: a blob appears by rename, whole and synced. Owns that folder and its `.part` files.
  *
- * BF1 A file under its final name was complete and synced before it got that name.
- * BF2 A `.part` file that nobody wrote to for an hour is a killed process's; the next host takes it away. Every
- *     write makes it young again, so that a client that is at work keeps its own.
- * BF3 A file that is swept is first renamed and looked at again: one that was made young meanwhile comes back.
+ * - A file under its final name was complete and synced before it got that name.
+ * - A `.part` file that nobody wrote to for an hour is a killed process's; the next host takes it away. Every
+ *   write makes it young again, so that a client that is at work keeps its own.
+ * - A file that is swept is first renamed and looked at again: one that was made young meanwhile comes back.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -88,7 +88,7 @@ export class BlobFiles {
     try {
       await utimes(path, now, now)
     } catch (error) {
-      if (isMissing(error)) return false // swept in between (BF3)
+      if (isMissing(error)) return false // swept in between
       throw error
     }
     return true
@@ -118,7 +118,6 @@ class PartFile {
     await this.file.writeFile(bytes)
   }
 
-  /** BF1 */
   async keep(): Promise<PutBlob> {
     await this.file.sync()
     await this.file.close()
@@ -135,7 +134,6 @@ class PartFile {
 
 export type { PartFile }
 
-/** BF2 */
 export async function sweepParts(folder: string, now: number): Promise<void> {
   const home = homeOf(folder)
   for (const name of await namesIn(home)) {
@@ -151,7 +149,7 @@ export interface SweptFiles {
   isNamed(hash: string): boolean
 }
 
-/** BF3: of one folder of blobs; true when one that nobody names was too young to go. */
+/** Of one folder of blobs; true when one that nobody names was too young to go. */
 export async function sweepFolder(folder: string, name: string, { before, isNamed }: SweptFiles): Promise<boolean> {
   const home = join(homeOf(folder), name)
   let young = false

@@ -3,10 +3,10 @@
  * to 64 KB: it shares the transaction of the commits and takes 35 µs instead of a millisecond. What is larger, and
  * all that a client puts, is a file (blob-files.ts). Owns that choice and the comparison of rows with their names.
  *
- * BL1 A put resolves when the blob is durable; a row comes before every commit that is handed over after it.
- * BL2 Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
- * BL3 Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written. A blob
- *     may be a row and a file, each with its age: either is enough.
+ * - A put resolves when the blob is durable; a row comes before every commit that is handed over after it.
+ * - Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
+ * - Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written. A blob
+ *   may be a row and a file, each with its age: either is enough.
  */
 import { createHash } from 'node:crypto'
 import { blobMissing } from '../../checks.js'

@@ -2,10 +2,10 @@
  * The only file that knows which SQLite there is: `node:sqlite` where Node has it, else `libsql`.
  * Owns the smallest synchronous surface that the store needs; knows no table.
  *
- * DR1 `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
- * DR2 Integers are numbers; the store keeps all of its own below 2 ** 53.
- * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
- *     UTF-8, and a flipped bit on the disk is enough to make one.
+ * - `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
+ * - Integers are numbers; the store keeps all of its own below 2 ** 53.
+ * - A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
+ *   UTF-8, and a flipped bit on the disk is enough to make one.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'

@@ -1,8 +1,8 @@
 /**
  * The heads of a local store: one row of `threads` each. Owns its queries and the reading of that row.
  *
- * HB1 A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody
- *     from the others. A row whose id cannot be read is left out, with a warning.
+ * - A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody
+ *   from the others. A row whose id cannot be read is left out, with a warning.
  */
 import { defined } from '../../../core/defined.js'
 import type { HeadFilter, Heads, StoredHead } from '../../port.js'
@@ -105,7 +105,6 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
 
 const lenient = new TextDecoder()
 
-/** HB1 */
 function headOf(stored: unknown): StoredHead | undefined {
   try {
     return wholeHead(JSON.parse(text(stored)))

@@ -2,10 +2,10 @@
  * Reads entries. Crossing from SQLite to JavaScript costs more than finding the rows, so the entries of one
  * thread cross as three texts per page: half the time of a row each. Owns the packing and nothing else.
  *
- * PG1 A page whose text does not split into as many entries as SQLite counted (a body that has the separator)
- *     is read again row by row.
- * PG2 A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is
- *     damaged: it is JOURNAL_CORRUPT, whoever reads it to its end.
+ * - A page whose text does not split into as many entries as SQLite counted (a body that has the separator)
+ *   is read again row by row.
+ * - A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is
+ *   damaged: it is JOURNAL_CORRUPT, whoever reads it to its end.
  */
 import type { StoredEntry } from '../../port.js'
 import { listedAtOnce } from '../../checks.js'
@@ -131,7 +131,7 @@ function entryOf(thread: string, row: Row): StoredEntry {
   }
 }
 
-/** Undefined when a body had the separator inside (PG1). */
+/** Undefined when a body had the separator inside. */
 function unpacked(
   thread: string,
   page: { numbers: unknown; hashes: string[]; bodies: string[] },

@@ -2,9 +2,9 @@
  * Everything that is read from the file of a local store: journals, heads, mail, snapshots, small blobs. The owner
  * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
  *
- * RD1 A read sees all that was acknowledged before it began.
- * RD2 A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it
- *     is marked and keeps nobody from the others.
+ * - A read sees all that was acknowledged before it began.
+ * - A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it
+ *   is marked and keeps nobody from the others.
  */
 import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
 import type { BlobRows } from './blobs.js'
@@ -65,7 +65,7 @@ export function createReader(database: Database, live: () => void): Reader {
   }
 }
 
-/** RD2: the sender of one that cannot be read is told so, if its id can be. */
+/** The sender of one that cannot be read is told so, if its id can be. */
 function mailOf(row: Row): StoredMail {
   const number = integer(row[0])
   let id = `damaged-${number}`

@@ -2,9 +2,9 @@
  * Trees that are removed: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the
  * tables `removed` and `blob_refs`; what it does runs inside the writer's transactions.
  *
- * RV1 A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of
- *     blobs: what is left is either a whole thread or none.
- * RV2 An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
+ * - A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of
+ *   blobs: what is left is either a whole thread or none.
+ * - An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
  */
 import { blobsNamedIn } from '../../checks.js'
 import type { Removal } from '../../trees.js'
@@ -93,7 +93,6 @@ export class Removals {
     return true
   }
 
-  /** RV2 */
   free(id: string, position: number): boolean {
     const [tid] = this.statements.gone.one(id) ?? []
     if (tid === undefined) return false
@@ -101,7 +100,7 @@ export class Removals {
     return true
   }
 
-  /** RV1: how many rows it took; the thread itself only when all others went. */
+  /** How many rows it took; the thread itself only when all others went. */
   private drop({ tid, id, position }: { tid: number; id: string; position: number }, room: number): number {
     const { dropEntries, dropNames, dropSnapshot, dropThread, floor } = this.statements
     const entries = dropEntries.run(tid, room).changes

@@ -21,10 +21,10 @@ export function corrupt(
 
 const restore = 'Restore the folder from a back-up (skein doctor says what else is damaged).'
 
-/** A column of texts as a query may ask for it (DR3). */
+/** A column of texts as a query may ask for it. */
 export const raw = (column: string): string => `CAST(${column} AS BLOB)`
 
-/** A column of integers: one that was damaged into something else is no number, and no text (DR3). */
+/** A column of integers: one that was damaged into something else is no number, and no text. */
 export const whole = (column: string): string => `iif(typeof(${column}) IN ('integer', 'null'), ${column}, x'')`
 
 /** Some columns as one JSON list of bytes: a third of the time of a value each. */

@@ -2,13 +2,13 @@
  * The tables of a local store, how they are opened and which version of them this Skein understands.
  * Owns every CREATE and PRAGMA; the statements that use them are in write.ts and reader.ts.
  *
- * TB1 The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
- * TB2 A file of a newer version is refused before anything in it is read or changed. One of an older version gets
- *     what it lacks from its next owner; until then a client is refused.
- * TB3 Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal by
- *     counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
- *     gets no number that one of a removed tree has.
- * TB4 What is deleted is overwritten: no byte of it stays in the file, and none in the log once that is emptied (Q5).
+ * - The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
+ * - A file of a newer version is refused before anything in it is read or changed. One of an older version gets
+ *   what it lacks from its next owner; until then a client is refused.
+ * - Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal by
+ *   counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
+ *   gets no number that one of a removed tree has.
+ * - What is deleted is overwritten: no byte of it stays in the file, and none in the log once that is emptied.
  */
 import { dirname } from 'node:path'
 import { SkeinError } from '../../../core/failure.js'
@@ -59,7 +59,7 @@ const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'
 /**
  * Trees that were removed and whose rows are not collected yet: their threads up to this one are gone for every
  * reader. `blob_refs`: which blobs a tree names, by the row of its root. `position`: the journal may have lost its
- * last row (TB3); `unswept`: blobs may be left that nobody names.
+ * last row; `unswept`: blobs may be left that nobody names.
  */
 const removals = `
   CREATE TABLE removed (root TEXT NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (root, upto)) WITHOUT ROWID;
@@ -89,7 +89,7 @@ export async function openForOwner(path: string, durability: Durability): Promis
     // These answer with a row, so exec will not do.
     database.pragma('journal_mode = WAL')
     database.pragma('secure_delete = ON')
-    // A killed owner may have left traces in the log (TB4).
+    // A killed owner may have left traces in the log.
     emptyLog(database)
     database.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)

@@ -2,11 +2,11 @@
  * The sweep of a local store, a slice at a time: rows of removed trees, then blobs that are rows, then those that are
  * files. Owns where it stands, and nothing that is stored.
  *
- * SW1 A slice is one short transaction or one folder of blobs.
- * SW2 A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
- * SW3 One slice at a time, however many ask.
- * SW4 What a sweep collected is in no byte of the folder when it has come to its end (TB4), and the room goes back to
- *     the disk.
+ * - A slice is one short transaction or one folder of blobs.
+ * - A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
+ * - One slice at a time, however many ask.
+ * - What a sweep collected is in no byte of the folder when it has come to its end, and the room goes back to
+ *   the disk.
  */
 import { systemClock } from '../../../core/clock.js'
 import type { Trees } from '../../trees.js'

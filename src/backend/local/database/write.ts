@@ -3,9 +3,9 @@
  * statements and a bounded memory of threads (their row and what their head was), so that an ordinary commit
  * costs two statements and touches no index of heads.
  *
- * W1  A commit compares and advances the thread in one statement before it writes anything else, so that a
- *     refusal leaves nothing behind and needs no savepoint (J1, J2).
- * W2  What is remembered of a thread is forgotten when a transaction fails.
+ * - A commit compares and advances the thread in one statement before it writes anything else, so that a
+ *   refusal leaves nothing behind and needs no savepoint (J1, J2).
+ * - What is remembered of a thread is forgotten when a transaction fails.
  */
 import type { Commit, CommitResult, Head, Send } from '../../port.js'
 import type { Removal } from '../../trees.js'
@@ -98,7 +98,7 @@ export class Writes {
     return { position: this.lastPosition(), mail: this.mails }
   }
 
-  /** After a loss: no number is given twice (TB3). */
+  /** After a loss: no number is given twice. */
   raise({ position, mail }: MarkedPositions): void {
     this.statements.raisePosition.run(position)
     this.statements.countMail.run()
@@ -139,7 +139,7 @@ export class Writes {
     return (this.position ??= integer(this.statements.end.one()?.[0] ?? 0))
   }
 
-  /** Likewise (TB3). */
+  /** Likewise. */
   private nextThread(): number {
     this.thread = (this.thread ?? Number(this.statements.lastThread.one()?.[0] ?? 0)) + 1
     return this.thread
@@ -168,7 +168,7 @@ export class Writes {
     this.statements.keep.run(thread, snapshot)
   }
 
-  /** New, or young again and as whole as on its first day (BL3). */
+  /** New, or young again and as whole as on its first day. */
   putBlob(hash: string, bytes: Uint8Array, at: number): void {
     this.statements.store.run(blobKey(hash), at, bytes)
   }
@@ -179,7 +179,6 @@ export class Writes {
     return integer(this.statements.epoch.one()?.[0])
   }
 
-  /** W2 */
   forget(): void {
     this.noted = ''
     this.known.clear()
@@ -188,7 +187,7 @@ export class Writes {
     this.thread = undefined
   }
 
-  /** W1: the thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
+  /** The thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
   private compareAndAdvance(commit: Commit): number | undefined {
     const { thread, expected, head, entry, epoch } = commit
     const { advance, find, rewrite, touch } = this.statements

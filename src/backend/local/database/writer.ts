@@ -2,11 +2,11 @@
  * The group commit of a local store: all writes that are handed over together become durable in one transaction.
  * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
- * Q1  A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
- * Q2  When the transaction fails as a whole, every write in it is rejected and none is kept.
- * Q3  Watchers hear of mail after it is durable, once per thread and transaction.
- * Q4  The write-ahead log is written back while nobody waits; inside a commit only when that never came.
- * Q5  After `scrub` the log is cut to nothing as soon as nobody reads from it, and never by waiting for a reader.
+ * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
+ * - When the transaction fails as a whole, every write in it is rejected and none is kept.
+ * - Watchers hear of mail after it is durable, once per thread and transaction.
+ * - The write-ahead log is written back while nobody waits; inside a commit only when that never came.
+ * - After `scrub` the log is cut to nothing as soon as nobody reads from it, and never by waiting for a reader.
  */
 import { systemClock } from '../../../core/clock.js'
 import { storeClosed } from '../../checks.js'
@@ -65,7 +65,7 @@ export class Writer {
         reject(storeClosed('local'))
         return
       }
-      // The host hands over everything that is ready in one go (HO4), so the end of its turn is soon enough.
+      // The host hands over everything that is ready in one go, so the end of its turn is soon enough.
       if (this.queue.length === 0) queueMicrotask(() => this.flush())
       this.queue.push({
         apply: (arrived) => {
@@ -100,7 +100,7 @@ export class Writer {
     this.cancelIdle ??= this.checkpointWhenIdle()
   }
 
-  /** What was deleted is to go from the log, too (Q5). */
+  /** What was deleted is to go from the log, too. */
   scrub(): void {
     this.scrubbing = true
     this.tryCheckpoint()

@@ -1,6 +1,6 @@
 /**
  * The write-ahead log of SQLite as a file: how many commits its frames say they hold. Reads it as it lies there, and
- * only where nobody has the database open in this process (OW2). Owns nothing.
+ * only where nobody has the database open in this process. Owns nothing.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 

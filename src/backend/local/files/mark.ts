@@ -3,10 +3,10 @@
  * back, beside the log and not in it. SQLite takes a damaged or cut log for a shorter one and says nothing; this file
  * knows better. Owns that file and `skein.lost`, where what was lost is told until someone takes it away.
  *
- * WM1 What was acknowledged is in the mark or in the database itself, whatever happens to the log. What is in the
- *     mark may not have been acknowledged only when the process died in between.
- * WM2 A line that is not byte for byte what was written counts for nothing.
- * WM3 A store that had data and has none is refused before SQLite sees it: opening an empty file would delete its log.
+ * - What was acknowledged is in the mark or in the database itself, whatever happens to the log. What is in the
+ *   mark may not have been acknowledged only when the process died in between.
+ * - A line that is not byte for byte what was written counts for nothing.
+ * - A store that had data and has none is refused before SQLite sees it: opening an empty file would delete its log.
  */
 import {
   closeSync,
@@ -95,7 +95,7 @@ function read(folder: string): Noted {
   const mails: [number, string][] = []
   for (const each of contentOf(join(folder, markFile)).split('\n')) {
     const end = each.lastIndexOf(' ')
-    if (end < 0 || sum(each.slice(0, end)) !== each.slice(end + 1)) continue // WM2
+    if (end < 0 || sum(each.slice(0, end)) !== each.slice(end + 1)) continue
     const words: unknown = JSON.parse(each.slice(0, end))
     if (!Array.isArray(words)) continue
     const [kind, number, thread] = words
@@ -165,7 +165,6 @@ export function notedLosses(folder: string): readonly string[] {
     .filter((each) => each !== '')
 }
 
-/** WM3 */
 export function refuseEmptied(folder: string): void {
   const database = statSync(join(folder, 'skein.db'), { throwIfNoEntry: false })
   if (database && database.size > 0) return

@@ -1,6 +1,6 @@
 /**
  * Files of a store that nobody but its user may read, whatever the folder and the umask allow. Owns no handle when it
- * returns: closing one on a database would drop the locks that SQLite has on it in this process (OW2), so what is
+ * returns: closing one on a database would drop the locks that SQLite has on it in this process, so what is
  * there is only renamed in its mode.
  */
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'

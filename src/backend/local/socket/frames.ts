@@ -2,8 +2,8 @@
  * What owner and clients say to each other over the folder's socket: frames of a 4-byte length and a
  * msgpackr body. Owns the format and its checks; knows nothing of connections.
  *
- * FR1 Nothing that came over the socket is used before zod has seen it; JSON values travel as JSON text, so
- *     that what arrives is JSON by construction.
+ * - Nothing that came over the socket is used before zod has seen it; JSON values travel as JSON text, so
+ *   that what arrives is JSON by construction.
  * FR2 A frame that is too long or not of the format ends the connection.
  */
 import { Packr } from 'msgpackr/pack'

@@ -3,10 +3,10 @@
  * again whenever the owner has gone. Owns the connection, the calls that wait for an answer and the topics
  * that the owner must forward.
  *
- * LK1 A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
- * LK2 After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7), and
- *     the listener's `missed` says so.
- * LK3 The link keeps the process alive only while a call waits or someone listens.
+ * - A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
+ * - After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7), and
+ *   the listener's `missed` says so.
+ * - The link keeps the process alive only while a call waits or someone listens.
  */
 import { createConnection } from 'node:net'
 import type { Socket } from 'node:net'
@@ -51,7 +51,7 @@ export class OwnerLink {
     return this.connecting
   }
 
-  /** Undefined when there is no owner, or it went away before it answered (LK1). */
+  /** Undefined when there is no owner, or it went away before it answered. */
   async put(send: Send, body: string): Promise<Answer | undefined> {
     return this.call((call) => ({ kind: 'put', call, to: send.to, id: send.id, body }))
   }

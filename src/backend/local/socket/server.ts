@@ -2,10 +2,10 @@
  * The owner's end of the folder's socket: takes mail and signals from clients and forwards signals to those
  * that listen. Owns the listening socket and its connections; storing mail is given to it.
  *
- * OS1 A client's mail is answered after it is durable.
- * OS2 Signals to a client that does not keep up are dropped, not queued without end (J7); when it has caught up it is
- *     told so, by the same frame that confirms a subscription.
- * OS3 Neither the socket nor its connections keep the process alive.
+ * - A client's mail is answered after it is durable.
+ * - Signals to a client that does not keep up are dropped, not queued without end (J7); when it has caught up it is
+ *   told so, by the same frame that confirms a subscription.
+ * - Neither the socket nor its connections keep the process alive.
  */
 import { chmod, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -57,7 +57,7 @@ export class OwnerServer {
     for (const socket of heard) {
       if (socket === from) continue
       if (socket.writableLength < mostQueuedBytes) socket.write(frame)
-      else socket.once('drain', () => confirm(socket, topic)) // OS2
+      else socket.once('drain', () => confirm(socket, topic))
     }
   }
 
@@ -140,7 +140,7 @@ function listening(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect
-    // (OW3).
+    //.
     const mask = isMainThread ? process.umask(0o177) : undefined
     server.listen(path, () => {
       server.off('error', reject)

@@ -2,12 +2,12 @@
  * The connection to the server: opened once, reconnecting for ever, and the two ways to ask something of it. Owns the
  * connection and the judgement which errors pass by themselves.
  *
- * NL1 Every request has a deadline; a request under way when the connection breaks fails at once.
- * NL2 `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with
- *     silence.
- * NL3 A server below 2.10 or without JetStream is refused before anything is asked of it.
- * NL4 What is sent to this process alone comes below its namespace, so that no other app that shares the account may
- *     hear it.
+ * - Every request has a deadline; a request under way when the connection breaks fails at once.
+ * - `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with
+ *   silence.
+ * - A server below 2.10 or without JetStream is refused before anything is asked of it.
+ * - What is sent to this process alone comes below its namespace, so that no other app that shares the account may
+ *   hear it.
  */
 import { connect, createInbox, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
@@ -93,7 +93,7 @@ export class ServerConnection {
     }
   }
 
-  /** NL4: a subject that nobody has used before. */
+  /** A subject that nobody has used before. */
   inbox(): string {
     return createInbox(this.#inboxes)
   }
@@ -104,7 +104,7 @@ export class ServerConnection {
     return () => void this.#reconnected.delete(told)
   }
 
-  /** NL1: one try. */
+  /** One try. */
   ask<T>(make: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.#open) return reject(storeClosed('nats'))
@@ -121,7 +121,6 @@ export class ServerConnection {
     return this.#answers.ask({ timeoutMs: requestMs, ...question })
   }
 
-  /** NL2 */
   async persist<T>(what: string, make: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
     for (;;) {
       try {

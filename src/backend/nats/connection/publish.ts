@@ -1,11 +1,11 @@
 /**
  * Writing one message to a stream, and knowing whether it was written. Owns nothing.
  *
- * NP1 A write whose answer was lost is read back before it is judged: it counts once, and is never reported as
- *     refused when it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that
- *     succeeded.)
- * NP2 A write that expects a sequence changes nothing when the subject is elsewhere.
- * NP3 What may not be written any more is not tried, nor tried again; what was written before that counts.
+ * - A write whose answer was lost is read back before it is judged: it counts once, and is never reported as
+ *   refused when it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that
+ *   succeeded.)
+ * - A write that expects a sequence changes nothing when the subject is elsewhere.
+ * - What may not be written any more is not tried, nor tried again; what was written before that counts.
  */
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
@@ -26,14 +26,14 @@ export interface Publication {
   readonly until?: number
   /** Patience with one try. */
   readonly timeoutMs?: number
-  /** Whether it may not be written any more: asked before every try (NP3). */
+  /** Whether it may not be written any more: asked before every try. */
   readonly over?: () => boolean
 }
 
 const idHeader = 'Skein-Id'
 const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 
-/** The sequence it got; undefined when it was refused (NP2, NP3). */
+/** The sequence it got; undefined when it was refused. */
 export async function publish(
   link: ServerConnection,
   reads: StreamReader,
@@ -67,7 +67,6 @@ function headersOf(id: string, { headers: more = {}, expected }: Publication): M
   return made
 }
 
-/** NP1 */
 async function ours(reads: StreamReader, { stream, subject }: Publication, id: string): Promise<number | undefined> {
   const last = await reads.last(stream, subject)
   return last?.headers.get(idHeader) === id ? last.seq : undefined

@@ -2,12 +2,12 @@
  * Reading from streams: one message, or all that a filter finds. Owns the consumers of a scan, which live as long as
  * it.
  *
- * NR1 What `get` and `last` read is what the stream's leader has: messages that were acknowledged are seen.
- * NR2 A scan asks for no more than there is, in parts that fit into memory, and ends.
- * NR3 A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a
- *     subject that was written meanwhile is given again.
- * NR4 The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and
- *     `rest` asks the leader for what a scan has not given.
+ * - What `get` and `last` read is what the stream's leader has: messages that were acknowledged are seen.
+ * - A scan asks for no more than there is, in parts that fit into memory, and ends.
+ * - A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a
+ *   subject that was written meanwhile is given again.
+ * - The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and
+ *   `rest` asks the leader for what a scan has not given.
  */
 import { headers as noHeaders, nanos } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
@@ -34,7 +34,7 @@ type Query =
 export interface Scan {
   readonly stream: string
   readonly filter: string
-  /** A message of this sequence, which another filter finds, must have been seen when it ends (NR4). */
+  /** A message of this sequence, which another filter finds, must have been seen when it ends. */
   readonly upTo?: { readonly filter: string; readonly seq: number }
   /** From this sequence of the stream on; default: the first. */
   readonly from?: number
@@ -65,7 +65,7 @@ const removedMs = 250
 const noMore: ReadonlySet<number> = new Set([404, 408])
 
 export class StreamReader {
-  /** Whether streams have replicas: then any of them would answer to a direct get (NR1). */
+  /** Whether streams have replicas: then any of them would answer to a direct get. */
   readonly replicated: boolean
   readonly #link: ServerConnection
 
@@ -102,7 +102,7 @@ export class StreamReader {
         let tries = 0
         place = await this.#link.persist('reading', () => this.#next(scan, tries++ === 0 ? before : undefined, given))
         for (const message of place.part) {
-          if (message.seq <= given) continue // NR3
+          if (message.seq <= given) continue
           given = message.seq
           if (message.subject !== upTo?.filter && each(message) === false) return
         }
@@ -113,7 +113,7 @@ export class StreamReader {
     }
   }
 
-  /** NR4: what comes after a message that a scan gave last; nothing where there are no replicas. */
+  /** What comes after a message that a scan gave last; nothing where there are no replicas. */
   async rest(
     { stream, filter }: Pick<Scan, 'stream' | 'filter'>,
     given: number,

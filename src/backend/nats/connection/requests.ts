@@ -3,8 +3,8 @@
  * and three promises for every request that succeeds: a tenth of what a host at work does. Owns the requests that are
  * open.
  *
- * QN1 A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its
- *     time is over.
+ * - A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its
+ *   time is over.
  */
 import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'

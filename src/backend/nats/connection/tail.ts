@@ -3,8 +3,8 @@
  * consumer on the server, which is only a place to read from: it keeps nothing that is needed after it is gone.
  *
  * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it goes on after the last one.
- * NT2 It never gives up by itself: a server that is away is waited for until `stop`.
- * NT3 What was there is given, or gone: a message that is removed before it is delivered is not waited for.
+ * - It never gives up by itself: a server that is away is waited for until `stop`.
+ * - What was there is given, or gone: a message that is removed before it is delivered is not waited for.
  */
 import { nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
@@ -129,7 +129,7 @@ export class Tail {
     if (Number(last || 0) > this.#delivered) this.#restart()
     // What was promised at the start may have been removed before it came: who has nothing to say for so long has
     // said all.
-    else if (last && !stalled) this.#caughtUp() // NT3
+    else if (last && !stalled) this.#caughtUp()
   }
 
   #checkSilence(): void {
@@ -150,7 +150,7 @@ export class Tail {
         try {
           await this.#start()
         } catch (thrown) {
-          // What fails here is a server that is away (NT2); `persist` has waited long already.
+          // What fails here is a server that is away; `persist` has waited long already.
           if (tries === 'once') throw thrown
           this.#stale = true
           await pause(againMs)

@@ -2,8 +2,8 @@
  * The app of a namespace: named by the first host that has a name for it, and compared by all that come later. Owns
  * that entry.
  *
- * NJ1 A namespace serves one app: a host of another one is refused before it is seen by anyone. One whose app has no
- *     name is not asked.
+ * - A namespace serves one app: a host of another one is refused before it is seen by anyone. One whose app has no
+ *   name is not asked.
  */
 import { z } from 'zod'
 import { SkeinError } from '../../../core/failure.js'

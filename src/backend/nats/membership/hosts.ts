@@ -1,9 +1,9 @@
 /**
  * The hosts of a namespace: who is alive, and what each says of itself. Owns what it knows of others.
  *
- * RR1 Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
- * RR2 Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all
- *     are gone.
+ * - Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
+ * - Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all
+ *   are gone.
  */
 import { z } from 'zod'
 import { steadyClock } from '../../../core/clock.js'
@@ -68,7 +68,6 @@ export class HostRegistry {
     return there
   }
 
-  /** RR2 */
   async #lookForHost(leaseMs: number): Promise<boolean> {
     const { link, names } = this.#ground
     for (const until = steadyClock.now() + leaseMs; ;) {

@@ -2,12 +2,12 @@
  * Which host holds which partition: one entry per partition that names its owner, changed by compare-and-set. The
  * sequence of that entry is the epoch. Owns the leases of this process.
  *
- * NZ1 A partition is taken only when its entry names nobody, or a host that is not alive any more.
- * NZ2 The entry of a partition is never removed, so its sequence grows for ever, and so do epochs.
- * NZ3 A lease is given when the mail of its partition is followed and mail that its last owner owed is out.
- * NZ4 Each host's share is decided by the list of those alive, so that the shares of all are all partitions. The
- *     newest hosts (HI1) share them; any other has none, and gives back what it held.
- * NZ5 A partition that a host of newer records has held is for no host of older ones, ever.
+ * - A partition is taken only when its entry names nobody, or a host that is not alive any more.
+ * - The entry of a partition is never removed, so its sequence grows for ever, and so do epochs.
+ * - A lease is given when the mail of its partition is followed and mail that its last owner owed is out.
+ * - Each host's share is decided by the list of those alive, so that the shares of all are all partitions. The
+ *   newest hosts share them; any other has none, and gives back what it held.
+ * - A partition that a host of newer records has held is for no host of older ones, ever.
  */
 import { broken } from '../../../core/failure.js'
 import { clientMayNot } from '../../checks.js'
@@ -114,7 +114,7 @@ export class NatsLeases implements Leases {
     this.#epochs.set(partition, [this.#epochs.get(partition)?.[0] ?? epoch, epoch])
     try {
       await this.#parts?.commits.takeOver(partition, epoch)
-      // NZ3: last, so that what was owed within the partition is read, too
+      // Last, so that what was owed within the partition is read, too
       await this.#parts?.mailbox.hold(partition, lost.signal)
     } catch (thrown) {
       await this.#release(partition, epoch)
@@ -124,7 +124,6 @@ export class NatsLeases implements Leases {
     return { partition, epoch, lost: lost.signal, release: () => this.#release(partition, epoch) }
   }
 
-  /** NZ1 */
   async #alive(owner: Message): Promise<boolean> {
     const { host } = ownerOf(owner)
     const { reads, names } = this.#ground
@@ -135,7 +134,6 @@ export class NatsLeases implements Leases {
     )
   }
 
-  /** NZ5 */
   #isBarred(owner: Message): boolean {
     return ownerOf(owner).records > this.#records
   }
@@ -185,7 +183,7 @@ export class NatsLeases implements Leases {
     const peers = newestOf(alive)
     const rank = peers.indexOf(this.#presence()?.id ?? '')
     if (rank < 0) return { share: 0, free: [], barred: 0 }
-    const share = Math.floor(this.partitions / peers.length) + (rank < this.partitions % peers.length ? 1 : 0) // NZ4
+    const share = Math.floor(this.partitions / peers.length) + (rank < this.partitions % peers.length ? 1 : 0)
     if (this.#held.size >= share) return { share, free: [], barred: 0 }
     const taken = new Set<number>(this.#held.keys())
     let barred = 0

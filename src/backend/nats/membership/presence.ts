@@ -3,11 +3,11 @@
  * in that time. All partitions of a host hang on this one entry, so renewing costs the same for one partition and for
  * a thousand.
  *
- * PS1 The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock
- *     that nobody sets, and ends a fifth of a lease early.
- * PS2 Whoever was taken for dead comes back under another name, also when the renewal that came too late was written
- *     after all. What the old name owned is free.
- * PS3 What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
+ * - The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock
+ *   that nobody sets, and ends a fifth of a lease early.
+ * - Whoever was taken for dead comes back under another name, also when the renewal that came too late was written
+ *   after all. What the old name owned is free.
+ * - What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
  */
 import { nuid } from '@nats-io/transport-node'
 import { steadyClock } from '../../../core/clock.js'
@@ -92,7 +92,7 @@ export class Presence {
 
   async #appear(): Promise<void> {
     this.#die()
-    await this.#write(nuid.next(), 0) // PS2
+    await this.#write(nuid.next(), 0)
   }
 
   async #write(id: string, expected: number): Promise<void> {
@@ -107,7 +107,7 @@ export class Presence {
       timeoutMs: leaseMs / 3,
       until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until),
     })
-    if (this.#closed || this.#id !== before) return this.#forget(seq) // PS2
+    if (this.#closed || this.#id !== before) return this.#forget(seq)
     if (seq === undefined) return this.#die()
     this.#id = id
     this.#seq = seq

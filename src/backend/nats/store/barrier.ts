@@ -3,8 +3,8 @@
  * of a partition must not miss what its last holder wrote, so it writes a message of its own first, and reads until
  * it has seen that. Owns the subject of these messages; the journals' stream keeps the last one of each partition.
  *
- * NY1 Whoever has seen the barrier has seen every commit of the partition that was acknowledged before it was written.
- * NY2 Without replicas there is none: what is read is what was written.
+ * - Whoever has seen the barrier has seen every commit of the partition that was acknowledged before it was written.
+ * - Without replicas there is none: what is read is what was written.
  */
 import type { NatsContext } from '../context.js'
 import { publish } from '../connection/publish.js'
@@ -15,7 +15,7 @@ export async function raiseBarrier(
   { link, reads, names }: NatsContext,
   partition: number,
 ): Promise<Pick<Scan, 'upTo'>> {
-  if (!reads.replicated) return {} // NY2
+  if (!reads.replicated) return {}
   const stream = names.streams.log
   const filter = names.barrier(partition)
   const before = await reads.last(stream, filter)

@@ -2,9 +2,9 @@
  * Blobs on a stream of their own. A small one is one message; a larger one is chunks under a name of their own and one
  * message that names them, so that a source of unknown length is read once and stored once.
  *
- * NO1 A blob is there when its one message is: half of one is never seen (J8).
- * NO2 What was read is compared with the hash; other bytes end in BLOB_MISSING.
- * NO3 Putting one that is there makes its message new, and so young again.
+ * - A blob is there when its one message is: half of one is never seen (J8).
+ * - What was read is compared with the hash; other bytes end in BLOB_MISSING.
+ * - Putting one that is there makes its message new, and so young again.
  */
 import { createHash, hash } from 'node:crypto'
 import { nuid } from '@nats-io/transport-node'
@@ -87,7 +87,7 @@ export class NatsBlobs implements Blobs {
       sum.update(part)
       if (part.length > 0) yield part
     }
-    if (sum.digest('hex') !== of) throw blobMissing(of, 'is damaged on the server') // NO2
+    if (sum.digest('hex') !== of) throw blobMissing(of, 'is damaged on the server')
   }
 
   /** Unless it was put again since that message. */

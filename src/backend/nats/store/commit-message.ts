@@ -2,9 +2,9 @@
  * What a commit looks like as one message: the head and the numbers in a header, so that a new owner reads them
  * without the payloads; the entry's text and the sends in the payload. Owns the format.
  *
- * NF1 One message is one commit; its last message is a thread's head.
- * NF2 What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not
- *     notice.
+ * - One message is one commit; its last message is a thread's head.
+ * - What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not
+ *   notice.
  */
 import { z } from 'zod'
 import { defined } from '../../../core/defined.js'

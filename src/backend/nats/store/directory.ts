@@ -3,9 +3,9 @@
  * written, for as long as lists are asked for. A list is two requests and a look through memory then, not a scan of
  * the stream. Owns that memory.
  *
- * NI1 A list has every commit that was acknowledged before it was asked for.
- * NI2 What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
- * NI3 Where nobody lists for a while, nothing is kept and nothing is followed.
+ * - A list has every commit that was acknowledged before it was asked for.
+ * - What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
+ * - Where nobody lists for a while, nothing is kept and nothing is followed.
  */
 import { after, pause } from '../connection/timers.js'
 import type { NatsContext } from '../context.js'
@@ -54,7 +54,7 @@ export class Directory {
     for (let tries = 0; tries < looks; tries++) {
       const following = (this.#following ??= this.#follow())
       this.#forget?.()
-      this.#forget = after(keptMs, () => this.close()) // NI3
+      this.#forget = after(keptMs, () => this.close())
       try {
         const tail = await following.tail
         await this.#catchUp(tail)
@@ -63,7 +63,7 @@ export class Directory {
         this.#drop(following)
         throw thrown
       }
-      this.#drop(following) // NI2
+      this.#drop(following)
     }
     return undefined
   }
@@ -106,7 +106,7 @@ export class Directory {
     }
   }
 
-  /** NI1: until the last message that is there was given. */
+  /** Until the last message that is there was given. */
   async #catchUp(tail: Tail): Promise<void> {
     const { reads, names, live } = this.#ground
     for (;;) {
@@ -117,7 +117,6 @@ export class Directory {
     }
   }
 
-  /** NI2 */
   async #isWhole(following: Following): Promise<boolean> {
     const { link, names } = this.#ground
     for (let look = 0; look < looks; look++) {

@@ -2,8 +2,8 @@
  * Reading journals and heads. A thread's journal is the messages of its subject, a tree's those of all its threads in
  * order of the stream, and a head is what the last message of a subject says. Owns no state.
  *
- * NQ1 A position is the sequence in the stream of commits: it grows with every commit of the namespace (J5).
- * NQ2 Threads are listed in order of their first message.
+ * - A position is the sequence in the stream of commits: it grows with every commit of the namespace (J5).
+ * - Threads are listed in order of their first message.
  */
 import { cursorNumber, listedAtOnce, matches } from '../../checks.js'
 import type { Head, HeadFilter, Heads, Journal, StoredEntry, StoredHead } from '../../port.js'
@@ -34,7 +34,7 @@ export function createJournal(ground: NatsContext): Journal {
     return all.filter((entry) => entry !== undefined)
   }
 
-  /** Messages with records after a sequence of their thread; all that were acknowledged (NR4). */
+  /** Messages with records after a sequence of their thread; all that were acknowledged. */
   async function collect(scan: Scan, limit: number, after = 0): Promise<Message[]> {
     const found: Message[] = []
     let last = (scan.from ?? 1) - 1
@@ -101,7 +101,6 @@ function createHeadReader({ reads, names, payloadOf }: NatsContext) {
     return message && tailOf(note, await payloadOf(message)).head
   }
 
-  /** NQ2 */
   async function scan(
     filter: string,
     wanted: (head: Head) => boolean,
@@ -138,9 +137,8 @@ export function createHeads(ground: NatsContext, directory: Directory): Heads {
     return head ?? (note && stored(note, message))
   }
 
-  /** NQ2 */
   async function listed(wanted: (head: Head) => boolean): Promise<Found[]> {
-    // A replica that is behind could not tell that it is (NR4).
+    // A replica that is behind could not tell that it is.
     const rows = reads.replicated ? undefined : await directory.rows()
     if (!rows) return scan(names.logs, wanted)
     const found: Found[] = []

@@ -2,8 +2,8 @@
  * The mail of one thread as this process knows it: letters in order, which of them have the same id, and which
  * messages of the stream may be removed when some are done. Owns no connection.
  *
- * NV1 Of letters with one id only the first is shown while it is not done; with it all of them are.
- * NV2 A message is removed when every letter in it is done.
+ * - Of letters with one id only the first is shown while it is not done; with it all of them are.
+ * - A message is removed when every letter in it is done.
  */
 import type { Json } from '../../../core/json.js'
 import type { Mail, StoredMail } from '../../port.js'

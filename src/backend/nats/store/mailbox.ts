@@ -2,12 +2,12 @@
  * Mailboxes: a stream with a subject per thread. A host follows the mail of the partitions that it holds and has it in
  * memory; everyone else reads it from the stream. Owns what is known of mail here.
  *
- * MB1 A letter stays in the stream until a commit that names it is durable (J4), and is then removed, tried again
- *     until it is.
- * MB2 What one commit sends to one thread is one message: it arrives whole and in order.
- * MB3 Mail of a partition is forgotten with its lease: the next holder reads it from the stream.
- * MB4 What this process puts for a thread arrives in the order of the calls, whatever is tried again or is longer.
- *     (Mail of commits has the order of its sender's commits: NC2 in commits.ts.)
+ * - A letter stays in the stream until a commit that names it is durable (J4), and is then removed, tried again
+ *   until it is.
+ * - What one commit sends to one thread is one message: it arrives whole and in order.
+ * - Mail of a partition is forgotten with its lease: the next holder reads it from the stream.
+ * - What this process puts for a thread arrives in the order of the calls, whatever is tried again or is longer.
+ *   (Mail of commits has the order of its sender's commits: NC2 in commits.ts.)
  */
 import { z } from 'zod'
 import type { Json } from '../../../core/json.js'
@@ -52,10 +52,10 @@ export class NatsMailbox implements Mailbox {
   async put(send: Send): Promise<void> {
     this.#ground.live()
     const sealed = sealCommit(send)
-    await this.#puts.run(send.to, () => this.post([sealed])) // MB4
+    await this.#puts.run(send.to, () => this.post([sealed]))
   }
 
-  /** MB2: in order, all of them durable when it resolves. */
+  /** In order, all of them durable when it resolves. */
   async post(sends: readonly SealedCommit[]): Promise<void> {
     const receivers = new Map<string, string[]>()
     for (const { to, mail } of sends) {
@@ -119,7 +119,7 @@ export class NatsMailbox implements Mailbox {
   }
 
   /**
-   * Begins to follow a partition, unless its lease was lost meanwhile (MB3); resolves when what is there has been read.
+   * Begins to follow a partition, unless its lease was lost meanwhile; resolves when what is there has been read.
    */
   async hold(partition: number, lost: AbortSignal): Promise<void> {
     const { link, names } = this.#ground
@@ -136,7 +136,6 @@ export class NatsMailbox implements Mailbox {
     await held.loaded
   }
 
-  /** MB3 */
   drop(partition: number): void {
     this.#held.get(partition)?.tail?.stop()
     this.#held.delete(partition)
@@ -200,7 +199,6 @@ export class NatsMailbox implements Mailbox {
     return { finished }
   }
 
-  /** MB1 */
   async #remove(thread: string, seqs: readonly number[], all: boolean): Promise<void> {
     const { link, names, partitions, live } = this.#ground
     const stream = names.streams.mail

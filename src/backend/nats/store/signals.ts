@@ -2,12 +2,12 @@
  * Signals on plain NATS: nothing is kept, nothing is acknowledged. Listeners in this process hear each other
  * directly, those of other processes through the server. Owns the subscriptions.
  *
- * NG1 A listener here hears what is published here at once and once, whether the server is there or not.
+ * - A listener here hears what is published here at once and once, whether the server is there or not.
  * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later),
  *     and for a value that is too long for a message, listeners are told that they missed something; and every few
  *     seconds, since what is lost on the way from its publisher leaves no trace here. So nobody waits for ever for
  *     one signal.
- * NG3 Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
+ * - Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../../core/json.js'
@@ -91,7 +91,7 @@ export function createSignals(link: ServerConnection, names: Subjects, live: () 
   }
 }
 
-/** NG3: gives the address that the server answers to when nobody listens. */
+/** Gives the address that the server answers to when nobody listens. */
 function createDoubts(link: ServerConnection): (unheard: () => void) => string {
   const inbox = link.inbox()
   const waiting = new Map<string, () => void>()

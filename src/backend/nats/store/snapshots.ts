@@ -1,7 +1,7 @@
 /**
  * Snapshots: the last message of a subject per thread. A cache (J6), so nothing is compared when it is written.
  *
- * NH1 A snapshot is given only for the very thread that it was made of: not for another that has its id later.
+ * - A snapshot is given only for the very thread that it was made of: not for another that has its id later.
  */
 import { clientMayNot } from '../../checks.js'
 import type { Snapshots } from '../../port.js'
@@ -23,7 +23,7 @@ export function createSnapshots(
       const message = await reads.last(stream, names.snapshotOf(thread))
       if (!message) return undefined
       const born = String((await identify(thread))?.born ?? 0)
-      return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined // NH1
+      return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined
     },
     async put(thread, snapshot) {
       live()

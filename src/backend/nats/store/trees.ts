@@ -1,12 +1,12 @@
 /**
  * Removing trees and collecting what they leave. Owns the removal and where this process is in its sweep.
  *
- * RM1 The root's last message says that the tree is being removed; from then on nobody writes to the root. Then one
- *     purge takes all messages of the tree, that one too: up to there readers see all of it. Whoever would write to
- *     it before, or takes over its partition, finishes the removal first (J9).
- * RM2 The blobs that a removed tree named are listed before the purge. A sweep looks for them in all mail, then in
- *     all journals: what leaves a mailbox is in a journal by then. What nobody names goes, if nobody has put it again
- *     since the sweep began (J10).
+ * - The root's last message says that the tree is being removed; from then on nobody writes to the root. Then one
+ *   purge takes all messages of the tree, that one too: up to there readers see all of it. Whoever would write to
+ *   it before, or takes over its partition, finishes the removal first (J9).
+ * - The blobs that a removed tree named are listed before the purge. A sweep looks for them in all mail, then in
+ *   all journals: what leaves a mailbox is in a journal by then. What nobody names goes, if nobody has put it again
+ *   since the sweep began (J10).
  */
 import { nuid } from '@nats-io/transport-node'
 import { z } from 'zod'

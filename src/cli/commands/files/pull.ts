@@ -2,9 +2,9 @@
  * `skein files pull`: copies files of a thread into a real folder. What a thread's files are called and where its
  * links lead was written by models, so nothing of it is trusted.
  *
- * PE1 Nothing is written, changed or followed outside the folder.
- * PE2 What is there already is left alone, unless --force says otherwise; it is looked for before the first file is
- *     written.
+ * - Nothing is written, changed or followed outside the folder.
+ * - What is there already is left alone, unless --force says otherwise; it is looked for before the first file is
+ *   written.
  * PE3 A link is made only when it leads to something that is copied too; it then leads straight there.
  */
 import { createWriteStream } from 'node:fs'
@@ -105,7 +105,7 @@ async function listed(
   return { entries, top }
 }
 
-/** PE1: every name is one step down, and no directory on the way is a link. */
+/** Every name is one step down, and no directory on the way is a link. */
 async function placed(
   entries: readonly Entry[],
   { top, base }: { top: string; base: string },
@@ -134,7 +134,6 @@ async function placed(
   return pieces
 }
 
-/** PE2. */
 async function refuseToOverwrite(pieces: readonly Piece[], force: boolean): Promise<void> {
   const there = pieces.filter(({ entry, exists }) => exists && entry.kind !== 'dir')
   if (force || there.length === 0) return

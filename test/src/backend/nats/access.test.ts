@@ -63,7 +63,7 @@ describe('credentials', () => {
     await refused({ servers: url }, badCredentials)
   })
 
-  it('CD1: an nkey; one that is none is an error before the server is asked', async () => {
+  it('an nkey; one that is none is an error before the server is asked', async () => {
     const user = nkeys.createUser()
     const { url } = await serve(`authorization { users: [{ nkey: ${user.getPublicKey()} }] }`)
     expect(await works({ servers: url, credentials: { nkey: seedOf(user) } })).toBe(true)
@@ -78,7 +78,7 @@ describe('credentials', () => {
     )
   })
 
-  it('CD1, CD2: creds of an operator, as text and as a file that is renewed, away or half written', async () => {
+  it('creds of an operator, as text and as a file that is renewed, away or half written', async () => {
     const operated = operate()
     const server = await serve(...operated.conf)
     const { url, data } = server
@@ -188,7 +188,7 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
     return { server, as }
   }
 
-  it('NN1: those of docs/nats.md are enough for all that a host and a client do, and keep them out of another namespace', async () => {
+  it('those of docs/nats.md are enough for all that a host and a client do, and keep them out of another namespace', async () => {
     const { server, as } = await shared()
     const other = await open(as('other'))
     await other.commit(commit('theirs', 0))
@@ -205,7 +205,7 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
   })
 
   it(
-    'NL4: a hostile user of the same account hears, reads and copies nothing of another namespace',
+    'a hostile user of the same account hears, reads and copies nothing of another namespace',
     { timeout: 60_000 },
     async () => {
       const { server, as } = await shared()
@@ -241,7 +241,7 @@ describe.each(natsVersions)('permissions, nats-server %s', (version) => {
   )
 
   it(
-    'NL4: with an account of its own a hostile user who may do anything there has nothing of another',
+    'with an account of its own a hostile user who may do anything there has nothing of another',
     { timeout: 60_000 },
     async () => {
       const account = (name: string): string =>

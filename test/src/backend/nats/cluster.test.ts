@@ -81,7 +81,7 @@ describe.runIf(process.env['SOAK'])('a cluster of three', () => {
   )
 
   it(
-    'NY1: who takes over sees what was acknowledged before, though a replica is behind',
+    'who takes over sees what was acknowledged before, though a replica is behind',
     { timeout: 60_000 * rounds },
     async () => {
       await open({ leaseMs: 60_000 }) // so that there is a host all the time

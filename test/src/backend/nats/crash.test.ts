@@ -43,7 +43,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 }
 
 describe('an answer that is lost', () => {
-  it('NP1: a commit that was written counts once and is told as written, though the retry is refused by the server (10071)', async () => {
+  it('a commit that was written counts once and is told as written, though the retry is refused by the server (10071)', async () => {
     const proxy = await createTcpProxy(server.port)
     const backend = await open({ servers: `127.0.0.1:${proxy.port}`, leaseMs: 20_000 })
     await backend.commit(commit('a', 0))
@@ -60,7 +60,7 @@ describe('an answer that is lost', () => {
     await proxy.close()
   })
 
-  it('NL2: what cannot be done while the server is away fails in time and says so, and nothing hangs', async () => {
+  it('what cannot be done while the server is away fails in time and says so, and nothing hangs', async () => {
     const backend = await open({ patienceMs: 300 })
     await backend.commit(commit('a', 0))
     await server.kill()
@@ -74,7 +74,7 @@ describe('an answer that is lost', () => {
 })
 
 describe('the server is killed and started again', () => {
-  it('NP1, NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that they missed something', async () => {
+  it('NG2: a commit under way waits and is written once; mail is heard of after it; listeners are told that they missed something', async () => {
     const backend = await open({ leaseMs: 30_000 })
     const held = await lease(backend)
     const missed = deferred()
@@ -97,7 +97,7 @@ describe('the server is killed and started again', () => {
     expect(await backend.journal.read('a')).toHaveLength(2)
   })
 
-  it('PS2: a server that was away for longer than a lease takes it; nothing is written with it, and a new one is had', async () => {
+  it('a server that was away for longer than a lease takes it; nothing is written with it, and a new one is had', async () => {
     const backend = await open({ leaseMs: 1_000 })
     const held = await lease(backend)
     await backend.commit(by(held, ['a', 0]))
@@ -112,7 +112,7 @@ describe('the server is killed and started again', () => {
 })
 
 describe('a server that stands still for a while', () => {
-  it('PS2: a renewal that is answered after the host took itself for dead does not bring its old name back; what that owned is free again', async () => {
+  it('a renewal that is answered after the host took itself for dead does not bring its old name back; what that owned is free again', async () => {
     const leaseMs = 1_500
     const backend = await open({ leaseMs })
     const held = await lease(backend)
@@ -138,7 +138,7 @@ describe('a server that stands still for a while', () => {
 })
 
 describe('a host that is cut off', () => {
-  it('PS1, NZ1: it takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
+  it('it takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
     const proxy = await createTcpProxy(server.port)
     const one = await open({ servers: `127.0.0.1:${proxy.port}`, leaseMs: 1_000 })
     const two = await open()
@@ -211,7 +211,7 @@ describe('mail that a commit sends', () => {
     { user: all, password: x }, { user: mute, password: x, permissions: { publish: { deny: ["crash.mail.>"] } } } ] } }`
   const as = (user: string): NatsOptions => ({ credentials: { user, password: 'x' }, patienceMs: 200 })
 
-  it('NC2, NZ3: what was written and not sent is sent before the next holder gets the lease', async () => {
+  it('NC2: what was written and not sent is sent before the next holder gets the lease', async () => {
     await start({ more: [accounts] })
     const mute = await open(as('mute'))
     const first = await lease(mute)
@@ -252,7 +252,7 @@ describe('mail that a commit sends', () => {
 describe('what is longer than a message may be', () => {
   const long = (bytes: number, filler: string): string => filler.repeat(bytes / filler.length)
 
-  it('GD1: entries, heads, mail, snapshots and signals of any length come back whole, for the holder and for others', async () => {
+  it('entries, heads, mail, snapshots and signals of any length come back whole, for the holder and for others', async () => {
     await start({ maxPayload: 64 * 1024 })
     const backend = await open()
     const held = await lease(backend)

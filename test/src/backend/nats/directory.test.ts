@@ -38,7 +38,7 @@ afterEach(async () => {
 
 const names = async ({ heads }: Backend): Promise<string[]> => (await heads.list({})).heads.map(({ thread }) => thread)
 
-it('NI1: lists of all threads make one consumer, however many they are, and have what was acknowledged before each', async () => {
+it('lists of all threads make one consumer, however many they are, and have what was acknowledged before each', async () => {
   const host = await open('host')
   const client = await open('client')
   await host.commit(commit('first', 0))
@@ -56,7 +56,7 @@ it('NI1: lists of all threads make one consumer, however many they are, and have
   expect(consumers).toBe(0)
 })
 
-it('NI2: what was removed, by whomever, is not listed; its id may be used again', async () => {
+it('what was removed, by whomever, is not listed; its id may be used again', async () => {
   const host = await open('host')
   const client = await open('client')
   for (const root of ['a', 'b'])
@@ -70,7 +70,7 @@ it('NI2: what was removed, by whomever, is not listed; its id may be used again'
   expect(await names(client)).toEqual(['a'])
 })
 
-it('MB1, NI2: a message that nobody of ours wrote breaks neither lists nor mail', async () => {
+it('a message that nobody of ours wrote breaks neither lists nor mail', async () => {
   const host = await open('host')
   for (const partition of [0, 1]) await host.leases.acquire(partition)
   await host.commit(commit('a', 0))
@@ -82,7 +82,7 @@ it('MB1, NI2: a message that nobody of ours wrote breaks neither lists nor mail'
   await expect.poll(async () => (await host.mailbox.read('a', 0)).at(-1)?.id, { timeout: 10_000 }).toBe('m')
 })
 
-it('NI3: nothing is followed after it was closed', async () => {
+it('nothing is followed after it was closed', async () => {
   await open('host')
   const client = await open('client')
   expect(await names(client)).toEqual([])

@@ -5,7 +5,7 @@ import { createSubjects, idIn, partitionOf, rootIn } from '../../../../src/backe
 
 const names = createSubjects('ns')
 
-it('NN2: whatever an id is, it is one token of a subject and comes back; different ids are different tokens', () => {
+it('whatever an id is, it is one token of a subject and comes back; different ids are different tokens', () => {
   const id = fc.oneof(
     fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
     fc.constantFrom('*', '>', 'a.b', '=YQ', 'a b', '\r\n', '$JS', 'a/b/c'),
@@ -26,7 +26,7 @@ it('an id that is too long for a subject is refused by name', () => {
   )
 })
 
-it('NN3: partitions are known by the id alone and are about equally large', () => {
+it('partitions are known by the id alone and are about equally large', () => {
   const counts = Array.from({ length: 64 }, () => 0)
   for (let n = 0; n < 64_000; n++) {
     const partition = partitionOf(`thread-${n}`, 64)

@@ -23,7 +23,7 @@ describe('options', () => {
 })
 
 describe('the server', () => {
-  it('NL3: one below 2.10 is refused with its version and what to do', async () => {
+  it('one below 2.10 is refused with its version and what to do', async () => {
     const old = createServer((socket) => {
       socket.write('INFO {"server_id":"X","version":"2.9.10","proto":1,"headers":true,"max_payload":1048576}\r\n')
       socket.on('data', (chunk) => String(chunk).includes('PING') && socket.write('PONG\r\n'))
@@ -84,7 +84,7 @@ describe('the namespace', () => {
   }, 120_000)
   afterAll(() => server.remove())
 
-  it('NS3: what the first host fixed is refused when another wants it otherwise, and taken when it says nothing', async () => {
+  it('what the first host fixed is refused when another wants it otherwise, and taken when it says nothing', async () => {
     const at = { servers: server.url, namespace: 'fixed', monitor: server.monitor }
     const first = await nats({ ...at, partitions: 8, leaseMs: 2_000 }).open('host')
     await first.close()

@@ -91,7 +91,7 @@ describe('a cable that is cut', () => {
     expect(await other.mailbox.waiting(undefined, 'a')).toEqual(['b'])
   })
 
-  it('MB1: mail whose text is a blob that cannot be read meanwhile is heard of after it, in its place', async () => {
+  it('mail whose text is a blob that cannot be read meanwhile is heard of after it, in its place', async () => {
     const host = await open({ leaseMs: 30_000, patienceMs: 100 })
     await lease(host)
     const other = await openBeside({}, 'client')
@@ -114,7 +114,7 @@ describe('a cable that is cut', () => {
     expect((await host.mailbox.read('a', 0)).map(({ id }) => id)).toEqual(['short', 'long', 'after'])
   })
 
-  it('NR3: who reads much while it is cut and mended reads all of it', async () => {
+  it('who reads much while it is cut and mended reads all of it', async () => {
     const host = await openBeside()
     const held = await lease(host)
     const threads = Array.from({ length: 700 }, (_, n) => `t${n}`)
@@ -134,7 +134,7 @@ describe('a cable that is cut', () => {
 })
 
 describe('a lease that ends while it is being taken', () => {
-  it('MB3: leaves nothing behind that follows its mail', async () => {
+  it('leaves nothing behind that follows its mail', async () => {
     const one = await open({ leaseMs: 600 })
     const other = await openBeside({}, 'client')
     for (let n = 0; n < 60; n++) await other.mailbox.put({ to: 'a', id: `m${n}`, body: 'x'.repeat(50_000) })
@@ -155,7 +155,7 @@ describe('a lease that ends while it is being taken', () => {
 })
 
 describe('mail that is removed while it is being read', () => {
-  it('NT3: a new holder does not wait for what is gone', async () => {
+  it('a new holder does not wait for what is gone', async () => {
     const host = await open({ leaseMs: 30_000 })
     const other = await openBeside({}, 'client')
     // More than the server sends without an answer.
@@ -176,7 +176,7 @@ describe('mail that is removed while it is being read', () => {
 })
 
 describe('a process that stands still', () => {
-  it('PS1: knows that its lease is over before it learns that its last commit was written', async () => {
+  it('knows that its lease is over before it learns that its last commit was written', async () => {
     const host = await openBeside({ leaseMs: 600 })
     const held = await lease(host)
     await host.commit(by(held, ['a', 0]))

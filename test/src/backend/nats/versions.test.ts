@@ -46,7 +46,7 @@ async function takeAll({ leases }: Backend): Promise<readonly number[]> {
   return all.flatMap((lease) => (lease ? [lease.partition] : []))
 }
 
-it('NZ4: the newest version of the app has all partitions; older ones get them back when it is gone', async () => {
+it('the newest version of the app has all partitions; older ones get them back when it is gone', async () => {
   const old = await open('versions', { records: 2, appVersion: '1.9.0' })
   expect(await takeAll(old)).toEqual([0, 1, 2, 3])
   const told = surveyed(old, ({ share }) => share === 0)
@@ -64,7 +64,7 @@ it('NZ4: the newest version of the app has all partitions; older ones get them b
   expect((await old.leases.survey()).share).toBe(4)
 })
 
-it('NZ5: a partition that newer records were written to is for no host of older ones, also when nobody else is there', async () => {
+it('a partition that newer records were written to is for no host of older ones, also when nobody else is there', async () => {
   const newer = await open('records', { records: 3, appVersion: '1.0.0' })
   const lease = await newer.leases.acquire(2)
   await lease?.release()
@@ -77,7 +77,7 @@ it('NZ5: a partition that newer records were written to is for no host of older 
   expect(await again.leases.survey()).toEqual({ share: 4, free: [2], barred: 0 })
 })
 
-it('NJ1: a namespace serves one app: another is refused with what to do, one without a name is not', async () => {
+it('a namespace serves one app: another is refused with what to do, one without a name is not', async () => {
   await (await open('apps', {})).close()
   await (await open('apps', { app: 'shop' })).close()
   await expect(open('apps', { app: 'blog' })).rejects.toMatchObject({
@@ -91,7 +91,7 @@ it('NJ1: a namespace serves one app: another is refused with what to do, one wit
   await open('apps', {})
 })
 
-it('PS3: what a host says is renewed with its lease; what it cannot say is a stranger', async () => {
+it('what a host says is renewed with its lease; what it cannot say is a stranger', async () => {
   let busy = 1
   const source = nats({ servers: server.url, namespace: 'says', partitions: 1, leaseMs: 1_000, sync: 'relaxed' })
   const backend = await source.open('host', {
@@ -105,7 +105,7 @@ it('PS3: what a host says is renewed with its lease; what it cannot say is a str
   for (let seen = 1; seen !== 4;) seen = (await backend.hosts())[0]?.busy ?? 0
 })
 
-it('RR2: a host that was killed is no host any more when it should have been heard of, not only when its lease ends', async () => {
+it('a host that was killed is no host any more when it should have been heard of, not only when its lease ends', async () => {
   const leaseMs = 2_000
   const source = nats({ servers: server.url, namespace: 'killed', partitions: 1, leaseMs, sync: 'relaxed' })
   await (await source.open('host')).close()

@@ -65,7 +65,7 @@ describe('loadApp(folder)', () => {
     expect(ran).toEqual([1, 2])
   })
 
-  it('D2, FA1: a worker thread imports the same definitions from one module, by the same names', async () => {
+  it('D2: a worker thread imports the same definitions from one module, by the same names', async () => {
     await put(definitions)
     const { module } = await loadApp(dir)
     const looks = `
@@ -116,7 +116,7 @@ describe('loadApp(folder)', () => {
     )
   })
 
-  it('D2, FA2: what is wrong with its files, each by its path', async () => {
+  it('D2: what is wrong with its files, each by its path', async () => {
     const tool = (name: string): string => `{ kind: 'tool', name: '${name}', description: '', args: {}, execute() {} }`
     const text = await message({
       ...definitions,
@@ -144,7 +144,7 @@ describe('loadApp(folder)', () => {
     })
   })
 
-  it('FA2: no mistake hides another: two files of one name, a bad file name, a file without a definition, a name that is not there', async () => {
+  it('no mistake hides another: two files of one name, a bad file name, a file without a definition, a name that is not there', async () => {
     const text = await message({
       ...definitions,
       'tools/count.ts': definitions['tools/count.mjs'],

@@ -30,14 +30,14 @@ describe('a TypeScript app', () => {
     }
   }
 
-  it('LA5, LA6, D2: has tsconfig paths, TypeScript packages of its workspace and its own import.meta, in a worker', async () => {
+  it('D2: has tsconfig paths, TypeScript packages of its workspace and its own import.meta, in a worker', async () => {
     const own = join(dir, 'src/app.ts')
     expect(await answer('src/app.ts', 'greet')).toBe(
       `Good day grams ${pathToFileURL(own).pathname} ${join(dir, 'src')} ${own}`,
     )
   })
 
-  it('LA5, D2: misses a lazily imported package only when it asks for it, and its stack names its own lines', async () => {
+  it('D2: misses a lazily imported package only when it asks for it, and its stack names its own lines', async () => {
     const line =
       (workspaceFiles['src/app.ts'] ?? '').split('\n').findIndex((text) => text.includes("new Error('here')")) + 1
     const said = await answer('src/app.ts', 'fail')
@@ -45,7 +45,7 @@ describe('a TypeScript app', () => {
     expect(said).toContain(`${join(dir, 'src/app.ts')}:${line}:`)
   })
 
-  it('LA5: has require, import.meta.resolve and __dirname, wherever its files lie', async () => {
+  it('has require, import.meta.resolve and __dirname, wherever its files lie', async () => {
     await writeFiles(dir, {
       'src/lib/data.cjs': `module.exports = { where: __dirname, name: require('./other.cjs') }`,
       'src/lib/other.cjs': `module.exports = 'other'`,
@@ -63,7 +63,7 @@ export const greet = defineTool({ name: 'greet', description: '', args: z.object
     )
   })
 
-  it('LA1, D2: an import at the top that is not there is told with its name and file', async () => {
+  it('D2: an import at the top that is not there is told with its name and file', async () => {
     await writeFiles(dir, { 'src/broken.ts': `import 'not-installed-anywhere'\nexport * from './app.js'` })
     const refused = createSkein({ app: join(dir, 'src/broken.ts'), backend: memory() })
     await expect(refused).rejects.toMatchObject({

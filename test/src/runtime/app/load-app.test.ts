@@ -62,7 +62,7 @@ describe('loadApp', () => {
     expect([...(await loadApp(path)).prompts.keys()].sort()).toEqual(['lead', 'other'])
   })
 
-  it('LA1: TypeScript that imports packages, also where nothing can be written beside them', async () => {
+  it('TypeScript that imports packages, also where nothing can be written beside them', async () => {
     await mkdir(join(dir, 'node_modules'))
     await symlink(
       fileURLToPath(new URL('../../../../node_modules/zod', import.meta.url)),
@@ -94,14 +94,14 @@ describe('loadApp', () => {
     expect([...(await loadApp({ all: app, other: 5 })).agents.keys()]).toEqual(['helper'])
   })
 
-  it('LA2: a definition that is also the default export is one', async () => {
+  it('a definition that is also the default export is one', async () => {
     const twice = source.replace("export default 'not a definition'", 'export default agent')
     expect([...(await loadApp(await file('twice.mjs', twice))).agents.keys()]).toEqual(['team'])
     const list = source.replace("export default 'not a definition'", 'export default [agent, prompt, model]')
     expect([...(await loadApp(await file('list.ts', list))).prompts.keys()]).toEqual(['lead'])
   })
 
-  it('LA4: an export that looks like a definition and has no kind is left out, and that is said', async () => {
+  it('an export that looks like a definition and has no kind is left out, and that is said', async () => {
     const plain =
       `\nexport const dig = { name: 'dig', description: '', args: {}, execute: () => 1 }\nexport ` +
       `const list = [{ prompt: 'You lead.', model: 'fast' }]`
@@ -130,7 +130,7 @@ describe('loadApp', () => {
     })
   })
 
-  it('LA3: servers of tools are connected before the app is checked', async () => {
+  it('servers of tools are connected before the app is checked', async () => {
     const app = [
       ...tinyApp({ script: [] }).app,
       fromMcp({ name: 'files', command: 'x' }),
@@ -152,7 +152,7 @@ describe('loadApp', () => {
     })
   })
 
-  it('MC1: servers that do not come up are a list, one to a line', async () => {
+  it('servers that do not come up are a list, one to a line', async () => {
     const gone = (name: string) => fromMcp({ name, command: `/no/such/${name}` })
     const connectAll = async (servers: readonly McpDefinition[]) => (await connectMcp(servers)).tools
     await expect(loadApp([gone('one'), gone('two')], { connectMcp: connectAll })).rejects.toMatchObject({

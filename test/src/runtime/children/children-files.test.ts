@@ -195,7 +195,7 @@ onEveryStore('files that go back', (world) => {
 })
 
 onEveryStore('a copy of the files whose child did not finish', (world) => {
-  it('B3, JN1: nothing is merged; what it had done is put aside, and the model is told where', async () => {
+  it('B3: nothing is merged; what it had done is put aside, and the model is told where', async () => {
     const edit = looseTool('edit', async ({ files }) => {
       await files.writeFile('/notes', 'half')
       await files.writeFile('/new/x', 'made')
@@ -266,7 +266,7 @@ onEveryStore('links among what is attached', (world) => {
   const attach = (...attachments: readonly string[]) => ({ tool: 'writer', args: { message: 'read', attachments } })
   const peek = looseTool('peek', async ({ files }) => (await files.find('/attachments/**')).join(' '))
 
-  it('S8, AH3: the child reads what a link shows, also within a folder, in the order in which it was named; what shows nothing is refused before anything is sent', async () => {
+  it('S8: the child reads what a link shows, also within a folder, in the order in which it was named; what shows nothing is refused before anything is sent', async () => {
     const app = family({
       tools: [tie, peek],
       lead: ({ messages, step }) =>
@@ -292,7 +292,7 @@ onEveryStore('links among what is attached', (world) => {
     expect((await skein.threads.list({ parent: 'lead' })).threads).toHaveLength(1)
   })
 
-  it('S8, AH3: a folder that goes back has files for its links, and says what it could not bring', async () => {
+  it('S8: a folder that goes back has files for its links, and says what it could not bring', async () => {
     const give = looseTool('give', async ({ files }) => {
       await files.writeFile('/kept/real.txt', 'real')
       await files.mkdir('/box')

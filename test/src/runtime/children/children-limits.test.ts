@@ -62,7 +62,7 @@ onEveryStore('limits of children', (world) => {
     )
   })
 
-  it('S12, LIN2: where all that live are idle nothing would make room: it is refused with their references; one that is terminated leaves its place', async () => {
+  it('S12: where all that live are idle nothing would make room: it is refused with their references; one that is terminated leaves its place', async () => {
     const replies = [calls(create('a'), create('b')), calls(create('c'))]
     const app = family({
       relation: lasting,

@@ -164,7 +164,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     )
   })
 
-  it('RP1: a message to a child that has ended meanwhile is a failure, not a wait for ever', async () => {
+  it('a message to a child that has ended meanwhile is a failure, not a wait for ever', async () => {
     const replies = [
       calls(create('one')),
       calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'two' } }),
@@ -190,7 +190,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     )
   })
 
-  it('RP1: one that was under way when the child ended is refused, and whoever waits is told', () => {
+  it('one that was under way when the child ended is refused, and whoever waits is told', () => {
     const tale = createdThread()
     tale.obey({ kind: 'terminate', reason: 'not needed' })
     const mail = {
@@ -220,7 +220,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     ])
   })
 
-  it('RP5: a child that does not stay sends its parent one mail: its answer, which says that it is over', async () => {
+  it('a child that does not stay sends its parent one mail: its answer, which says that it is over', async () => {
     const told: string[] = []
     world.tap.commit = (commit, go) => {
       told.push(
@@ -261,7 +261,7 @@ onEveryStore('a child that speaks for itself', (world) => {
     ])
   })
 
-  it('RP3: mail of children is taken once, in order, and leaves one number, not an entry for each', async () => {
+  it('mail of children is taken once, in order, and leaves one number, not an entry for each', async () => {
     const report = looseTool('report', async ({ notifyParent }, { text }) => notifyParent(String(text)))
     const app = family({
       tools: [report],

@@ -112,7 +112,7 @@ onEveryStore('a child that answers a call', (world) => {
     expect((await skein.threads.list({ root: 'loop' })).threads).toHaveLength(3)
   })
 
-  it('KI1, P1: after a restart the parent goes on with its children; none is run again', async () => {
+  it('P1: after a restart the parent goes on with its children; none is run again', async () => {
     const asked: string[] = []
     const gate = deferred()
     const make = () =>
@@ -215,7 +215,7 @@ onEveryStore('a child that answers a call', (world) => {
 onEveryStore('children that stay', (world) => {
   const resumable = { receives_messages: 'side_a' as const }
 
-  it('RL2: created by name, spoken to by reference, listed; a cap names the live ones', async () => {
+  it('created by name, spoken to by reference, listed; a cap names the live ones', async () => {
     const replies = [
       calls(
         { tool: 'subagent_create', args: { agent: 'writer', name: 'Ann', message: 'hello' } },
@@ -263,7 +263,7 @@ onEveryStore('children that stay', (world) => {
     ])
   })
 
-  it('KI3: a child that nobody waits for reports as a silent message, which wakes the parent', async () => {
+  it('a child that nobody waits for reports as a silent message, which wakes the parent', async () => {
     const gate = deferred()
     const app = family({
       relation: { blocking: false },

@@ -97,7 +97,7 @@ onEveryStore('an agent that takes over', (world) => {
     ])
   })
 
-  it('S9, HF1: the first of several takes over, the others are told so; args that do not fit hand nothing over', async () => {
+  it('S9: the first of several takes over, the others are told so; args that do not fit hand nothing over', async () => {
     const { app, heard } = desk({
       front: ({ step }) =>
         step === 0

@@ -123,7 +123,7 @@ onEveryStore('children and pauses', (world) => {
 })
 
 onEveryStore('children that begin by themselves', (world) => {
-  it('S4, SN2: read what began the turn, also when the thread was woken from a snapshot', async () => {
+  it('S4: read what began the turn, also when the thread was woken from a snapshot', async () => {
     const { app } = team({
       lead: ({ messages }) => results(messages).join(),
       writer: ({ messages }) => `wrote ${last(messages)}`,
@@ -142,7 +142,7 @@ onEveryStore('children that begin by themselves', (world) => {
     )
     let skein = await world.open(needy, { snapshotEvery: 1 })
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
-    // Long: a snapshot is due when the journal has grown by the one before (SN3).
+    // Long: a snapshot is due when the journal has grown by the one before.
     const order = `go ${'far '.repeat(2_000)}`
     await lead.send(order).accepted()
     expect((await lead.settled()).status).toBe('awaiting_variables')
@@ -157,7 +157,7 @@ onEveryStore('children that begin by themselves', (world) => {
 })
 
 onEveryStore('one child, two calls', (world) => {
-  it('S7, RP4: what a child says once to a message and one that steers is read once', async () => {
+  it('S7: what a child says once to a message and one that steers is read once', async () => {
     const gate = deferred()
     const { app } = team({
       lead: ({ messages }) =>
@@ -187,7 +187,7 @@ onEveryStore('one child, two calls', (world) => {
     expect(child?.status).toBe('idle')
   })
 
-  it('KI3, F7: cancelled in the middle of two messages to one child, nothing is left at work', async () => {
+  it('F7: cancelled in the middle of two messages to one child, nothing is left at work', async () => {
     const gate = deferred()
     const { app, models } = team({
       lead: ({ messages }) =>
@@ -274,7 +274,7 @@ onEveryStore('two sides and children that wait for values', (world) => {
   })
 })
 
-/** SN2: frozen after each of its records in turn, every thread of the tree comes to the same state. */
+/** Frozen after each of its records in turn, every thread of the tree comes to the same state. */
 async function cutBySnapshots(backend: Backend, root: string): Promise<number> {
   let cuts = 0
   for (const { thread } of (await backend.heads.list({ root })).heads) {
@@ -357,7 +357,7 @@ onEveryStore('secrets in a tree', (world) => {
 })
 
 onEveryStore('a tree whose threads are cached at every record', (world) => {
-  it('SN2, P1: children in line, forked, waiting for values and people, told, paused and cancelled; the purses too', async () => {
+  it('P1: children in line, forked, waiting for values and people, told, paused and cancelled; the purses too', async () => {
     const gate = deferred()
     const speak = looseTool(
       'speak',

@@ -125,7 +125,7 @@ onEveryStore('a tree that is paused', (world) => {
     expect(await lead.run(run.id).text()).toBe('end')
   })
 
-  it('F8, LF2: resuming a tree tries no failed turn of a child again, and a child that is over hears nothing', async () => {
+  it('F8: resuming a tree tries no failed turn of a child again, and a child that is over hears nothing', async () => {
     let tries = 0
     const keeper: Script = () => {
       tries++
@@ -164,7 +164,7 @@ onEveryStore('a tree that is paused', (world) => {
 })
 
 onEveryStore('a tree that settles', (world) => {
-  it('F8, SZ1: settled({ tree }) waits for all below, however late it starts, and not for people', async () => {
+  it('F8: settled({ tree }) waits for all below, however late it starts, and not for people', async () => {
     const gate = deferred()
     const asks = looseTool('sign', () => 'signed', { needsApproval: true })
     const boss: Script = async ({ step }) => (step === 0 ? calls(ask('writer', 'one')) : 'boss done')
@@ -190,7 +190,7 @@ onEveryStore('a tree that settles', (world) => {
     expect((await heads(skein)).every(({ status }) => status === 'idle' || status === 'done')).toBe(true)
   })
 
-  it('F8, SZ1: a hundred trees of many short children are never taken for settled before they are', async () => {
+  it('F8: a hundred trees of many short children are never taken for settled before they are', async () => {
     const boss: Script = ({ step }) =>
       step < 3 ? calls(ask('writer', `${step}`), ask('writer', `${step}b`)) : 'boss done'
     const lead: Script = ({ step }) => (step < 2 ? calls(ask('boss', `${step}`), ask('writer', 'aside')) : 'end')

@@ -41,7 +41,7 @@ onEveryStore('a client', (world) => {
     })
   })
 
-  it('PO2, P1: without a host the command is kept and that is said; the next host carries it out', async () => {
+  it('P1: without a host the command is kept and that is said; the next host carries it out', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app)
     await skein.threads.create({ agent: 'helper', id: 'left' })
@@ -70,7 +70,7 @@ onEveryStore('a client', (world) => {
     expect(await again.run('m').text()).toBe('done')
   })
 
-  it('CM2: mail that is no command is refused and does not come again', async () => {
+  it('mail that is no command is refused and does not come again', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     await world.open(app)
     const client = await connect()

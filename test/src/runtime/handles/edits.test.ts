@@ -82,7 +82,7 @@ onEveryStore('edits', (world) => {
   })
 })
 
-it('ED2: with other words a reply keeps nothing for its model', () => {
+it('with other words a reply keeps nothing for its model', () => {
   const message: Message = {
     id: 'step_1',
     role: 'assistant',

@@ -29,7 +29,7 @@ const looking: Script = ({ messages }) => {
 const app = () => tinyApp({ tools: [looseTool('look', () => 'seen')], script: looking }).app
 
 onEveryStore('the budget of a root', (world) => {
-  it('L2, GT3: a turn that ended because nothing was left goes on where it stood, when more was granted and it is resumed', async () => {
+  it('L2: a turn that ended because nothing was left goes on where it stood, when more was granted and it is resumed', async () => {
     const skein = await world.open(app())
     const thread = await skein.threads.create({ agent: 'helper', id: 't', budget: { tokens: 20 } })
     expect(await thread.send('go').result()).toMatchObject({ stopReason: 'budget_spent', steps: 2 })
@@ -47,7 +47,7 @@ onEveryStore('the budget of a root', (world) => {
     expect(await thread.resume()).toBe(false)
   })
 
-  it('L2, GT3: it goes on by itself with the grant, or with the next message', async () => {
+  it('L2: it goes on by itself with the grant, or with the next message', async () => {
     const skein = await world.open(app())
     const thread = await skein.threads.create({ agent: 'helper', id: 't', budget: { tokens: 20, steps: 50 } })
     await thread.send('go').result()
@@ -60,7 +60,7 @@ onEveryStore('the budget of a root', (world) => {
     expect(await thread.send('on').text()).toBe('saw 5')
   })
 
-  it('L2, GT1: what a budget does not name is not limited and cannot be raised; mistakes change nothing', async () => {
+  it('L2: what a budget does not name is not limited and cannot be raised; mistakes change nothing', async () => {
     const skein = await world.open(app())
     const free = await skein.threads.create({ agent: 'helper', id: 'free' })
     await expect(free.grant({ tokens: 5 })).rejects.toMatchObject({
@@ -140,7 +140,7 @@ onEveryStore('the budget of a child', (world) => {
     await expect(child.grant({ tokens: 1 }, { resume: true })).rejects.toMatchObject({ code: 'COMMAND_REFUSED' })
   })
 
-  it('L2, S7, GT3: one that stays and had nothing left goes on, and its parent is told of that turn', async () => {
+  it('L2, S7: one that stays and had nothing left goes on, and its parent is told of that turn', async () => {
     const lead: Script = ({ messages }) => ({
       ...(last(messages) === 'go' ? { calls: [make] } : { text: 'ok' }),
       usage: tokens(1),

@@ -6,7 +6,7 @@ import { family, last } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 onEveryStore('a host that is told which trees to go on with', (world) => {
-  it('UN1: wakes those, leaves the others as they are and says how many; one that gets mail is woken all the same', async () => {
+  it('wakes those, leaves the others as they are and says how many; one that gets mail is woken all the same', async () => {
     const stuck = deferred<string>()
     const wait = looseTool('wait', () => stuck.promise)
     const first = await world.open(
@@ -36,7 +36,7 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
     await three.settled()
     expect(await statuses()).toEqual(['acting', 'idle', 'idle'])
   })
-  it('UN1, S13: a message to a thread of a tree that was left takes up the whole tree', async () => {
+  it('S13: a message to a thread of a tree that was left takes up the whole tree', async () => {
     const stuck = deferred()
     const app = (wait: () => Promise<unknown>) =>
       family({

@@ -61,7 +61,7 @@ function bound(target: object, value: unknown): unknown {
 }
 
 onEveryStore('files from outside', (world) => {
-  it('TF3: while nothing changes nothing is read again, and after a change only what is new', async () => {
+  it('while nothing changes nothing is read again, and after a change only what is new', async () => {
     const skein = await world.open(app)
     await skein.threads.create({ agent: 'helper', id: 't', files: { '/d/a': 'a', '/d/b': 'b' } })
     const { source, reads } = counted(world.store.source)
@@ -87,7 +87,7 @@ onEveryStore('files from outside', (world) => {
     await client.close()
   })
 
-  it('TF2, TF3: changes and looks at once, from two handles, lose nothing', async () => {
+  it('changes and looks at once, from two handles, lose nothing', async () => {
     const skein = await world.open(app)
     const one = await skein.threads.create({ agent: 'helper', id: 't' })
     const two = await skein.threads.get('t')
@@ -104,7 +104,7 @@ onEveryStore('files from outside', (world) => {
     expect(await two.files.readFile('/log', 'utf8')).toBe(log)
   })
 
-  it('TF2: a stream that must be written again is written whole', async () => {
+  it('a stream that must be written again is written whole', async () => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({ agent: 'helper', id: 't' })
     for (const [name, part] of [
@@ -122,7 +122,7 @@ onEveryStore('files from outside', (world) => {
     }
   })
 
-  it('TF4: a volume is of one instant', async () => {
+  it('a volume is of one instant', async () => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({
       agent: 'helper',
@@ -141,7 +141,7 @@ onEveryStore('files from outside', (world) => {
     await client.close()
   })
 
-  it('TF4: a snapshot is one instant, whatever is changed later, and is not changed itself', async () => {
+  it('a snapshot is one instant, whatever is changed later, and is not changed itself', async () => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({ agent: 'helper', id: 't', files: { '/d/a': 'old', '/d/b': 'b' } })
     await files.symlink('a', '/d/l')
@@ -276,7 +276,7 @@ onEveryStore('files from outside', (world) => {
     ['a tree whose rows are none', said([node(0, ''), 7])],
     ['a tree below a file', said([node(0, ''), [1, 'f', 'file', 'a'.repeat(64), 1, 0o644, 1], node(2, 'x')])],
     ['a file without a hash', said([node(0, ''), [1, 'f', 'file', '../../x', 1, 0o644, 1]])],
-  ])('FT2: mail that brings %s is refused, and changes nothing', async (_what, command) => {
+  ])('mail that brings %s is refused, and changes nothing', async (_what, command) => {
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
     const client = await world.store.source.open('client')
@@ -287,7 +287,7 @@ onEveryStore('files from outside', (world) => {
     expect(await thread.messages()).toEqual([])
   })
 
-  it('FC3: what is no content is refused before anything is asked of the thread', async () => {
+  it('what is no content is refused before anything is asked of the thread', async () => {
     const skein = await world.open(app)
     const { files } = await skein.threads.create({ agent: 'helper', id: 't' })
     // @ts-expect-error what a caller without types may give

@@ -88,7 +88,7 @@ onEveryStore('a tool that needs a variable', (world) => {
     expect(await inboxOf(skein, 't')).toEqual([])
   })
 
-  it('VE2, T10: an effect has no intent while it waits, and runs once; an approval comes first', async () => {
+  it('T10: an effect has no intent while it waits, and runs once; an approval comes first', async () => {
     let ran = 0
     const pay = looseTool('pay', async (state) => (ran++, state.env('PLACE')), {
       variables: place,

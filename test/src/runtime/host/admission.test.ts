@@ -94,7 +94,7 @@ onEveryStore('admission', (world) => {
     expect(await one.thread.send('again').text()).toBe('done')
   })
 
-  it('RY2: a wait of more than five minutes fails the turn, of all that wait, and resume tries again', async () => {
+  it('a wait of more than five minutes fails the turn, of all that wait, and resume tries again', async () => {
     const model = new Provider()
     const skein = await world.open(model.app)
     model.limit = 301_000

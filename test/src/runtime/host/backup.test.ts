@@ -109,7 +109,7 @@ it('F8: a client makes one too, with or without a host, and the original stays a
   expect((await stat(join(folder, 'hosted'))).mode & 0o777).toBe(0o700)
 })
 
-it('F8, BK3: a folder that has something in it is refused and left alone; a copy that fails leaves nothing', async () => {
+it('F8: a folder that has something in it is refused and left alone; a copy that fails leaves nothing', async () => {
   const store = join(folder, 'store')
   const skein = await createSkein({ app: createApp(), backend: local(store) })
   await skein.threads.create({ agent: 'helper', id: 't' })

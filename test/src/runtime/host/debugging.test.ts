@@ -46,26 +46,23 @@ it.each([
   // Here stacks are made by the test's runner; that they have the places of the sources is tested with the command
   // line.
   ['ships_here', 'at ship ('],
-])(
-  'T8, DG1: with SKEIN_DEBUG=1 the stack of %s is told to the operator and in the log, masked',
-  async (tool, place) => {
-    debug()
-    const { id, warnings, logs } = await told(tool)
-    expect(warnings).toEqual([
-      {
-        what: `${tool} threw in thread ${id}`,
-        stack: expect.stringContaining('RangeError: parcel refused for [redacted]'),
-      },
-    ])
-    expect(logs).toHaveLength(1)
-    for (const stack of [warnings[0]?.stack ?? '', ...logs]) {
-      expect(stack).toContain(place)
-      expect(stack).not.toContain(secret)
-    }
-  },
-)
+])('T8: with SKEIN_DEBUG=1 the stack of %s is told to the operator and in the log, masked', async (tool, place) => {
+  debug()
+  const { id, warnings, logs } = await told(tool)
+  expect(warnings).toEqual([
+    {
+      what: `${tool} threw in thread ${id}`,
+      stack: expect.stringContaining('RangeError: parcel refused for [redacted]'),
+    },
+  ])
+  expect(logs).toHaveLength(1)
+  for (const stack of [warnings[0]?.stack ?? '', ...logs]) {
+    expect(stack).toContain(place)
+    expect(stack).not.toContain(secret)
+  }
+})
 
-it('DG1: every try is told', async () => {
+it('every try is told', async () => {
   debug()
   const { warnings, logs } = await told('ships_again')
   expect([warnings.length, logs.length]).toEqual([2, 2])

@@ -66,7 +66,7 @@ it('C1: an app without agents fails: no thread could be created', async () => {
   })
 })
 
-it('DI1: an app with mistakes fails with all of them, and the rest is looked at all the same', async () => {
+it('an app with mistakes fails with all of them, and the rest is looked at all the same', async () => {
   const results = await found({
     backend: local('/proc'),
     app: [...tinyApp({ script: [] }).app, ...tinyApp({ script: [] }).app],

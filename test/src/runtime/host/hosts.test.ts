@@ -239,7 +239,7 @@ describe('versions', () => {
 })
 
 describe('records of a newer Skein', () => {
-  it('NZ5, HO3: keep a host from the partitions that hold them, and an operator is told once', async () => {
+  it('HO3: keep a host from the partitions that hold them, and an operator is told once', async () => {
     const newer = await source.open('host', {
       ...anonymousHost,
       profile: { ...anonymousHost.profile, records: recordVersion + 1 },

@@ -18,7 +18,7 @@ function folder(files: Readonly<Record<string, string>>): string {
   return made
 }
 
-it('IY1: a module and a folder have the name and version of their package; a list has none', () => {
+it('a module and a folder have the name and version of their package; a list has none', () => {
   const at = folder({ 'package.json': '{"name":"shop","version":"1.4.0"}', 'src/app.ts': '' })
   const base = {
     name: `${hostname()}/${process.pid}`,
@@ -36,7 +36,7 @@ it('IY1: a module and a folder have the name and version of their package; a lis
   })
 })
 
-it('IY1: what is given counts; the version of a package is not that of an app with another name', () => {
+it('what is given counts; the version of a package is not that of an app with another name', () => {
   const app = join(folder({ 'package.json': '{"name":"shop","version":"1.4.0"}', 'app.ts': '' }), 'app.ts')
   expect(profileOf(app, { clock, version: '9.0.0' })).toMatchObject({ app: 'shop', appVersion: '9.0.0' })
   expect(profileOf(app, { clock, name: 'blog' })).not.toHaveProperty('appVersion')

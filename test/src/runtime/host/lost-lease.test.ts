@@ -122,7 +122,7 @@ describe('a host that is cut off', () => {
     expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
   })
 
-  it('OR2, EX5: what the body says after the thread came back is heard', async () => {
+  it('OR2: what the body says after the thread came back is heard', async () => {
     const one = await begin({
       execute: async (state, { cents }) => (
         ran.push('one'),
@@ -145,7 +145,7 @@ describe('a host that is cut off', () => {
     expect([heard, ran]).toEqual([['took 500'], ['one']])
   })
 
-  it('OR1, EX7: files that a body wrote are kept, however long the store is away', async () => {
+  it('OR1: files that a body wrote are kept, however long the store is away', async () => {
     const one = await begin({
       execute: async ({ files }) => {
         ran.push('one')
@@ -288,7 +288,7 @@ describe('an intent that another host left behind', () => {
     [-60_000, 5_000, 6_000],
     [2_000, undefined, 1_000],
   ])(
-    'EX6: found %i ms after it began, with a limit of %s ms, it is resolved %i ms later',
+    'found %i ms after it began, with a limit of %s ms, it is resolved %i ms later',
     async (afterMs, timeoutMs, waitMs) => {
       const { clock, asked, text } = await find(
         { probe: () => null, ...(timeoutMs !== undefined && { timeoutMs }) },
@@ -303,14 +303,14 @@ describe('an intent that another host left behind', () => {
     },
   )
 
-  it('EX6, T10: with nothing to ask, the model is told then that it may have happened', async () => {
+  it('T10: with nothing to ask, the model is told then that it may have happened', async () => {
     const { clock, asked, text } = await find({}, 0)
     clock.advance(1_000)
     expect(await text()).toMatch(/it says: .*may already have happened/)
     expect(asked).toEqual([])
   })
 
-  it('EX6: one that is idempotent is run again at once', async () => {
+  it('one that is idempotent is run again at once', async () => {
     const { text } = await find({ idempotent: true, timeoutMs: 5_000 }, 0)
     expect(await text()).toBe('it says: again')
   })

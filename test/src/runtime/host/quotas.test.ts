@@ -12,7 +12,7 @@ const quotas = { 'tenant:*': { maxLiveTrees: 3, maxRunningTurns: 1 }, 'tenant:bi
 onEveryStore(
   'quotas',
   (world) => {
-    it('F8, QT1: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart', async () => {
+    it('F8: so many trees of a tag may live; whoever ends or deletes one makes room, also after a restart', async () => {
       const { app } = tinyApp({ script: () => 'hello' })
       let skein = await world.open(app, { quotas })
       const create = (tag: string, id: string) => skein.threads.create({ agent: 'helper', id, tags: [tag, 'all'] })
@@ -46,7 +46,7 @@ onEveryStore(
       await client.close()
     })
 
-    it('F8, QT2: so many may work at once; what was refused changes nothing, and what is under way goes on', async () => {
+    it('F8: so many may work at once; what was refused changes nothing, and what is under way goes on', async () => {
       const gate = deferred()
       const began = deferred()
       const slow = looseTool('slow', () => (began.resolve(), gate.promise))

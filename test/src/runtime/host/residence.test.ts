@@ -8,7 +8,7 @@ import { onEveryStore } from '../../../helpers/world.js'
 import { wake, wakeWhole } from '../../../../src/runtime/journal/wake.js'
 
 onEveryStore('passivation', (world) => {
-  it('HO2: fifty threads need no more room than maxResident, and all still answer', async () => {
+  it('fifty threads need no more room than maxResident, and all still answer', async () => {
     const { app } = tinyApp({ script: ({ messages }) => `re ${messages.filter(({ role }) => role === 'user').length}` })
     const skein = await world.open(app, { maxResident: 2 })
     const threads = await Promise.all(Array.from({ length: 50 }, () => skein.threads.create({ agent: 'helper' })))
@@ -19,7 +19,7 @@ onEveryStore('passivation', (world) => {
     }
   })
 
-  it('HO2: a thread with work in flight stays', async () => {
+  it('a thread with work in flight stays', async () => {
     const end = deferred()
     const { app } = tinyApp({ script: [calls('slow'), 'done'], tools: [looseTool('slow', () => end.promise)] })
     const skein = await world.open(app, { maxResident: 0 })
@@ -34,7 +34,7 @@ onEveryStore('passivation', (world) => {
     await until('it to be let go again', () => skein.resident === 0)
   })
 
-  it('HO2, L1: a paused thread whose deadline has just come is not let go with it', async () => {
+  it('L1: a paused thread whose deadline has just come is not let go with it', async () => {
     const { app } = tinyApp({ script: () => 'done' })
     const skein = await world.open(app, { maxResident: 1, limits: { maxWallClockMs: 1_000 } })
     const [paused, other] = [
@@ -70,7 +70,7 @@ onEveryStore('passivation', (world) => {
 })
 
 onEveryStore('snapshots', (world) => {
-  it('SN2, P1: a long thread is woken from its snapshot and knows all it knew', async () => {
+  it('P1: a long thread is woken from its snapshot and knows all it knew', async () => {
     const { app, model } = tinyApp({
       script: ({ step }) => (step < 5 ? calls('look') : 'done'),
       tools: [looseTool('look', (_, args) => args)],
@@ -108,7 +108,7 @@ onEveryStore('snapshots', (world) => {
     expect((await same.messages()).length).toBe(before.length + 12)
   })
 
-  it('SN3: the snapshots of a parent are together no longer than its journal, however many children it has', async () => {
+  it('the snapshots of a parent are together no longer than its journal, however many children it has', async () => {
     const children = 200
     const app = family({
       lead: ({ step }) =>
@@ -164,7 +164,7 @@ onEveryStore('snapshots', (world) => {
     expect(await (await mended.threads.get(thread.id)).send('more', { id: 'more' }).text()).toBe('done')
   })
 
-  it('J6, SN1: without its snapshot, or with one that cannot be read, it is the same thread', async () => {
+  it('J6: without its snapshot, or with one that cannot be read, it is the same thread', async () => {
     const { app } = tinyApp({
       script: ({ step }) => (step < 20 ? calls('look') : 'done'),
       tools: [looseTool('look', () => 1)],

@@ -12,7 +12,7 @@ import { until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 onEveryStore('a host with more threads than it keeps awake', (world) => {
-  it('RS1, WV2: reads as much for the sixtieth turn of a thread as for the tenth, and folds no record twice', async () => {
+  it('reads as much for the sixtieth turn of a thread as for the tenth, and folds no record twice', async () => {
     const { app } = tinyApp({ script: ({ messages }) => `re ${messages.length}` })
     const skein = await world.open(app, { maxResident: 1, snapshotEvery: 50 })
     const threads = await Promise.all(['a', 'b', 'c', 'd'].map((id) => skein.threads.create({ agent: 'helper', id })))
@@ -37,7 +37,7 @@ onEveryStore('a host with more threads than it keeps awake', (world) => {
     expect(most(late).bytes).toBeLessThanOrEqual(most(early).bytes * 1.2)
   })
 
-  it('WV2: a state is gone on with as far as the journal has gone on, and not at all when it is another thread’s', async () => {
+  it('a state is gone on with as far as the journal has gone on, and not at all when it is another thread’s', async () => {
     const { app } = tinyApp({ script: () => 'fine' })
     const skein = await world.open(app, { maxResident: 0 })
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
@@ -66,7 +66,7 @@ const wokenOf = (id: string, letters: number): Woken => {
   return { state, chain: 'c', folded: 0, foldedBytes: 0, snapshotBytes: 0 }
 }
 
-it('RS2: what was let go first goes first, what is large is not kept, and a tree that is gone is', () => {
+it('what was let go first goes first, what is large is not kept, and a tree that is gone is', () => {
   const retained = new RetainedStates(200_000)
   for (const id of ['a', 'b', 'c', 'd']) retained.keep(wokenOf(id, 8_000))
   retained.keep(wokenOf('large', 20_000))

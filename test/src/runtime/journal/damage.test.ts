@@ -96,7 +96,7 @@ onEveryStore('a damaged journal', (world) => {
     expect(await back.run('kept').text()).toBe('back')
   })
 
-  it('P2, JO2: a record of a newer version is refused with what to do', async () => {
+  it('P2: a record of a newer version is refused with what to do', async () => {
     const [bad, good] = await twoThreads(world)
     const seq = await dreamed(world, bad)
     const skein = await world.open(tinyApp({ script: () => 'still fine' }).app)
@@ -176,7 +176,7 @@ onEveryStore('a file that someone wrote to', (world) => {
     ['created', '1e300'],
     ['parent', `CAST(x'c0' AS TEXT)`],
   ])(
-    'J11, HB1: a head with a damaged %s (%s) is told and left out of no list, and is made again from the journal',
+    'J11: a head with a damaged %s (%s) is told and left out of no list, and is made again from the journal',
     async (column, value) => {
       if (world.store.dir === undefined) return
       const [bad, good] = await twoThreads(world)
@@ -209,7 +209,7 @@ onEveryStore('a file that someone wrote to', (world) => {
     ['is empty', `''`],
     ['is another text', `replace(body, '"', char(39))`],
   ])(
-    'P2, RD2: a record whose text %s is told by everything that reads, with the thread and what to do',
+    'P2: a record whose text %s is told by everything that reads, with the thread and what to do',
     async (_what, value) => {
       if (world.store.dir === undefined) return
       const [bad, good] = await twoThreads(world)
@@ -242,7 +242,7 @@ onEveryStore('a file that someone wrote to', (world) => {
     },
   )
 
-  it('SN1: a damaged snapshot is no damage: everything is read from the journal', async () => {
+  it('a damaged snapshot is no damage: everything is read from the journal', async () => {
     if (world.store.dir === undefined) return
     const app = tinyApp({ script: () => 'still fine' }).app
     const first = await world.open(app, { snapshotEvery: 3 })
@@ -270,7 +270,7 @@ onEveryStore('a file that someone wrote to', (world) => {
     expect(await (await skein.threads.get(bad)).send('hello?').text()).toBe('still fine')
   })
 
-  it('RD2: mail that cannot be read is refused, with a warning, and what came after it is carried out', async () => {
+  it('mail that cannot be read is refused, with a warning, and what came after it is carried out', async () => {
     if (world.store.dir === undefined) return
     const [id] = await twoThreads(world)
     const backend = await world.store.source.open('host')
@@ -283,7 +283,7 @@ onEveryStore('a file that someone wrote to', (world) => {
     expect(world.warnings.some((warning) => /mail \d+ to thread .* is damaged/.test(warning))).toBe(true)
   })
 
-  it('PG2: records that were acknowledged and are gone park their thread, and the sender is told at once', async () => {
+  it('records that were acknowledged and are gone park their thread, and the sender is told at once', async () => {
     if (world.store.dir === undefined) return
     const [bad, good] = await twoThreads(world)
     await written(

@@ -92,7 +92,7 @@ onEveryStore('the journal comes first', (world) => {
     expect([looked, pushed]).toEqual([1, 1])
   })
 
-  it('TH1, PO1: nothing is answered and nobody is told before the commit', async () => {
+  it('TH1: nothing is answered and nobody is told before the commit', async () => {
     const { app } = tinyApp({ script: ['done'] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })

@@ -33,7 +33,7 @@ const sizes = fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength
 const lives = happenings.map((all) => live(all)).filter(({ records }) => records.length > 6)
 
 describe('the journal', () => {
-  it('JO1: what was packed comes out as it was, however it was divided into commits', () => {
+  it('what was packed comes out as it was, however it was divided into commits', () => {
     fc.assert(
       fc.property(lives, sizes, ({ records }, parts) => {
         const entries = store(records, parts)
@@ -43,7 +43,7 @@ describe('the journal', () => {
     )
   })
 
-  it('JO1, P2: an entry that was changed, lost, doubled or moved is found, with its place', () => {
+  it('P2: an entry that was changed, lost, doubled or moved is found, with its place', () => {
     fc.assert(
       fc.property(lives, fc.nat(), fc.nat(5), ({ records }, pick, how) => {
         const entries = store(records)
@@ -66,7 +66,7 @@ describe('the journal', () => {
     )
   })
 
-  it('JO1: reading on from the middle checks the chain from there', () => {
+  it('reading on from the middle checks the chain from there', () => {
     const { records } = live([
       { kind: 'command', command: { kind: 'message', text: 'a', role: 'user', delivery: 'steer' } },
       { kind: 'reply', text: 'b', calls: [], stop: false },
@@ -86,7 +86,7 @@ describe('the journal', () => {
     ['{"v":0,"r":[]}', 'JOURNAL_CORRUPT'],
     [`{"v":${recordVersion + 1},"r":[]}`, 'RECORD_FROM_FUTURE'],
     ['{"v":1', 'JOURNAL_CORRUPT'],
-  ])('JO2, P2: the text %s is refused with %s', (body, code) => {
+  ])('P2: the text %s is refused with %s', (body, code) => {
     expect(() => decode('t', { thread: 't', position: 1, first: 1, count: 1, body, hash: '' })).toThrow(
       expect.objectContaining({ code }),
     )
@@ -98,7 +98,7 @@ describe('the journal', () => {
 })
 
 describe('snapshots', () => {
-  it('SN2: a snapshot at any point and the tail give the state of the whole', () => {
+  it('a snapshot at any point and the tail give the state of the whole', () => {
     fc.assert(
       fc.property(happenings, fc.nat(80), (all, cut) => {
         const { records, state } = live(all)
@@ -119,7 +119,7 @@ describe('snapshots', () => {
     )
   })
 
-  it('SN1: none, one of another thread, and noise are as good as none', () => {
+  it('none, one of another thread, and noise are as good as none', () => {
     const { state } = live([])
     const bytes = freeze({ state, chain: 'c' })
     expect(thaw('t', undefined)).toBeUndefined()

@@ -202,7 +202,7 @@ onEveryStore('close', (world) => {
     ])
   })
 
-  it('PO2: a command after close is an error', async () => {
+  it('a command after close is an error', async () => {
     const { app } = tinyApp({ script: [] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -267,7 +267,7 @@ onEveryStore('another app on the same store', (world) => {
 })
 
 onEveryStore('a parked thread', (world) => {
-  it('HD2, TH6: takes terminate; what was kept for it is refused then, and its tree rests', async () => {
+  it('TH6: takes terminate; what was kept for it is refused then, and its tree rests', async () => {
     const left = await leftInCall(world)
     const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
     const parked = await other.threads.get(left.thread)
@@ -281,7 +281,7 @@ onEveryStore('a parked thread', (world) => {
     expect((await parked.run(left.run).result()).stopReason).toBe('terminated')
   })
 
-  it('HD2, TH6: is deleted like any other: at work only with terminate', async () => {
+  it('TH6: is deleted like any other: at work only with terminate', async () => {
     const left = await leftInCall(world)
     const other = await world.open(tinyApp({ script: () => 'fine', agent: 'other' }).app)
     await expect(other.threads.delete(left.thread)).rejects.toMatchObject({
@@ -292,7 +292,7 @@ onEveryStore('a parked thread', (world) => {
     await expect(other.threads.get(left.thread)).rejects.toMatchObject({ code: 'UNKNOWN_THREAD' })
   })
 
-  it('HD2, TH6: lets its parent be deleted, and takes no room in memory', async () => {
+  it('TH6: lets its parent be deleted, and takes no room in memory', async () => {
     const family = (agents: readonly string[]): readonly Definition[] => {
       const model = scriptedModel(({ thread, step }) =>
         thread === 'boss' && step === 0

@@ -266,7 +266,7 @@ onEveryStore('values of a thread', (world) => {
     ])
   })
 
-  it('VE1: the calls of one step see the same values; a change counts from the next step on', async () => {
+  it('the calls of one step see the same values; a change counts from the next step on', async () => {
     const gate = deferred()
     const variables = [text('PLACE')]
     const first = looseTool('first', async (state) => (await gate.promise, state.env('PLACE')), { variables })
@@ -333,7 +333,7 @@ onEveryStore('values of a thread', (world) => {
     expect(await thread.run('m').text()).toBe('done')
   })
 
-  it('VQ3: a host or a client with another key than the store was sealed with is refused when it joins', async () => {
+  it('a host or a client with another key than the store was sealed with is refused when it joins', async () => {
     const { app } = tinyApp({
       tools: [tells('tells', [{ name: 'API_KEY' }])],
       script: ({ step }) => (step === 0 ? calls('tells') : 'done'),

@@ -29,7 +29,7 @@ const fileOf = (name: string, text: string, mode = 0o600): string => {
 const refusal = (message: RegExp) => ({ code: 'BAD_OPTION', message: expect.stringMatching(message) })
 
 describe('the key', () => {
-  it('F3, GK1: is given as text, by a function, by a file, or by the environment', async () => {
+  it('F3: is given as text, by a function, by a file, or by the environment', async () => {
     const path = fileOf('good', `${hex}\n`)
     expect(await keySource({ key: hex }, {})?.read()).toEqual(bytes)
     expect(await keySource({ key: async () => hex }, {})?.read()).toEqual(bytes)
@@ -42,13 +42,13 @@ describe('the key', () => {
     ).toHaveLength(32)
   })
 
-  it('GK1: two of a kind are a mistake; an option counts before the environment', async () => {
+  it('two of a kind are a mistake; an option counts before the environment', async () => {
     expect(() => keySource({ key: hex, keyFile: 'x' }, {})).toThrow(/both key and keyFile/)
     expect(() => keySource({}, { SKEIN_KEY: hex, SKEIN_KEY_FILE: 'x' })).toThrow(/both SKEIN_KEY and SKEIN_KEY_FILE/)
     expect(await keySource({ key: hex }, { SKEIN_KEY: 'other', SKEIN_KEY_FILE: 'x' })?.read()).toEqual(bytes)
   })
 
-  it('VF4: a file that is not there, holds no key or is open to others is refused, and none is made', async () => {
+  it('a file that is not there, holds no key or is open to others is refused, and none is made', async () => {
     const read = (path: string) => keySource({ keyFile: path }, {})?.read()
     await expect(read(join(dir, 'none'))).rejects.toMatchObject(refusal(/none is not there/))
     await expect(read(dir)).rejects.toMatchObject(refusal(/is a directory/))
@@ -58,7 +58,7 @@ describe('the key', () => {
     expect(await read(fileOf('mounted', hex, 0o440))).toEqual(bytes)
   })
 
-  it('GK3: a function that fails or gives no text is told, without what it gave', async () => {
+  it('a function that fails or gives no text is told, without what it gave', async () => {
     const read = (key: () => string | Promise<string>) => keySource({ key }, {})?.read()
     await expect(read(() => Promise.reject(new Error('vault is sealed')))).rejects.toMatchObject(
       refusal(/failed: vault is sealed/),
@@ -68,13 +68,13 @@ describe('the key', () => {
     await expect(connectSkein({ backend: memory(), key: 'a', keyFile: 'b' })).rejects.toMatchObject(refusal(/both/))
   })
 
-  it('VF4: a host says at once what is wrong with the file', async () => {
+  it('a host says at once what is wrong with the file', async () => {
     await expect(
       createSkein({ app: tinyApp({ script: [] }).app, backend: memory(), keyFile: join(dir, 'none') }),
     ).rejects.toMatchObject(refusal(/none is not there/))
   })
 
-  it('VF4: a descriptor is a file too', () => {
+  it('a descriptor is a file too', () => {
     const script = `import { connectSkein, memory } from 'skein'
       const { keySource } = await import(${JSON.stringify(new URL('../../../../dist/src/runtime/secrets/key-source.js', import.meta.url).href)})
       console.log((await keySource({}).read()).toString('hex'))`
@@ -99,7 +99,7 @@ describe('the key', () => {
 
 // Elsewhere the environment of a process is not a file.
 describe.runIf(process.platform === 'linux')('SKEIN_KEY', () => {
-  it('F3, HV1, GK2: a child process does not find it at its parent, who still has it', async () => {
+  it('F3: a child process does not find it at its parent, who still has it', async () => {
     const script = `
       import { execFileSync } from 'node:child_process'
       import { createSkein, memory, hostTools } from 'skein'

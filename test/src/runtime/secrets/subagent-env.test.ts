@@ -163,7 +163,7 @@ onEveryStore('children that begin by themselves', (world) => {
     expect(seen).toContain('You are Ann')
   })
 
-  it('S4, DV1: what is scoped is kept from models also where it is declared as text, and is never shown by a prompt', async () => {
+  it('S4: what is scoped is kept from models also where it is declared as text, and is never shown by a prompt', async () => {
     const region = looseTool('region', async (state) => `it is ${await state.env('REGION')}`, {
       variables: [{ name: 'REGION', type: 'text' }],
     })

@@ -42,7 +42,7 @@ function tampered(text: string): readonly string[] {
 }
 
 describe('sealed values', () => {
-  it('VL1: come back as they were, for any text and place', async () => {
+  it('come back as they were, for any text and place', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     const anyText = fc.string({ unit: 'binary', maxLength: 200 })
@@ -57,14 +57,14 @@ describe('sealed values', () => {
     expect(vault.open([wrapped], vault.seal(wrapped, long, place), place)).toBe(long)
   })
 
-  it('VX1: the same text sealed twice is two texts', async () => {
+  it('the same text sealed twice is two texts', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     expect(new Set(Array.from({ length: 100 }, () => vault.seal(wrapped, value, place).slice(0, 19))).size).toBe(100)
     expect(vault.createDataKey().wrapped).not.toBe(wrapped)
   })
 
-  it('VL1: half of a surrogate pair is refused, for another text would come back', async () => {
+  it('half of a surrogate pair is refused, for another text would come back', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     expect(thrownBy(() => vault.seal(wrapped, 'abc\uD800def', place))).toMatchObject({
@@ -73,7 +73,7 @@ describe('sealed values', () => {
     })
   })
 
-  it('VL1: do not open under another name or in another tree', async () => {
+  it('do not open under another name or in another tree', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     const places = fc.record({ root: fc.string({ maxLength: 3 }), name: fc.string({ maxLength: 3 }) })
@@ -91,7 +91,7 @@ describe('sealed values', () => {
     )
   })
 
-  it('VL1, VX2, VL4: do not open when any bit of them or of the wrapped key is another; no error holds the value', async () => {
+  it('do not open when any bit of them or of the wrapped key is another; no error holds the value', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     // Lengths that leave unused bits in the last character, and one that does not.
@@ -121,7 +121,7 @@ describe('sealed values', () => {
     }
   })
 
-  it('VL1: opens with whichever key of the tree it was sealed with', async () => {
+  it('opens with whichever key of the tree it was sealed with', async () => {
     const vault = await openVault({ key })
     const keys = [vault.createDataKey().wrapped, vault.createDataKey().wrapped]
     for (const wrapped of keys) expect(vault.open(keys, vault.seal(wrapped, value, place), place)).toBe(value)
@@ -142,7 +142,7 @@ describe('sealed values', () => {
 })
 
 describe('the form at rest', () => {
-  it('VL1: is AES-256-GCM, as another implementation reads it', async () => {
+  it('is AES-256-GCM, as another implementation reads it', async () => {
     const vault = await openVault({ key })
     const { wrapped } = vault.createDataKey()
     const sealed = vault.seal(wrapped, value, place)
@@ -168,7 +168,7 @@ describe('the form at rest', () => {
     ).toBe(value)
   })
 
-  it('VK2: what the first version wrote is read for ever', async () => {
+  it('what the first version wrote is read for ever', async () => {
     const vault = await openVault({ key: golden.passphrase })
     expect(vault.keyId).toBe(golden.keyId)
     expect(vault.open([golden.wrapped], golden.sealed, place)).toBe(value)
@@ -184,7 +184,7 @@ const golden = {
 }
 
 describe('master keys', () => {
-  it('VL2: a wrong key is told apart from damage, by ids', async () => {
+  it('a wrong key is told apart from damage, by ids', async () => {
     const [vault, other] = await Promise.all([openVault({ key }), openVault({ key: otherKey })])
     const { wrapped } = vault.createDataKey()
     const sealed = vault.seal(wrapped, value, place)
@@ -199,7 +199,7 @@ describe('master keys', () => {
     })
   })
 
-  it('VK2: each spelling of 32 bytes is the same key, with or without space around it', async () => {
+  it('each spelling of 32 bytes is the same key, with or without space around it', async () => {
     const bytes = Buffer.concat([Buffer.from([0xfb, 0xff, 0xfe]), randomBytes(29)])
     const spellings = [
       bytes.toString('hex'),
@@ -214,7 +214,7 @@ describe('master keys', () => {
     expect(new Set(ids).size).toBe(1)
   })
 
-  it('VK2: a passphrase is one key, however its letters are composed; another is another', async () => {
+  it('a passphrase is one key, however its letters are composed; another is another', async () => {
     const ids = await Promise.all(
       ['sixteen lettérs!', 'sixteen lette\u0301rs!\n', 'Sixteen lettérs!'].map(
         async (phrase) => (await openVault({ key: phrase })).keyId,
@@ -232,7 +232,7 @@ describe('master keys', () => {
     ['ab'.repeat(20), /very few different characters/],
     ['0'.repeat(64), /very few different bytes/],
     ['A'.repeat(43), /very few different bytes/],
-  ])('VK1, VL4: %j is refused, and not repeated', async (weak, why) => {
+  ])('%j is refused, and not repeated', async (weak, why) => {
     const error: unknown = await openVault({ key: weak }).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({ code: 'BAD_OPTION', message: expect.stringMatching(why) })
     expect(error).toMatchObject({ message: expect.stringContaining('openssl rand -hex 32') })
@@ -248,7 +248,7 @@ describe('master keys', () => {
 })
 
 describe('rotation', () => {
-  it('VL3: changes wrapped keys alone, and the old key reads nothing of them', async () => {
+  it('changes wrapped keys alone, and the old key reads nothing of them', async () => {
     const [old, fresh] = await Promise.all([openVault({ key }), openVault({ key: otherKey })])
     const { wrapped } = old.createDataKey()
     const sealed = old.seal(wrapped, value, place)
@@ -260,7 +260,7 @@ describe('rotation', () => {
     expect(thrownBy(() => again.open([rotated], sealed, place)).code).toBe('SECRET_UNREADABLE')
   })
 
-  it('VL3: again changes nothing; a third key and damage are refused', async () => {
+  it('again changes nothing; a third key and damage are refused', async () => {
     const [old, fresh, third] = await Promise.all([
       openVault({ key }),
       openVault({ key: otherKey }),
@@ -278,7 +278,7 @@ describe('rotation', () => {
 })
 
 describe('keys in memory', () => {
-  it('VD1: the one unused for longest goes, and what goes is wiped', () => {
+  it('the one unused for longest goes, and what goes is wiped', () => {
     const keys = new DataKeys(2)
     const [a, b, c] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)] as const
     keys.keep('a', a)
@@ -294,7 +294,7 @@ describe('keys in memory', () => {
     expect([keys.find('c'), c[0]]).toEqual([undefined, 0])
   })
 
-  it('VD1: more trees than are kept are all readable', async () => {
+  it('more trees than are kept are all readable', async () => {
     const vault = await openVault({ key })
     const trees = Array.from({ length: 1200 }, (_, tree) => {
       const { wrapped } = vault.createDataKey()
@@ -320,7 +320,7 @@ describe('keys in memory', () => {
     }
   })
 
-  it('VL4: a vault shows no key', async () => {
+  it('a vault shows no key', async () => {
     const vault = await openVault({ key })
     vault.createDataKey()
     expect(JSON.parse(JSON.stringify(vault))).toEqual({ keyId: vault.keyId })
@@ -346,7 +346,7 @@ describe('the key file', () => {
     await chmod(keyFile, mode)
   }
 
-  it('VF1: is made on first use, for its owner alone, and read ever after', async () => {
+  it('is made on first use, for its owner alone, and read ever after', async () => {
     const first = await openVault({ keyFile })
     expect((await stat(keyFile)).mode & 0o777).toBe(0o600)
     expect((await stat(join(dir, 'deep'))).mode & 0o777).toBe(0o700)
@@ -359,7 +359,7 @@ describe('the key file', () => {
     expect(elsewhere.keyId).not.toBe(first.keyId)
   })
 
-  it('VF3: one that is gone is not made again for a store that has secrets', async () => {
+  it('one that is gone is not made again for a store that has secrets', async () => {
     await expect(openVault({ keyFile, made: false })).rejects.toMatchObject({
       code: 'BAD_OPTION',
       message: expect.stringMatching(/is gone.*Put it back/),
@@ -375,13 +375,13 @@ describe('the key file', () => {
     await expect(stat(unused)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('VF1: many at once in one process agree', async () => {
+  it('many at once in one process agree', async () => {
     const vaults = await Promise.all(Array.from({ length: 20 }, () => openVault({ keyFile })))
     expect(new Set(vaults.map(({ keyId }) => keyId)).size).toBe(1)
     expect(await readdir(join(dir, 'deep', 'er'))).toEqual(['skein.key'])
   })
 
-  it('VF1: real processes that begin at once agree, in each of many races', async () => {
+  it('real processes that begin at once agree, in each of many races', async () => {
     const files = Array.from({ length: 40 }, (_, n) => join(dir, `race-${n}.key`))
     const racers = await Promise.all(Array.from({ length: 3 }, () => startRacer()))
     const ids = await Promise.all(racers.map((racer) => racer(files)))
@@ -393,7 +393,7 @@ describe('the key file', () => {
     expect((await readdir(dir)).toSorted()).toEqual(files.map((file) => file.slice(dir.length + 1)).toSorted())
   })
 
-  it.each(['0644', '0640', '0604', '0660', '0602', '0601'])('VF2: mode %s is refused with what to do', async (mode) => {
+  it.each(['0644', '0640', '0604', '0660', '0602', '0601'])('mode %s is refused with what to do', async (mode) => {
     await put(`${key}\n`, Number.parseInt(mode, 8))
     const refusal = openVault({ keyFile })
     await expect(refusal).rejects.toMatchObject({ code: 'BAD_OPTION', data: { path: keyFile } })
@@ -410,7 +410,7 @@ describe('the key file', () => {
     ['two keys', `${key}\n${key}`],
     ['zeros', '0'.repeat(64)],
     ['a long text', 'x'.repeat(5000)],
-  ])('VF3, VL4: %s is no key; the file is left as it is', async (_, text) => {
+  ])('%s is no key; the file is left as it is', async (_, text) => {
     await put(text)
     const error: unknown = await openVault({ keyFile }).catch((thrown: unknown) => thrown)
     expect(error).toMatchObject({
@@ -421,7 +421,7 @@ describe('the key file', () => {
     expect(await readFile(keyFile, 'utf8')).toBe(text)
   })
 
-  it('VF2: a link is followed, and what it leads to must be safe', async () => {
+  it('a link is followed, and what it leads to must be safe', async () => {
     await put(key)
     const through = join(dir, 'link.key')
     await symlink(keyFile, through)

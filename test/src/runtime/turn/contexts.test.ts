@@ -53,7 +53,7 @@ onEveryStore('contexts of a caller', (world) => {
     expect(results(await thread.messages())).toEqual(['Ada of acme, 1', 'Bob of acme, 2'])
   })
 
-  it('GC1: what does not fit is refused with the message or the thread, and nothing of it counts', async () => {
+  it('what does not fit is refused with the message or the thread, and nothing of it counts', async () => {
     const skein = await world.open(appOf([greet, looseTool('bare', () => 1)], 'greet'))
     const refused = (message: RegExp) => ({ code: 'BAD_OPTION', message: expect.stringMatching(message) })
     const create = (given: Record<string, Record<string, unknown>>) =>
@@ -76,7 +76,7 @@ onEveryStore('contexts of a caller', (world) => {
     expect(results(await thread.messages())).toEqual(['Ada of acme, 1'])
   })
 
-  it('CX1, GC2: a required field that nobody has set is an error that says who can give it, not undefined', async () => {
+  it('a required field that nobody has set is an error that says who can give it, not undefined', async () => {
     const skein = await world.open(appOf([greet, other], 'greet', 'other'))
     const thread = await skein.threads.create({ agent: 'helper', id: 't', context: { shared: { tenant: 'acme' } } })
     await thread.send('go').text()
@@ -102,7 +102,7 @@ onEveryStore('contexts of a caller', (world) => {
   })
 })
 
-it('TC3: tools that say differently what a shared field is are a mistake of the app', async () => {
+it('tools that say differently what a shared field is are a mistake of the app', async () => {
   const { createApp } = await import('../../../../src/agent/app.js')
   const tool = (name: string, sharedSchema: z.ZodType): ToolDefinition => ({
     ...looseTool(name, () => 1),

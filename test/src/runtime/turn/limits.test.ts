@@ -120,7 +120,7 @@ onEveryStore('limits of a turn', (world) => {
     expect(results(await thread.messages())).toEqual([expect.stringMatching(/TOOL_SKIPPED/)])
   })
 
-  it('LM1: what a turn may spend is fixed when it starts: a restart with other limits, or none, changes nothing', async () => {
+  it('what a turn may spend is fixed when it starts: a restart with other limits, or none, changes nothing', async () => {
     let hold = (): void => undefined
     const held = new Promise<void>((resolve) => (hold = resolve))
     const slow = looseTool('look', () => held)

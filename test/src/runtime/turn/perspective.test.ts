@@ -67,7 +67,7 @@ function viewOf(thread: ThreadState, own: SideName): readonly Message[] {
 const told = (messages: readonly Message[]): string[] =>
   messages.map(({ id, role, text: said, calls }) => `${id} ${role} ${said}${calls ? ' calls' : ''}`)
 
-it('S11, WN1, WN2: a view that grows with its transcript is what the whole history gives, also after that was read again', () => {
+it('S11: a view that grows with its transcript is what the whole history gives, also after that was read again', () => {
   const happens = fc.oneof(
     { weight: 6, arbitrary: message },
     { weight: 2, arbitrary: side },
@@ -96,7 +96,7 @@ it('S11, WN1, WN2: a view that grows with its transcript is what the whole histo
   )
 })
 
-it('WN1: a request looks at nothing that an earlier one has looked at', () => {
+it('a request looks at nothing that an earlier one has looked at', () => {
   const read: string[] = []
   const items: Message[] = []
   const say = (id: string): void => {

@@ -74,7 +74,7 @@ onEveryStore('cache', (world) => {
     ).toEqual([false, true, false, true])
   })
 
-  it('T5, RK3: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping', async () => {
+  it('T5: equal are calls whose bodies would be given equal args: after defaults, transforms and stripping', async () => {
     const ran: unknown[] = []
     const execute = (_: unknown, args: unknown) => (ran.push(args), ran.length)
     const args = z.object({
@@ -102,7 +102,7 @@ onEveryStore('cache', (world) => {
     ])
   })
 
-  it('T5, RK3: args that look alike as JSON and are not are not equal', async () => {
+  it('T5: args that look alike as JSON and are not are not equal', async () => {
     const ran: string[] = []
     const bytes = z.object({ text: z.string().transform((text) => Buffer.from(text)) })
     const send = defineTool({

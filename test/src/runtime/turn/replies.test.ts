@@ -31,7 +31,7 @@ onEveryStore('replies that are not whole', (world) => {
     ['length', 'reply_cut', 'the reply was cut at its limit of output tokens'],
     ['content_filter', 'reply_filtered', "the provider's filter withheld the reply"],
     ['paused', 'reply_paused', 'the provider paused the reply; a further message goes on'],
-  ] as const)('MM1, R1: %s ends the turn as %s, with what was said', async (finish, stopReason, detail) => {
+  ] as const)('R1: %s ends the turn as %s, with what was said', async (finish, stopReason, detail) => {
     const { app: definitions } = tinyApp({
       script: [{ text: 'half of it', finish }, 'better', { text: '', finish }, 'better'],
     })
@@ -47,7 +47,7 @@ onEveryStore('replies that are not whole', (world) => {
     }
   })
 
-  it('MM1: a call whose args were cut is not made, its whole siblings are, and the model reads why', async () => {
+  it('a call whose args were cut is not made, its whole siblings are, and the model reads why', async () => {
     const made: unknown[] = []
     const put = looseTool('put', (_state, args) => void made.push(args))
     const cut: ScriptedReply = {
@@ -82,7 +82,7 @@ onEveryStore('replies that are not whole', (world) => {
 
 onEveryStore('forced calls', (world) => {
   it.each([['required' as const], [{ tool: 'look' }]])(
-    'MM3: %j is relaxed when the call was made, and holds again in the next turn',
+    '%j is relaxed when the call was made, and holds again in the next turn',
     async (toolChoice) => {
       let looked = 0
       const look = looseTool('look', () => ++looked)
@@ -99,7 +99,7 @@ onEveryStore('forced calls', (world) => {
     },
   )
 
-  it('MM3: another call, or one with bad args, is not the one that is forced', async () => {
+  it('another call, or one with bad args, is not the one that is forced', async () => {
     const look = { ...looseTool('look', () => 'seen'), args: z.object({ at: z.string() }) } as ToolDefinition
     const replies = [
       calls('other'),
@@ -122,7 +122,7 @@ onEveryStore('answers in a form', (world) => {
   const outputSchema = z.object({ mood: z.string() })
   const answer = calls({ tool: 'response', args: { mood: 'good' } })
 
-  it('MM2, T12: prose is asked again, with the tool forced, and the value is the answer', async () => {
+  it('T12: prose is asked again, with the tool forced, and the value is the answer', async () => {
     const { definitions, model } = app({ script: ['I feel good', '', answer], prompt: { outputSchema } })
     const skein = await world.open(definitions)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -144,7 +144,7 @@ onEveryStore('answers in a form', (world) => {
     expect(ended).toEqual([{ mood: 'good' }])
   })
 
-  it('MM2: asked twice in vain, the turn has failed; it can be tried again', async () => {
+  it('asked twice in vain, the turn has failed; it can be tried again', async () => {
     const { definitions, model } = app({ script: ['no', 'no', 'no', answer], prompt: { outputSchema } })
     const skein = await world.open(definitions)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -158,7 +158,7 @@ onEveryStore('answers in a form', (world) => {
     expect(await thread.send('Please.').result()).toMatchObject({ stopReason: 'completed', output: { mood: 'good' } })
   })
 
-  it('MM2, S1: a child never hands prose to its parent in place of the value', async () => {
+  it('S1: a child never hands prose to its parent in place of the value', async () => {
     const lead = scriptedModel(({ messages }) =>
       messages.at(-1)?.role === 'tool'
         ? `got ${messages.at(-1)?.text}`
@@ -184,7 +184,7 @@ onEveryStore('answers in a form', (world) => {
     expect(kid.requests).toHaveLength(3)
   })
 
-  it('MM2: a reply that was cut, or the last step, is no completed turn either', async () => {
+  it('a reply that was cut, or the last step, is no completed turn either', async () => {
     const cut = app({ script: [{ text: 'I fe', finish: 'length' }], prompt: { outputSchema } })
     const skein = await world.open(cut.definitions)
     expect((await (await skein.threads.create({ agent: 'helper' })).send('go').result()).stopReason).toBe('reply_cut')

@@ -40,7 +40,7 @@ onEveryStore('a reply without an end', (world) => {
     { type: 'text', text: piece },
     { type: 'reasoning', text: piece },
     { type: 'call', index: 0, tool: 'look', text: piece },
-  ])('YL1: %s', async (delta) => {
+  ])('%s', async (delta) => {
     const model = endless(delta)
     const skein = await world.open(appWith(model))
     const thread = await skein.threads.create({ agent: 'lead' })
@@ -49,7 +49,7 @@ onEveryStore('a reply without an end', (world) => {
     await world.close(skein)
   })
 
-  it('YL1: one that comes whole', async () => {
+  it('one that comes whole', async () => {
     const model: Model = {
       name: 'whole',
       call: () => Promise.resolve({ text: 'x'.repeat(replyLimits.textChars + 1), calls: [], usage, finish: 'stop' }),
@@ -62,7 +62,7 @@ onEveryStore('a reply without an end', (world) => {
 })
 
 describe('a stream of an AI SDK model', () => {
-  it('YL1, AT4: calls without number end it, and cancel the stream', async () => {
+  it('calls without number end it, and cancel the stream', async () => {
     let parts = 0
     let cancelled = false
     const reader = {

@@ -144,7 +144,7 @@ onEveryStore('edges of turns', (world) => {
     expect((await skein.inbox.list()).map(({ tool }) => tool)).toEqual(['pay'])
   })
 
-  it('SN2: waking from a snapshot gives the state of the whole journal', async () => {
+  it('waking from a snapshot gives the state of the whole journal', async () => {
     const gate = deferred()
     const odd = JSON.parse('{"__proto__": {"a": 1}, "text": "\\ud800"}') as Record<string, unknown>
     const first = looseTool('first', () => 'first', { needsApproval: true, approvalPrompt: 'x' })

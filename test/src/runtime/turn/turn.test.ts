@@ -208,7 +208,7 @@ onEveryStore('what goes wrong in a tool is its result', (world) => {
     expect(await run.text()).toBe('done')
   })
 
-  it('T2, FE3: an error with live things attached is written like any other', async () => {
+  it('T2: an error with live things attached is written like any other', async () => {
     const angry = looseTool('angry', () => {
       throw new SkeinError('TOOL_FAILED', 'no', { data: { big: 1n, call: () => 1 } })
     })
@@ -252,7 +252,7 @@ onEveryStore('a model that breaks its word', (world) => {
     ['no text', { calls: [], finish: 'stop', usage }],
     ['kept that is none', { text: '', calls: [], finish: 'stop', usage, kept: { origin: 'x' } }],
     ['a call of nothing', { text: '', calls: [{ args: {} }], finish: 'stop', usage }],
-  ])('EX1: %s in its reply fails the turn, and the thread goes on', async (_, broken) => {
+  ])('%s in its reply fails the turn, and the thread goes on', async (_, broken) => {
     let asked = 0
     const model = {
       name: 'mine',

@@ -62,7 +62,7 @@ onEveryStore('usage of a tree', (world) => {
     expect((await lead.usage()).subtree).toEqual(usage(666, 30, 1.5))
   })
 
-  it('UG1: a child that stays tells with each answer what was spent since the one before; one that failed or was ended tells too', async () => {
+  it('a child that stays tells with each answer what was spent since the one before; one that failed or was ended tells too', async () => {
     const resumable = { receives_messages: 'side_a' as const }
     const replies = [
       { calls: [{ tool: 'subagent_create', args: { agent: 'boss', name: 'B', message: 'one' } }] },
@@ -89,7 +89,7 @@ onEveryStore('usage of a tree', (world) => {
     expect((await lead.usage()).subtree).toEqual(usage(1_114))
   })
 
-  it('UG1: what a child has spent comes up also when its parent ends it', async () => {
+  it('what a child has spent comes up also when its parent ends it', async () => {
     const app = company({
       lead: ({ messages }) => (messages.at(-1)?.text === 'go' ? { calls: ask('boss', 'x') } : 'done'),
       boss: ({ step }) => (step === 0 ? { calls: ask('writer', 'y'), usage: usage(10) } : 'never'),

@@ -40,7 +40,7 @@ onEveryStore('the window of a prompt', (world) => {
     ['no chat', { includeChat: false }, 'a:→look t:seen u:two'],
     ['no calls', { includePastTools: false }, 'u:one a:hm a:done 3 u:two'],
     ['this turn alone', { includeChat: false, includePastTools: false }, 'u:two'],
-  ])('D5, WN1: %s', async (_, flags, second) => {
+  ])('D5: %s', async (_, flags, second) => {
     const seen: string[] = []
     const skein = await world.open(app(flags, seen))
     const thread = await skein.threads.create({ agent: 'helper', id: 't' })
@@ -51,7 +51,7 @@ onEveryStore('the window of a prompt', (world) => {
     expect((await thread.messages()).filter(({ role }) => role === 'user')).toHaveLength(3)
   })
 
-  it('D5, WN2: the same from a snapshot, after a restart, and when a turn that failed is tried again', async () => {
+  it('D5: the same from a snapshot, after a restart, and when a turn that failed is tried again', async () => {
     const seen: string[] = []
     let broken = true
     const script = ({ messages, step }: ModelRequest): ScriptedReply => {
@@ -75,7 +75,7 @@ onEveryStore('the window of a prompt', (world) => {
     expect(seen.slice(-2)).toEqual(['u:three', 'u:three a:→look t:seen'])
   })
 
-  it('WN1: a list that a model was given stays as it was', async () => {
+  it('a list that a model was given stays as it was', async () => {
     const seen: string[] = []
     const lists: (readonly Message[])[] = []
     const skein = await world.open(
@@ -96,7 +96,7 @@ onEveryStore('the window of a prompt', (world) => {
     expect(short(lists[3] ?? [])).toBe('u:one a:hm a:done u:two a:hm→look t:seen')
   })
 
-  it('WN1: nothing is copied where nothing of the last turn is left out', async () => {
+  it('nothing is copied where nothing of the last turn is left out', async () => {
     const lists: (readonly Message[])[] = []
     const skein = await world.open(
       app({ includePastTools: false }, [], ({ messages }) => (lists.push(messages), 'done')),

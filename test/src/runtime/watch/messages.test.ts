@@ -91,7 +91,7 @@ onEveryStore('messages to a busy thread', (world) => {
 })
 
 onEveryStore('one message, one turn', (world) => {
-  it('CM1, F4: the same id is one message, one turn, one answer: at once, later, and after a restart', async () => {
+  it('F4: the same id is one message, one turn, one answer: at once, later, and after a restart', async () => {
     const { app, model } = tinyApp({ script: () => 'done' })
     let skein = await world.open(app)
     const { id } = await skein.threads.create({ agent: 'helper' })

@@ -75,7 +75,7 @@ describe('textStream', () => {
     expect(await spoken([replied('One'), replied('Two', 2)])).toEqual(['One', 'Two'])
   })
 
-  it('XM1, EV2: after a reset it goes on where the new attempt says the same, and ends where it does not', async () => {
+  it('EV2: after a reset it goes on where the new attempt says the same, and ends where it does not', async () => {
     expect(
       await spoken([
         delta('The cat', 0),
@@ -104,7 +104,7 @@ describe('textStream', () => {
     }
   })
 
-  it('XM1: whatever breaks off and however often, all that is given is the beginning of what counts, or the stream says that it is not', async () => {
+  it('whatever breaks off and however often, all that is given is the beginning of what counts, or the stream says that it is not', async () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 6 })
     const attempts = fc.array(fc.array(letters, { maxLength: 4 }), { minLength: 1, maxLength: 4 })
     await fc.assert(

@@ -156,7 +156,7 @@ onEveryStore('consumers of a run', (world) => {
     expect(await again.run('mine').response()).toMatchObject({ stopReason: 'completed', steps: 2 })
   })
 
-  it('RN2: a run that nobody looks at runs all the same', async () => {
+  it('a run that nobody looks at runs all the same', async () => {
     const { app, model } = lookingApp()
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -297,7 +297,7 @@ onEveryStore('text as it is spoken', (world) => {
     expect(spoken.join('')).toBe('The answer is 42.')
   })
 
-  it('XM1: text that was given and is taken back ends the stream of strings; opened again it has what counts alone', async () => {
+  it('text that was given and is taken back ends the stream of strings; opened again it has what counts alone', async () => {
     let attempts = 0
     const shown = deferred()
     const { app } = tinyApp({

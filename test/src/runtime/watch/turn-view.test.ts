@@ -81,11 +81,11 @@ function eachTurn(
 }
 
 describe('a view of a turn', () => {
-  it('TNV1, R1: its messages are those that the thread keeps, in their order', () => {
+  it('R1: its messages are those that the thread keeps, in their order', () => {
     eachTurn(({ messages }, lived) => expect(messages).toEqual(lived.messages))
   })
 
-  it('TNV2, R1: each call is answered once, with what the model reads of it', () => {
+  it('R1: each call is answered once, with what the model reads of it', () => {
     eachTurn(({ answers, messages }, { over }) => {
       expect(new Set(answers.map(({ id }) => id)).size).toBe(answers.length)
       const told = messages.filter(({ role }) => role === 'tool')
@@ -99,7 +99,7 @@ describe('a view of a turn', () => {
     })
   })
 
-  it('TNV4, R1: what the turn came to is the same without what was before it', () => {
+  it('R1: what the turn came to is the same without what was before it', () => {
     eachTurn((view, { over }, bare) => {
       expect('result' in view).toBe(over)
       expect(bare).toMatchObject({ ...('result' in view && { result: view.result }) })
