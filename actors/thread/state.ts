@@ -38,7 +38,7 @@ import type { FinalOutcome, Session } from './turn/session.js'
 import { createSlots } from './calls/slots.js'
 import type { Slots } from './calls/slots.js'
 import type { SupervisedCall } from './children/start.js'
-import type { DeadLetter } from './children/supervision.js'
+import type { FailedChild } from './children/supervision.js'
 
 export interface Turn {
   readonly run: string
@@ -224,7 +224,7 @@ export interface ThreadState {
   /** Children that failed and are to be called again, by reference. */
   retries: string[]
   /** Children that failed for good, by reference. */
-  dead: Record<string, DeadLetter>
+  dead: Record<string, FailedChild>
   /** Of a child: what was done to the world, by it and all below, and cannot be done twice; since its last report. */
   effects: number
   /** Children that must be told to end. */

@@ -24,7 +24,7 @@ import type {
   Side,
   Variable,
 } from './define-agent.js'
-import { isNamed, nameOf, namesIn } from './naming.js'
+import { isNamed, nameOf, namesOfDefinitions } from './naming.js'
 import type { NameOr } from './naming.js'
 
 export type {
@@ -137,7 +137,7 @@ export type ReportedResult<Value = unknown> =
 type Returnable<Output extends Schema> = InputOf<Output> | ReportedResult<InputOf<Output>>
 
 /** What comes of a body that returns `Result`. */
-export type OutputOf<Result, Output extends Schema> =
+export type ToolOutputOf<Result, Output extends Schema> =
   unknown extends ParsedOf<Output> ? ResultOf<Result> : ParsedOf<Output>
 type ResultOf<Result> = Result extends { readonly status: 'error' }
   ? never
@@ -268,7 +268,7 @@ export interface Tool<
   /** Makes the result of what the person answered. */
   readonly onResponseReceived?: Once<Output, OnResponse<Result, Local, Shared>>
   /** What the model reads of a result; `args` are as the model gave them. */
-  readonly toModelOutput?: Speak<OutputOf<Result, Output>>
+  readonly toModelOutput?: Speak<ToolOutputOf<Result, Output>>
   /** Tools that the body may invoke or queue: their names, or they themselves. */
   readonly uses?: readonly NameOr<'tool'>[]
 }
@@ -314,7 +314,7 @@ export function defineTool<
   tool: Tool<Args, Result, Event, Local, Shared, Output, Name>,
 ): ToolDefinition<Plain<Args>, Result, Plain<Event>, Plain<Local>, Plain<Shared>, Plain<Output>, Name>
 export function defineTool({ uses, ...tool }: Tool): ToolDefinition {
-  return { kind: 'tool', name: '', ...tool, ...(uses !== undefined && { uses: namesIn<never>(uses) }) }
+  return { kind: 'tool', name: '', ...tool, ...(uses !== undefined && { uses: namesOfDefinitions<never>(uses) }) }
 }
 
 export function definePrompt<Input extends Schema = Schema, Output extends Schema = Schema>(
@@ -330,13 +330,18 @@ export function definePrompt({ model, tools, toolChoice, ...prompt }: Prompt): P
     name: '',
     ...prompt,
     model: nameOf(model),
-    ...(tools !== undefined && { tools: namesIn(tools) }),
+    ...(tools !== undefined && { tools: namesOfDefinitions(tools) }),
     ...defined({ toolChoice: choice }),
   }
 }
 
 export function defineModel({ fallback, ...model }: ModelChoice): ModelDefinition {
-  return { kind: 'model', name: '', ...model, ...(fallback !== undefined && { fallback: namesIn<never>(fallback) }) }
+  return {
+    kind: 'model',
+    name: '',
+    ...model,
+    ...(fallback !== undefined && { fallback: namesOfDefinitions<never>(fallback) }),
+  }
 }
 
 export function defineAgent(agent: Agent): AgentDefinition {

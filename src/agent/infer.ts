@@ -3,7 +3,7 @@
  * without repeating its schemas (D8).
  */
 import type { InputOf, OutputOf as ParsedOf } from '../core/schema.js'
-import type { OutputOf, PromptDefinition, ToolDefinition } from './define.js'
+import type { ToolOutputOf, PromptDefinition, ToolDefinition } from './define.js'
 
 /** The args as the body gets them: parsed, with defaults filled in. */
 export type InferToolInput<Definition extends ToolDefinition> = ParsedOf<Definition['args']>
@@ -11,7 +11,7 @@ export type InferToolInput<Definition extends ToolDefinition> = ParsedOf<Definit
 /** What comes of a call: by `outputSchema`, else what the body returns. */
 export type InferToolOutput<Definition extends ToolDefinition> =
   Definition extends ToolDefinition<infer _Args, infer Result, infer _Event, infer _Local, infer _Shared, infer Output>
-    ? OutputOf<Result, Output>
+    ? ToolOutputOf<Result, Output>
     : never
 
 /** What watchers hear of a generator's yields. */

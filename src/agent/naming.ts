@@ -31,7 +31,7 @@ export function isNamed(given: unknown): given is Named {
 }
 
 /** Names of a list that may also hold what is more than a name. */
-export function namesIn<Other>(list: readonly (string | Named | Other)[]): readonly (string | Other)[] {
+export function namesOfDefinitions<Other>(list: readonly (string | Named | Other)[]): readonly (string | Other)[] {
   if (!isList(list)) return list
   return list.map((each) => (isNamed(each) ? each.name : each))
 }

@@ -10,7 +10,7 @@ import type { PromptDefinition, PromptPart, Variable } from './define.js'
 type Prompts = Pick<Definitions, 'prompts'>
 
 /** Texts, and variables whose values stand in between. */
-export function piecesOf(
+export function promptPieces(
   app: Prompts,
   { prompt, variables = [] }: Pick<PromptDefinition, 'prompt' | 'variables'>,
 ): readonly (string | Variable)[] {
@@ -28,7 +28,7 @@ function piecesIn(app: Prompts, part: PromptPart, variables: readonly Variable[]
   if (part.type === 'text') return [part.content]
   if (part.type === 'env') return variables.filter(({ name }) => name === part.property)
   const included = app.prompts.get(part.prompt)
-  return included ? piecesOf(app, included) : []
+  return included ? promptPieces(app, included) : []
 }
 
 /** Itself first, then those that it includes, however deep. */

@@ -293,7 +293,7 @@ export interface Backend {
 export type StoreRole = 'host' | 'client'
 
 /** What `memory()`, `local(dir)` and `nats(…)` give: opened by createSkein, closed with it. */
-export interface BackendSource {
+export interface Store {
   /** `self`: what a host says of itself. */
   open(role: StoreRole, self?: HostSelf): Promise<Backend>
   /** Looks whether it could be opened, and what an operator should know of it; changes nothing. */

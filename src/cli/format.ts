@@ -15,7 +15,7 @@ export function oneLine(text: string, most: number): string {
 }
 
 /** One line, and one more for every item of a list that is in it. */
-export function listed(text: string): string {
+export function joinWords(text: string): string {
   return visible(text)
     .trim()
     .replace(/\s*\n(?!- )\s*/g, ' ')
@@ -85,7 +85,7 @@ export function counted(count: number, noun: string, nouns = `${noun}s`): string
 
 const units = ['B', 'kB', 'MB', 'GB', 'TB']
 
-export function bytes(count: number): string {
+export function byteCount(count: number): string {
   let rest = count
   let unit = 0
   // Not 1000: that is what 999.95 would be rounded to.

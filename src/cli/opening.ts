@@ -7,16 +7,16 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../core/defined.js'
-import type { HostNews, Skein, SkeinClient, Thread } from '../index.js'
+import type { HostEvent, Skein, SkeinClient, Thread } from '../index.js'
 import { envOf } from './commands/env-option.js'
 import { counted } from './format.js'
 import type { CommandContext } from './run-command.js'
 import {
-  attachmentsOf,
+  attachmentFlags,
   budgetHelp,
   budgetOf,
   fileHelp,
-  filesOf,
+  fileFlags,
   limitHelp,
   limitsOf,
   several,
@@ -83,9 +83,9 @@ export async function settingsOf(
     env: await envOf(shell, env, '--env '),
     limits: await limitsOf(limit),
     workers: await workersOf(shell, flags),
-    files: await filesOf(file),
+    files: await fileFlags(file),
     budget: await budgetOf(budget),
-    attachments: await attachmentsOf(attach),
+    attachments: await attachmentFlags(attach),
   }
 }
 
@@ -115,7 +115,7 @@ export async function open(
       env,
       ...defined({ limits, workers }),
       warn,
-      told,
+      onHostEvent: told,
       ...(!all && { resuming: root === undefined ? [] : [root] }),
     })
     return { client: skein, runs: 'here', agents: skein.agents }
@@ -201,7 +201,7 @@ async function onlyOf([only, ...others]: readonly string[]): Promise<string> {
 }
 
 /** What other threads left unfinished is no business of this turn, but its user may not know of it. */
-function createTold({ out, store }: CommandContext, app: string): (news: HostNews) => void {
+function createTold({ out, store }: CommandContext, app: string): (news: HostEvent) => void {
   let left = 0
   return (news) => {
     if (news.type !== 'left') return

@@ -18,7 +18,7 @@ const colours = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as
 
 export type Colour = keyof typeof colours
 
-export interface Output {
+export interface CliOutput {
   readonly mode: Mode
   /** Resolves when nobody reads stdout any more. */
   readonly gone: Promise<void>
@@ -39,7 +39,7 @@ export interface Output {
   fit(line: string): string
 }
 
-export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean): Output {
+export function createOutput({ stdout, stderr, env }: CliProcess, json: boolean): CliOutput {
   const terminal = stdout.isTTY === true && env['TERM'] !== 'dumb'
   const mode: Mode = json ? 'json' : terminal ? 'live' : 'plain'
   const coloured = mode === 'live' && !env['NO_COLOR']

@@ -10,16 +10,16 @@ import { defined } from '../core/defined.js'
 import type { Failure } from '../index.js'
 import { exitCode, exitOfFailure } from './exit.js'
 import type { ExitCode } from './exit.js'
-import { listed } from './format.js'
+import { joinWords } from './format.js'
 import { createOutput } from './output.js'
-import type { Output } from './output.js'
+import type { CliOutput } from './output.js'
 import { locateStore } from './place.js'
 import type { StoreLocation, StoreFlags } from './place.js'
 import type { CliProcess, StopSignal } from './process.js'
 
 export interface CommandContext {
   readonly shell: CliProcess
-  readonly out: Output
+  readonly out: CliOutput
   readonly store: StoreLocation
   /** What to do at the first signal, instead of ending at once. */
   onStop(close: (signal: StopSignal) => Promise<void>): void
@@ -48,7 +48,7 @@ export function createRunCommand(shell: CliProcess, ended: (code: ExitCode) => v
 
 interface Means {
   readonly shell: CliProcess
-  readonly out: Output
+  readonly out: CliOutput
   readonly stops: Stops
 }
 
@@ -62,7 +62,7 @@ async function attempt({ shell, out, stops }: Means, body: () => Promise<ExitCod
     // That is us: the signal closed it under the command.
     if (stops.begun() && failure.code === 'STORE_CLOSED') return code
     const stack = shell.env['SKEIN_DEBUG'] === '1' && thrown instanceof Error ? `\n${thrown.stack}` : ''
-    out.complain(`skein: ${out.paint('red', listed(failure.message))}${stack}`, { error: failure })
+    out.complain(`skein: ${out.paint('red', joinWords(failure.message))}${stack}`, { error: failure })
     return code
   }
 }

@@ -85,7 +85,7 @@ async function read(flag: string, file: string): Promise<Uint8Array> {
   return readFile(file).catch((thrown: Error) => badOption(`${flag} ${file} cannot be read: ${thrown.message}`))
 }
 
-export async function filesOf(given: readonly string[] = []): Promise<Readonly<Record<string, Uint8Array>>> {
+export async function fileFlags(given: readonly string[] = []): Promise<Readonly<Record<string, Uint8Array>>> {
   const entries = given.map(async (each) => {
     const [, path = '', file = ''] = /^(\/[^=]*)=(.+)$/.exec(each) ?? []
     return path === ''
@@ -95,6 +95,6 @@ export async function filesOf(given: readonly string[] = []): Promise<Readonly<R
   return Object.fromEntries(await Promise.all(entries))
 }
 
-export async function attachmentsOf(given: readonly string[] = []): Promise<readonly Attachment[]> {
+export async function attachmentFlags(given: readonly string[] = []): Promise<readonly Attachment[]> {
   return Promise.all(given.map(async (file) => ({ name: basename(file), content: await read('--attach', file) })))
 }

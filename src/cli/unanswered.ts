@@ -1,7 +1,7 @@
 /** Commands that nobody answers because no host serves the store: they are kept, which is no failure. */
 import { exitCode } from './exit.js'
 import type { ExitCode } from './exit.js'
-import type { Output } from './output.js'
+import type { CliOutput } from './output.js'
 
 export const unansweredNote = 'kept; will be carried out when a host opens the store'
 
@@ -19,7 +19,7 @@ export async function markUnanswered(answer: Promise<unknown>): Promise<'accepte
 }
 
 /** Whoever wanted to wait for the turn as well did not get that. */
-export function tellUnanswered(out: Output, value: object, wait = false): ExitCode {
+export function tellUnanswered(out: CliOutput, value: object, wait = false): ExitCode {
   if (out.mode === 'json') out.json(value)
   else out.note(unansweredNote)
   if (!wait) return exitCode.ok

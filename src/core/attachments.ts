@@ -96,7 +96,7 @@ interface Copy {
 }
 
 /** What was done to a copy of a tree, put into a folder of its own instead of being merged. */
-export function placeBeside(
+export function unusedName(
   tree: DirNode,
   { base, theirs, name }: Copy,
 ): {

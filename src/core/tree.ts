@@ -267,7 +267,7 @@ export function overQuota(
 }
 
 /** Size of all files, each counted where it stands. Costs what has changed since it was last asked. */
-export function usageOf(tree: DirNode): TreeUsage {
+export function treeUsage(tree: DirNode): TreeUsage {
   return memoUp(usages, tree, (dir) => {
     let bytes = 0
     let files = 0
@@ -277,7 +277,7 @@ export function usageOf(tree: DirNode): TreeUsage {
         bytes += node.size
         files += 1
       } else if (node.kind === 'dir') {
-        const part = usageOf(node)
+        const part = treeUsage(node)
         bytes += part.bytes
         files += part.files
         names += part.names

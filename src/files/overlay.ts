@@ -12,7 +12,7 @@
 import { defined } from '../core/defined.js'
 import type { FileChange, FileRead, Look } from '../core/records/change.js'
 import { broken } from '../core/failure.js'
-import { editTree, nodeAt, observe, sortedEntries, usageOf } from '../core/tree.js'
+import { editTree, nodeAt, observe, sortedEntries, treeUsage } from '../core/tree.js'
 import type { DirNode, FileNode, TreeEditor, TreeNode, TreeUsage } from '../core/tree.js'
 import { createChangeLog } from './change-log.js'
 import { fileError } from './error.js'
@@ -266,7 +266,7 @@ export class Overlay {
 
   async #count(): Promise<TreeUsage> {
     await this.#given.load(this.#editor.root, '/')
-    return usageOf(this.#editor.seal())
+    return treeUsage(this.#editor.seal())
   }
 
   // ── the outcome ──

@@ -6,7 +6,7 @@
  *   far as 256 nodes go: a reader far away asks once for a small tree and never gets a large one.
  */
 import { defined } from '../core/defined.js'
-import { nodeAt, observe, usageOf } from '../core/tree.js'
+import { nodeAt, observe, treeUsage } from '../core/tree.js'
 import type { DirNode, FileQuota } from '../core/tree.js'
 import type { FileSource, FileNodeInfo } from './port.js'
 
@@ -30,7 +30,7 @@ export function createTreeSource({ tree, at, blobs, quotaBytes, quotaNames }: Tr
       return node?.kind === 'dir' ? show(node) : node
     },
     deep: async (path) => observe(tree, path, 'deep'),
-    usage: async () => ({ ...usageOf(tree), quotaBytes, ...defined({ quotaNames }) }),
+    usage: async () => ({ ...treeUsage(tree), quotaBytes, ...defined({ quotaNames }) }),
     async bytes(hash) {
       const parts: Uint8Array[] = []
       for await (const part of blobs.get(hash)) parts.push(part)

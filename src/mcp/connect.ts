@@ -18,7 +18,7 @@ import { isObject } from '../core/json.js'
 import { builtins } from '../tools/own/thread-files.js'
 import { spoken } from '../tools/foreign/content.js'
 import { argsOf } from '../tools/foreign/kinds.js'
-import { checkNames, settled } from '../tools/foreign/options.js'
+import { checkNames, resolveOptions } from '../tools/foreign/options.js'
 import type { Overrides } from '../tools/foreign/options.js'
 import { hasPattern } from '../tools/foreign/json-schema.js'
 import { loadPatterns } from '../tools/foreign/linear-patterns.js'
@@ -201,7 +201,7 @@ function define(
   tool: Tool,
 ): ToolDefinition {
   const { prefix = '', tools: _tools, replaces: _replaces, ...overrides } = given
-  const said = settled(hinted(tool), overrides, tool.name)
+  const said = resolveOptions(hinted(tool), overrides, tool.name)
   const called = { name: tool.name, repeatable: said.sideEffect === false || said.idempotent === true }
   return {
     kind: 'tool',

@@ -1,6 +1,6 @@
 /**
  * A model that says what a script says: for tests, simulations, examples and benchmarks. No network, no
- * clock, no chance.
+ * clock, no random.
  *
  * - A script that answers at once costs one promise and no copy: benchmarks measure Skein, not this.
  * - A recorded request keeps the transcript's array and its length then, never a copy; `messages` slices

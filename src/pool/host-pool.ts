@@ -7,13 +7,13 @@ import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
 import { workerModule } from '../tools/worker-url.js'
-import type { Job, Pool, Returned } from './port.js'
+import type { ToolJob, Pool, Returned } from './port.js'
 import type { FindTool } from './find-tool.js'
 
 interface InvokeModule {
   readonly invoke: (
     tool: ToolDefinition,
-    job: Job,
+    job: ToolJob,
     means: { readonly find: FindTool; readonly clock: Clock; readonly limits: 'here' },
   ) => Promise<Returned>
 }
@@ -21,7 +21,7 @@ interface InvokeModule {
 export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool> {
   const { invoke } = (await import(workerModule('body/invoke').href)) as InvokeModule
   const means = { find, clock, limits: 'here' } as const
-  const runFound = (tool: ToolDefinition | undefined, job: Job): Promise<Returned> =>
+  const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> =>
     tool ? invoke(tool, job, means) : gone(job.tool)
   return {
     run(job) {

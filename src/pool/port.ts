@@ -14,7 +14,7 @@ import type { Thrown } from '../core/thrown.js'
 import type { FileSource } from '../files/port.js'
 
 /** Which function of the tool runs. */
-export type Part =
+export type BodyPart =
   | { readonly part: 'execute' }
   | { readonly part: 'probe' }
   /** `onResponseReceived`, with what the person answered. */
@@ -59,7 +59,7 @@ export type ToolOutput =
   | { readonly type: 'preliminary'; readonly event: Json }
   | { readonly type: 'log'; readonly text: string }
 
-export interface Job {
+export interface ToolJob {
   readonly tool: string
   readonly args: Json
   readonly threadId: string
@@ -69,7 +69,7 @@ export interface Job {
   readonly shares?: readonly string[]
   readonly idempotencyKey: string
   readonly cancel: Cancel
-  readonly run: Part
+  readonly run: BodyPart
   /** Values of the variables that the tool and those in its `uses` declare; a body is shown its own alone. */
   readonly env: Readonly<Record<string, string>>
   /** Of these, the values that nobody else may see; also what they replaced. */
@@ -116,7 +116,7 @@ export interface Returned {
 }
 
 export interface Pool {
-  run(job: Job): Promise<Returned>
+  run(job: ToolJob): Promise<Returned>
   /** Starts a worker, and says why the app does not load there, if it does not. */
   loads?(): Promise<Failure | undefined>
   close(): Promise<void>

@@ -6,7 +6,7 @@
  */
 import type { App } from '../agent/app.js'
 import { isOfPrompt } from '../agent/callable.js'
-import type { BackendSource } from '../backend/port.js'
+import type { Store } from '../backend/port.js'
 import { createCancel } from '../core/async/cancel.js'
 import { systemClock } from '../core/clock.js'
 import type { Clock } from '../core/clock.js'
@@ -17,7 +17,7 @@ import { emptyTree } from '../core/tree.js'
 import { createTreeSource } from '../files/tree-source.js'
 import { createPool } from '../pool/pool.js'
 import type { WorkerEnv } from '../pool/processes/worker-env.js'
-import type { Job } from '../pool/port.js'
+import type { ToolJob } from '../pool/port.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { commandsOf } from '../tools/own/host-tools.js'
 import { loadAppWithTools } from './app/equip.js'
@@ -26,7 +26,7 @@ import type { KeyOptions, KeySource } from './secrets/key-source.js'
 import type { AppSource } from './app/load.js'
 
 export interface DiagnoseOptions extends KeyOptions {
-  readonly backend?: BackendSource
+  readonly backend?: Store
   readonly app?: AppSource
   /** As `createSkein` has it: what the app finds in workers. */
   readonly workers?: { readonly env?: WorkerEnv }
@@ -66,7 +66,7 @@ export function nodeFinding(version: string): Finding {
 }
 
 async function examined(
-  backend: BackendSource | undefined,
+  backend: Store | undefined,
   clock: Clock,
 ): Promise<{ readonly findings: readonly Finding[]; readonly keepsKey: boolean }> {
   const nothing = { findings: [], keepsKey: true }
@@ -204,7 +204,7 @@ const noBlobs = {
   get: () => ({ [Symbol.asyncIterator]: () => ({ next: async () => ({ done: true as const, value: undefined }) }) }),
 }
 
-const probe: Job = {
+const probe: ToolJob = {
   tool: 'ls',
   args: { path: '/' },
   threadId: 'doctor',

@@ -17,7 +17,7 @@ import type { Clock } from '../core/clock.js'
 import { defined } from '../core/defined.js'
 import { SkeinError, toFailure } from '../core/failure.js'
 import { recordVersion } from '../core/records/record.js'
-import { pathOf } from './app/load.js'
+import { appPath } from './app/load.js'
 import type { AppSource } from './app/load.js'
 
 interface Given {
@@ -30,7 +30,7 @@ const packageSchema = z.object({ name: z.string().optional(), version: z.string(
 
 export function profileOf(source: AppSource, { name, version, clock }: Given): HostProfile {
   const { version: skein }: { version: string } = createRequire(import.meta.url)('skein/package.json')
-  const found = source instanceof URL || typeof source === 'string' ? packageOf(pathOf(source)) : {}
+  const found = source instanceof URL || typeof source === 'string' ? packageOf(appPath(source)) : {}
   const app = name ?? found.name
   // The version of a package says nothing of an app that has another name.
   const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)

@@ -8,7 +8,7 @@ import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
 import type { HostProfile, HostWork, HostSelf } from '../backend/host-info.js'
-import type { BackendSource } from '../backend/port.js'
+import type { Store } from '../backend/port.js'
 import { local } from '../backend/local/local.js'
 import { nanoUsdOf } from '../core/budget.js'
 import type { Amounts } from '../core/budget.js'
@@ -88,7 +88,7 @@ export interface SkeinOptions extends KeyOptions {
   readonly name?: string
   readonly version?: string
   /** Default: `local('.skein')`. */
-  readonly backend?: BackendSource
+  readonly backend?: Store
   readonly limits?: Limits
   /**
    * Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and
@@ -131,11 +131,11 @@ export interface SkeinOptions extends KeyOptions {
    */
   readonly quotas?: QuotaRules
   readonly clock?: Clock
-  readonly chance?: Random
+  readonly random?: Random
   /** Told of what an operator should know. Default: a process warning. */
   readonly warn?: (what: string, thrown: unknown) => void
   /** Told of partitions that this host has got or lost, and of a server that it lost or has again. */
-  readonly told?: (news: HostEvent) => void
+  readonly onHostEvent?: (news: HostEvent) => void
 }
 
 export interface Skein extends SkeinClient {
@@ -155,8 +155,8 @@ const optionsSchema = z.strictObject({
     'must be a module URL, a path or definitions',
   ),
   backend: z
-    .custom<BackendSource>(
-      (value) => typeof (value as BackendSource | undefined)?.open === 'function',
+    .custom<Store>(
+      (value) => typeof (value as Store | undefined)?.open === 'function',
       'must be memory() or local(folder)',
     )
     .optional(),
@@ -202,11 +202,11 @@ const optionsSchema = z.strictObject({
     )
     .optional(),
   clock: z.custom<Clock>().optional(),
-  chance: z.custom<Random>().optional(),
+  random: z.custom<Random>().optional(),
   name: z.string().min(1).optional(),
   version: z.string().min(1).optional(),
   warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
-  told: z.custom<(news: HostEvent) => void>().optional(),
+  onHostEvent: z.custom<(news: HostEvent) => void>().optional(),
 })
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -214,10 +214,10 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
   const {
     backend: source = local('.skein'),
     clock = systemClock,
-    chance = systemRandom,
+    random = systemRandom,
     limits = {},
     env = {},
-    told = () => undefined,
+    onHostEvent: told = () => undefined,
   } = options
   const warn = options.warn ?? warnProcess
   const given = keySource(options)
@@ -238,25 +238,30 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     opened.unshift(() => pool.close())
     const loading = pool.loads?.()
     const running: { host?: Host } = {}
-    const self = selfOf(options, { clock, warn, told, work: () => ({ awake: 0, busy: 0, ...running.host?.work }) })
+    const self = selfOf(options, {
+      clock,
+      warn,
+      onHostEvent: told,
+      work: () => ({ awake: 0, busy: 0, ...running.host?.work }),
+    })
     const backend = await source.open('host', self)
     opened.push(() => backend.close())
     checkLoaded(await loading)
     const secrets = new Secrets({ given, backend })
     await secrets.join()
-    const janitor = new Janitor({ backend, clock, chance, retention: options.retention ?? {}, warn })
+    const janitor = new Janitor({ backend, clock, random, retention: options.retention ?? {}, warn })
     // What it copies to children is sealed while it decides. A file that is wrong is told now, and a pipe has its
     // reader.
     if (declaresScoped(app) || given?.from === 'file') await secrets.ready()
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
-    const admission = createModelGates({ app, signals: backend.signals, clock, chance })
+    const admission = createModelGates({ app, signals: backend.signals, clock, random })
     const envs = new Environments({ app, instance: env, secrets })
     const orphans = new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
       means: createMeans(app, {
         clock,
-        chance,
+        random,
         admission,
         pool: debugged(pool, { envs, warn }),
         blobs: backend.blobs,
@@ -284,7 +289,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     })
     running.host = host
     janitor.begin()
-    const client = createClient({ backend, clock, chance, secrets })
+    const client = createClient({ backend, clock, random, secrets })
     const close = once(async () => {
       await Promise.all([janitor.close(), host.close()])
       admission.close()
@@ -317,11 +322,11 @@ function skeinOf(client: SkeinClient, { app, profile, host, close }: Running): S
   }
 }
 
-interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'told'>> {
+interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'onHostEvent'>> {
   work(): Pick<HostWork, 'awake' | 'busy'>
 }
 
-function selfOf({ app, name, version }: SkeinOptions, { clock, warn, told, work }: Telling): HostSelf {
+function selfOf({ app, name, version }: SkeinOptions, { clock, warn, onHostEvent: told, work }: Telling): HostSelf {
   const load = createLoad()
   return {
     profile: profileOf(app, { clock, ...defined({ name, version }) }),
@@ -384,9 +389,9 @@ function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
 type Given = Pick<
   Services,
   'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'
-> & { readonly chance: Random; readonly admission: ModelGates }
+> & { readonly random: Random; readonly admission: ModelGates }
 
-function createMeans(app: App, { chance, admission, ...given }: Given): Services {
+function createMeans(app: App, { random, admission, ...given }: Given): Services {
   const briefs = new Map<string, AgentSetup>()
   const brief: Services['brief'] = (agent, side = 'a', disabled = []) => {
     const key = [side, agent, ...disabled].join(' ')
@@ -394,5 +399,5 @@ function createMeans(app: App, { chance, admission, ...given }: Given): Services
     briefs.set(key, known)
     return known
   }
-  return { ...given, app, brief, model: createModels(app, { clock: given.clock, chance, admission }) }
+  return { ...given, app, brief, model: createModels(app, { clock: given.clock, random, admission }) }
 }

@@ -12,7 +12,7 @@ import { isObject, toJson } from '../core/json.js'
 import type { Schema } from '../core/schema.js'
 import { parse } from '../core/schema.js'
 
-export interface Output {
+export interface BodyOutput {
   readonly outcome: Outcome
   /** Of a success: the value as the body and the schema made it, before it became JSON. */
   readonly output?: unknown
@@ -22,7 +22,7 @@ export function toOutcome(tool: string, returned: unknown, outputSchema: Schema 
   return toOutput(tool, returned, outputSchema).outcome
 }
 
-export function toOutput(tool: string, returned: unknown, outputSchema: Schema | undefined): Output {
+export function toOutput(tool: string, returned: unknown, outputSchema: Schema | undefined): BodyOutput {
   if (isReportedError(returned)) return { outcome: { ok: false, failure: reported(tool, returned) } }
   const value = isResult(returned) ? returned.result : returned
   if (!outputSchema) return { outcome: { ok: true, value: toJson(value) }, output: value }

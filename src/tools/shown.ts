@@ -11,7 +11,7 @@ import { isObject } from '../core/json.js'
 import { isShowable, mostMedia } from '../core/media.js'
 import { resultText } from '../core/records/message.js'
 import { toJson } from '../core/json.js'
-import { contentOf, heldBytes, spoken } from './foreign/content.js'
+import { foreignContent, heldBytes, spoken } from './foreign/content.js'
 import type { Item } from './foreign/content.js'
 
 export interface ShownContent {
@@ -22,10 +22,11 @@ export interface ShownContent {
 
 /** Undefined where there is nothing but the result. */
 export function shownContent(returned: unknown, output: unknown): ShownContent | undefined {
-  const beside = isObject(returned) && returned['status'] === 'success' ? contentOf(returned['content']) : undefined
+  const beside =
+    isObject(returned) && returned['status'] === 'success' ? foreignContent(returned['content']) : undefined
   const media = mediaOf([
     ...(beside ?? []),
-    ...(contentOf(output) ?? (isObject(output) ? contentOf(output['content']) : undefined) ?? []),
+    ...(foreignContent(output) ?? (isObject(output) ? foreignContent(output['content']) : undefined) ?? []),
   ])
   if (!beside) return media.length === 0 ? undefined : { media }
   const result = isObject(returned) && 'result' in returned ? [resultText(toJson(output))] : []

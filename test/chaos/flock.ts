@@ -7,7 +7,7 @@ import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
 import { createSubjects } from '../../src/backend/nats/subjects.js'
 import { nats } from '../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { systemClock } from '../../src/core/clock.js'
 import { startHost } from '../helpers/host-process.js'
 import type { HostProcess } from '../helpers/host-process.js'
@@ -37,7 +37,7 @@ export function pauseFor(ms: number): Promise<void> {
 }
 
 export class Flock {
-  readonly source: BackendSource
+  readonly source: Store
   readonly continued: Continued[] = []
   readonly counts: Record<FaultKind, number> = { kill: 0, pause: 0, leave: 0, server: 0, both: 0 }
   readonly #server: NatsServer

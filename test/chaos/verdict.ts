@@ -13,7 +13,7 @@ import type { Message } from '../../src/core/records/message.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
 import { isObject } from '../../src/core/json.js'
 import type { SkeinClient } from '../../src/runtime/handles/client.js'
-import { chainStart, createReader } from '../../src/runtime/journal/journal.js'
+import { chainStart, createEntryReader } from '../../src/runtime/journal/journal.js'
 import { pauseFor } from './flock.js'
 import { answeredKey } from './ledger.js'
 import type { Answered } from './ledger.js'
@@ -110,7 +110,7 @@ export async function judgeJournals(
   const answered = new Map<string, Answered>()
   await forEach(threads, async (thread) => {
     try {
-      const reader = createReader(thread, { seq: 0, chain: chainStart })
+      const reader = createEntryReader(thread, { seq: 0, chain: chainStart })
       const records = (await journal.read(thread)).flatMap((entry) => reader.unpack(entry))
       for (const [key, answer] of answersIn(thread, records)) answered.set(key, answer)
     } catch (thrown) {

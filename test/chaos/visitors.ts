@@ -8,7 +8,7 @@ import { systemClock } from '../../src/core/clock.js'
 import { isSkeinError } from '../../src/core/failure.js'
 import { connectSkein } from '../../src/runtime/handles/client.js'
 import type { SkeinClient } from '../../src/runtime/handles/client.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { pauseFor } from './flock.js'
 
 /** 30 s for an answer, and what a client spends on a server that is away. */
@@ -34,7 +34,7 @@ export class Visitor {
     this.#id = id
   }
 
-  static async connect(source: BackendSource, id: string): Promise<Visitor> {
+  static async connect(source: Store, id: string): Promise<Visitor> {
     return new Visitor(await connectSkein({ backend: source }), id)
   }
 

@@ -4,14 +4,14 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { HostSelf } from '../../src/backend/host-info.js'
-import type { Backend, BackendSource, Head, StoredEntry } from '../../src/backend/port.js'
+import type { Backend, Store, Head, StoredEntry } from '../../src/backend/port.js'
 import { blobs } from './backend-blobs.js'
 import { keyCheck } from './backend-key.js'
 import { removedTrees } from './backend-trees.js'
 import { bytesOf, commit, head, withoutRecords } from './entries.js'
 
 export interface Fresh {
-  readonly source: BackendSource
+  readonly source: Store
   readonly remove?: () => Promise<void>
 }
 

@@ -10,7 +10,7 @@ import { SkeinError } from '../../src/core/failure.js'
 import type { Json } from '../../src/core/json.js'
 import { createTreeSource } from '../../src/files/tree-source.js'
 import type { ContentStore } from '../../src/files/tree-source.js'
-import type { SnapshotAccess, Job, ToolOutput, ValueAt } from '../../src/pool/port.js'
+import type { SnapshotAccess, ToolJob, ToolOutput, ValueAt } from '../../src/pool/port.js'
 import { deferred } from '../helpers/deferred.js'
 
 export interface TestDesk extends SnapshotAccess {
@@ -88,9 +88,9 @@ function storeOf(contents: Map<string, Uint8Array>, part: number): ContentStore 
   }
 }
 
-export type JobOptions = Partial<Omit<Job, 'tool' | 'args'>> & { readonly heard?: ToolOutput[] }
+export type JobOptions = Partial<Omit<ToolJob, 'tool' | 'args'>> & { readonly heard?: ToolOutput[] }
 
-export function jobFor(tool: string, args: Json = {}, { heard, ...options }: JobOptions = {}): Job {
+export function jobFor(tool: string, args: Json = {}, { heard, ...options }: JobOptions = {}): ToolJob {
   return {
     tool,
     args,

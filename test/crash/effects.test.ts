@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../src/agent/define.js'
 import type { Tool } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
 import { scriptedModel } from '../../src/models/scripted.js'
 import { chainStart, decode, pack } from '../../src/runtime/journal/journal.js'
@@ -35,7 +35,7 @@ function createApp(policy: Partial<Tool<typeof args>>, execute: NonNullable<Tool
   ]
 }
 
-async function readAll(source: BackendSource): Promise<ThreadRecord[]> {
+async function readAll(source: Store): Promise<ThreadRecord[]> {
   const backend = await source.open('client')
   const records = (await backend.journal.read(thread)).flatMap((entry) => decode(thread, entry))
   await backend.close()
@@ -59,7 +59,7 @@ async function whole(): Promise<{ readonly records: ThreadRecord[]; readonly key
 }
 
 /** A store whose journal ends with the intent. */
-async function left(): Promise<BackendSource> {
+async function left(): Promise<Store> {
   const { records } = await whole()
   const kept = records.slice(0, records.findIndex(({ type }) => type === 'call.began') + 1)
   const source = memory()

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { changeAmounts, toAmounts } from '../../src/core/budget.js'
 import type { Budget } from '../../src/core/budget.js'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
@@ -86,7 +86,7 @@ interface Case {
 }
 
 /** Runs until the tree rests, or until the store takes no more; the books are looked at after every commit. */
-async function live(source: BackendSource, { plan, budget, grants }: Case, commits = Infinity): Promise<number> {
+async function live(source: Store, { plan, budget, grants }: Case, commits = Infinity): Promise<number> {
   let taken = 0
   const backend = await source.open('client')
   const given = toAmounts(budget)

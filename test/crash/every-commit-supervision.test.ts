@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import { scriptedModel } from '../../src/models/scripted.js'
@@ -55,7 +55,7 @@ interface End {
   readonly letters: readonly unknown[]
 }
 
-async function live(source: BackendSource, commits = Infinity): Promise<{ readonly taken: number; readonly end: End }> {
+async function live(source: Store, commits = Infinity): Promise<{ readonly taken: number; readonly end: End }> {
   let taken = 0
   const tap: Tap = {
     commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),

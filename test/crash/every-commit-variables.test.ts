@@ -7,7 +7,7 @@ import { expect, test } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../src/agent/define.js'
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { SkeinError, isSkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
 import type { Message } from '../../src/core/records/message.js'
@@ -107,7 +107,7 @@ async function tale(skein: Skein): Promise<unknown> {
 }
 
 /** Runs until the store has taken that many commits, and no further. */
-async function runUntil(source: BackendSource, commits: number): Promise<number> {
+async function runUntil(source: Store, commits: number): Promise<number> {
   let taken = 0
   const tap: Tap = {
     commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),

@@ -12,7 +12,7 @@ import { defineTool } from '../../src/agent/define.js'
 import type { ToolDefinition } from '../../src/agent/define.js'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { Backend, BackendSource } from '../../src/backend/port.js'
+import type { Backend, Store } from '../../src/backend/port.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
 import { chainStart, decode, pack } from '../../src/runtime/journal/journal.js'
@@ -117,13 +117,13 @@ function createScenario() {
 const folders: string[] = []
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))
 
-async function localSource(): Promise<BackendSource> {
+async function localSource(): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'skein-cut-calls-'))
   folders.push(folder)
   return local(folder)
 }
 
-async function readAll(source: BackendSource): Promise<ThreadRecord[]> {
+async function readAll(source: Store): Promise<ThreadRecord[]> {
   const backend = await source.open('client')
   const records = (await backend.journal.read(thread)).flatMap((entry) => decode(thread, entry))
   await backend.close()
@@ -133,7 +133,7 @@ async function readAll(source: BackendSource): Promise<ThreadRecord[]> {
 const timeless = (transcript: readonly Message[]): unknown[] => transcript.map(({ at: _, ...rest }) => rest)
 
 /** Goes on to the end, deciding and answering what waits. */
-async function finish(source: BackendSource, scenario: ReturnType<typeof createScenario>) {
+async function finish(source: Store, scenario: ReturnType<typeof createScenario>) {
   const skein = await createSkein({ app: scenario.app, backend: source })
   const handle = await skein.threads.create({ agent: 'helper', id: thread })
   await handle.send('go', { id: 'm' }).accepted()
@@ -152,7 +152,7 @@ async function finish(source: BackendSource, scenario: ReturnType<typeof createS
 }
 
 /** The blobs that records name must be there before the records are. */
-async function plant(source: BackendSource, kept: readonly ThreadRecord[], from: Backend): Promise<void> {
+async function plant(source: Store, kept: readonly ThreadRecord[], from: Backend): Promise<void> {
   const backend = await source.open('host')
   const lease = await backend.leases.acquire(0)
   for (const record of kept) {

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import { defineAgent, defineModel, definePrompt, defineTool } from '../../src/agent/define.js'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { callKey, modelKey } from '../../src/core/effect.js'
 import type { Message } from '../../src/core/records/message.js'
 import type { ThreadRecord } from '../../src/core/records/record.js'
@@ -77,13 +77,13 @@ function createScenario() {
 const folders: string[] = []
 afterAll(() => Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true }))))
 
-async function localSource(): Promise<BackendSource> {
+async function localSource(): Promise<Store> {
   const folder = await mkdtemp(join(tmpdir(), 'skein-cut-'))
   folders.push(folder)
   return local(folder)
 }
 
-async function readAll(source: BackendSource): Promise<ThreadRecord[]> {
+async function readAll(source: Store): Promise<ThreadRecord[]> {
   const backend = await source.open('client')
   const records = (await backend.journal.read(thread)).flatMap((entry) => decode(thread, entry))
   await backend.close()
@@ -95,7 +95,7 @@ function timeless(transcript: readonly Message[]): unknown[] {
   return transcript.map(({ at: _, ...rest }) => rest)
 }
 
-async function finish(source: BackendSource, scenario: ReturnType<typeof createScenario>): Promise<unknown[]> {
+async function finish(source: Store, scenario: ReturnType<typeof createScenario>): Promise<unknown[]> {
   const skein = await createSkein({ app: scenario.app, backend: source })
   const handle = await skein.threads.create({ agent: 'looker', id: thread })
   for (const { id, text, delivery } of messages) await handle.send(text, { id, delivery }).accepted()
@@ -108,7 +108,7 @@ async function finish(source: BackendSource, scenario: ReturnType<typeof createS
 }
 
 /** A store as a crash would leave it after `kept`: those records, and the mail that they do not finish. */
-async function plant(source: BackendSource, kept: readonly ThreadRecord[]): Promise<void> {
+async function plant(source: Store, kept: readonly ThreadRecord[]): Promise<void> {
   const backend = await source.open('host')
   const lease = await backend.leases.acquire(0)
   const accepted = new Set(kept.map(({ by }) => by))

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { nats } from '../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import { isSkeinError } from '../../src/core/failure.js'
 import { connectSkein } from '../../src/runtime/handles/client.js'
 import type { SkeinClient } from '../../src/runtime/handles/client.js'
@@ -31,7 +31,7 @@ afterEach(async () => {
 })
 
 interface Place {
-  readonly source: BackendSource
+  readonly source: Store
   /** For the host. */
   readonly args: string
 }

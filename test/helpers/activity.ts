@@ -2,7 +2,7 @@
  * What the stores of a test are doing: requests under way, and how to let a moment pass for a store that is another
  * process. By this tests wait until nothing more happens, by events and not by time, on every store alike.
  */
-import type { Backend, BackendSource } from '../../src/backend/port.js'
+import type { Backend, Store } from '../../src/backend/port.js'
 
 let underWay = 0
 let begun = 0
@@ -41,9 +41,9 @@ function counted<Args extends unknown[], Result>(
 }
 
 /** The same store, whose requests are counted; `end` closes what is still open of it. */
-export function observed(source: BackendSource): BackendSource & { end(): Promise<void> } {
+export function observed(source: Store): Store & { end(): Promise<void> } {
   const opened = new Set<Backend>()
-  const open = counted((role: Parameters<BackendSource['open']>[0]) => source.open(role))
+  const open = counted((role: Parameters<Store['open']>[0]) => source.open(role))
   return {
     async open(role) {
       const backend = await open(role)

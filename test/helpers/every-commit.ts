@@ -5,7 +5,7 @@
 import { expect } from 'vitest'
 import type { Definition } from '../../src/agent/define.js'
 import { memory } from '../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import type { Message } from '../../src/core/records/message.js'
 import { SkeinError } from '../../src/core/failure.js'
 import { manualClock } from '../../src/core/manual-clock.js'
@@ -49,7 +49,7 @@ export async function finish(skein: Skein): Promise<Ended> {
 }
 
 /** Runs until the store has taken that many commits, and no further. */
-async function runUntil(source: BackendSource, commits: number, app: readonly Definition[]): Promise<number> {
+async function runUntil(source: Store, commits: number, app: readonly Definition[]): Promise<number> {
   let taken = 0
   const tap: Tap = {
     commit: (_, go) => (taken++ < commits ? go() : Promise.reject(new SkeinError('STORE_FAILED', 'the power is gone'))),
@@ -81,7 +81,7 @@ async function runUntil(source: BackendSource, commits: number, app: readonly De
  */
 export async function cutAfterEveryCommit(
   createApp: MakeApp,
-  fresh: () => Promise<BackendSource> = async () => memory(),
+  fresh: () => Promise<Store> = async () => memory(),
   view: (ended: Ended) => unknown = (ended) => ended,
 ): Promise<Ended & { readonly cuts: number; readonly runs: readonly (readonly string[])[] }> {
   const skein = await createSkein({ app: createApp([]), backend: memory() })

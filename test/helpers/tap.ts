@@ -2,7 +2,7 @@
  * A backend with a tap: a test sees each commit, may hold or refuse it, and may change what the journal gives back.
  * Everything else is the real backend.
  */
-import type { Backend, BackendSource, Commit, CommitResult, StoredEntry } from '../../src/backend/port.js'
+import type { Backend, Store, Commit, CommitResult, StoredEntry } from '../../src/backend/port.js'
 
 export interface Tap {
   /** Called instead of the commit; `go` does it. */
@@ -15,7 +15,7 @@ export interface Tap {
   entry?: (entry: StoredEntry) => StoredEntry
 }
 
-export function tapped(source: BackendSource, tap: Tap): BackendSource {
+export function tapped(source: Store, tap: Tap): Store {
   return { open: async (...given) => tapInto(await source.open(...given), tap) }
 }
 

@@ -11,7 +11,7 @@ import { afterEach, beforeEach, describe, inject } from 'vitest'
 import { local } from '../../src/backend/local/local.js'
 import { memory } from '../../src/backend/memory/memory.js'
 import { nats } from '../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../src/backend/port.js'
+import type { Store } from '../../src/backend/port.js'
 import type { Definition } from '../../src/agent/define.js'
 import type { Random } from '../../src/core/clock.js'
 import { manualClock } from '../../src/core/manual-clock.js'
@@ -24,8 +24,8 @@ import type { NatsVersion } from './nats-binary.js'
 import { tapped } from './tap.js'
 import type { Tap } from './tap.js'
 
-interface Store {
-  readonly source: BackendSource
+interface TestStore {
+  readonly source: Store
   /** Where it lies, when it lies anywhere. */
   readonly dir?: string
   /** Several hosts may serve it. */
@@ -39,7 +39,7 @@ interface StoreKind {
   readonly name: string
   /** Several hosts may serve it. */
   readonly several?: true
-  make(): Promise<Store>
+  make(): Promise<TestStore>
 }
 
 /** A server of the whole run (nats-setup.ts); every test has a namespace of its own. */
@@ -79,14 +79,14 @@ const own: readonly StoreKind[] = [
 
 export interface World {
   readonly clock: ManualClock
-  readonly store: Store
+  readonly store: TestStore
   /** What the skeins do to the store goes through here. */
   readonly tap: Tap
   /** What operators were told. */
   readonly warnings: string[]
   open(app: readonly Definition[], options?: Partial<SkeinOptions>): Promise<Skein>
   /** Another store of the same kind, with nothing in it. */
-  fresh(): Promise<BackendSource>
+  fresh(): Promise<Store>
   /** Closes a skein; time stands still meanwhile. */
   close(skein: Skein): Promise<void>
 }
@@ -97,7 +97,7 @@ const key = Buffer.from(Array.from({ length: 32 }, (_, n) => n * 7)).toString('h
 let given = 0
 const chance: Random = { id: () => `id${++given}`, fraction: () => 0 }
 
-async function createWorld(make: () => Promise<Store>): Promise<World & { end(): Promise<void> }> {
+async function createWorld(make: () => Promise<TestStore>): Promise<World & { end(): Promise<void> }> {
   const made = await make()
   const source = observed(made.source)
   const store = { ...made, source }
@@ -108,7 +108,7 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
   const tap: Tap = {}
   const warnings: string[] = []
   const opened = new Set<Skein>()
-  const more: Store[] = []
+  const more: TestStore[] = []
   const close = async (skein: Skein): Promise<void> => {
     opened.delete(skein)
     await skein.close()
@@ -129,7 +129,7 @@ async function createWorld(make: () => Promise<Store>): Promise<World & { end():
         app,
         backend: tapped(store.source, tap),
         clock,
-        chance,
+        random: chance,
         warn: (what) => void warnings.push(what),
         ...options,
       })

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { fold } from '../../actors/thread/fold.js'
 import { createState, statusOf } from '../../actors/thread/state.js'
 import { recordVersion } from '../../src/core/records/record.js'
-import { chainStart, createReader } from '../../src/runtime/journal/journal.js'
+import { chainStart, createEntryReader } from '../../src/runtime/journal/journal.js'
 
 const golden = z.object({
   version: z.number(),
@@ -40,7 +40,7 @@ test.each(files)('P2: the journal %s is read as it was meant', (name) => {
     JSON.parse(readFileSync(new URL(name, import.meta.url), 'utf8')),
   )
   const state = createState(thread)
-  const reader = createReader(thread, { seq: 0, chain: chainStart })
+  const reader = createEntryReader(thread, { seq: 0, chain: chainStart })
   for (const entry of entries) for (const record of reader.unpack(entry)) fold(state, record)
   expect(statusOf(state)).toBe(status)
   expect(state.transcript.items).toEqual(messages)

@@ -58,7 +58,7 @@ async function serve(wire: Wire, answers: readonly AnswerRequest[]): Promise<Set
   const infos: RetryInfo[] = []
   const retried = withRetries(model, {
     clock,
-    chance: { id: () => 'id', fraction: () => 0.5 },
+    random: { id: () => 'id', fraction: () => 0.5 },
     retrying: (info) => {
       infos.push(info)
       queueMicrotask(() => clock.next())

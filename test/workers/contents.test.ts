@@ -1,11 +1,11 @@
 /** What a thread keeps of the contents it has read. */
 import { expect, it } from 'vitest'
-import { createContents } from '../../workers/thread/content-cache.js'
+import { createContentCache } from '../../workers/thread/content-cache.js'
 
 const bytes = (length: number): Uint8Array => new Uint8Array(length).fill(1)
 
 it('what was used longest ago goes first', () => {
-  const contents = createContents(3_000)
+  const contents = createContentCache(3_000)
   for (const hash of ['a', 'b', 'c']) contents.keep(hash, bytes(1_000))
   contents.get('a')
   contents.keep('d', bytes(1_000))
@@ -13,13 +13,13 @@ it('what was used longest ago goes first', () => {
 })
 
 it('a content over 1 MB is not kept', () => {
-  const contents = createContents(32 * 1024 * 1024)
+  const contents = createContentCache(32 * 1024 * 1024)
   contents.keep('large', bytes(1024 * 1024 + 1))
   expect(contents.get('large')).toBeUndefined()
 })
 
 it('what is done to a content outside stays outside', () => {
-  const contents = createContents(1_000)
+  const contents = createContentCache(1_000)
   const given = bytes(3)
   contents.keep('a', given)
   given.fill(9)

@@ -20,7 +20,7 @@ export interface Context {
 }
 
 /** The latest value; before the first, what the schema makes of nothing. */
-export function shown(values: Values, context: Context): unknown {
+export function contextView(values: Values, context: Context): unknown {
   const { schema } = context
   if (!schema) return undefined
   const value = values.readNow(context.key) ?? {}
@@ -49,7 +49,7 @@ function guard(value: unknown, path: readonly PropertyKey[], { tool, field }: Co
   })
 }
 
-export function merged(values: Values, context: Context, part: object): void {
+export function mergedContext(values: Values, context: Context, part: object): void {
   const { schema, tool, field, key } = context
   const setter = field === 'contextSchema' ? 'setContext' : 'setShared'
   if (!schema)

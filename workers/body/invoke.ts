@@ -10,7 +10,7 @@ import type { Clock } from '../../src/core/clock.js'
 import { SkeinError, toFailure } from '../../src/core/failure.js'
 import { isObject, textOf } from '../../src/core/json.js'
 import { parse } from '../../src/core/schema.js'
-import type { Job, Returned } from '../../src/pool/port.js'
+import type { ToolJob, Returned } from '../../src/pool/port.js'
 import type { FindTool } from '../../src/pool/find-tool.js'
 import { shownContent } from '../../src/tools/shown.js'
 import { isReportedError, namedFiles, toOutput } from '../../src/tools/outcome.js'
@@ -30,7 +30,7 @@ export interface InvokeServices {
   within?(sheet: CallRecorder, run: () => Promise<Returned>): Promise<Returned>
 }
 
-export function invoke(tool: ToolDefinition, job: Job, means: InvokeServices): Promise<Returned> {
+export function invoke(tool: ToolDefinition, job: ToolJob, means: InvokeServices): Promise<Returned> {
   const sheet = new CallRecorder(tool, job, means)
   return means.within ? means.within(sheet, () => carryOut(tool, sheet, means)) : carryOut(tool, sheet, means)
 }
@@ -62,11 +62,11 @@ async function carryOut(tool: ToolDefinition, sheet: CallRecorder, means: Invoke
 }
 
 /** Nothing is an answer of its own here: a person is asked, the effect has not happened. */
-function isOpen(tool: ToolDefinition, { run: { part } }: Job): boolean {
+function isOpen(tool: ToolDefinition, { run: { part } }: ToolJob): boolean {
   return part === 'probe' || (part === 'execute' && typeof tool.execute !== 'function')
 }
 
-function begin(tool: ToolDefinition, { run, args }: Job, state: ToolState): unknown {
+function begin(tool: ToolDefinition, { run, args }: ToolJob, state: ToolState): unknown {
   if (run.part === 'respond') return tool.onResponseReceived ? tool.onResponseReceived(state, run.answer) : run.answer
   const parsed = parse(tool.args, args)
   if (!parsed.success) {

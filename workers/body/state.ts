@@ -14,7 +14,7 @@ import { checkArgs } from '../../src/tools/args.js'
 import type { RunCode } from '../../src/tools/code.js'
 import { archiveReader, callArgs, todoValue } from '../../src/tools/own/runtime.js'
 import type { RuntimeState, TodoValue } from '../../src/tools/own/runtime.js'
-import { merged, shown } from './context.js'
+import { mergedContext, contextView } from './context.js'
 import { presentFiles } from './present-files.js'
 import type { Context } from './context.js'
 import type { CallRecorder } from './worksheet.js'
@@ -101,19 +101,19 @@ export class CallState implements RuntimeState {
   }
 
   get local(): unknown {
-    return shown(this.#sheet.values, this.#context)
+    return contextView(this.#sheet.values, this.#context)
   }
 
   get setContext(): ToolState['setContext'] {
-    return (part) => merged(this.#sheet.values, this.#context, part)
+    return (part) => mergedContext(this.#sheet.values, this.#context, part)
   }
 
   get shared(): unknown {
-    return shown(this.#sheet.values, this.#sharedContext)
+    return contextView(this.#sheet.values, this.#sharedContext)
   }
 
   get setShared(): ToolState['setShared'] {
-    return (part) => merged(this.#sheet.values, this.#sharedContext, part)
+    return (part) => mergedContext(this.#sheet.values, this.#sharedContext, part)
   }
 
   get progress(): ToolState['progress'] {

@@ -23,7 +23,7 @@ import { maskThrown, toThrown } from '../../src/core/thrown.js'
 import type { Thrown } from '../../src/core/thrown.js'
 import { createWorkingCopy } from '../../src/files/working-copy.js'
 import type { WorkingCopy } from '../../src/files/working-copy.js'
-import type { Job, Returned, Snapshot } from '../../src/pool/port.js'
+import type { ToolJob, Returned, Snapshot } from '../../src/pool/port.js'
 import type { FindTool } from '../../src/pool/find-tool.js'
 import type { TimeLimit } from '../../src/pool/time-limit.js'
 import type { RunCode } from '../../src/tools/code.js'
@@ -48,7 +48,7 @@ export interface RecorderServices {
 const isDebugging = (): boolean => process.env['SKEIN_DEBUG'] === '1'
 
 export class CallRecorder {
-  readonly job: Job
+  readonly job: ToolJob
   readonly find: FindTool
   readonly redactor: Redactor | undefined
   /** On the host. */
@@ -68,7 +68,7 @@ export class CallRecorder {
   #told: Mutable<NonNullable<Returned['told']>> | undefined
   #preliminaries: Json[] | undefined
 
-  constructor(tool: ToolDefinition, job: Job, means: RecorderServices) {
+  constructor(tool: ToolDefinition, job: ToolJob, means: RecorderServices) {
     this.job = job
     this.find = means.find
     this.atHome = means.limits === 'here'

@@ -12,7 +12,7 @@ export async function run({ files }: Pick<ToolState, 'files'>, args: EditArgs): 
   const path = threadPath(args.path)
   checkPatch(path, args.patch, outputBytes)
   await touching(path, async () => {
-    checkSize(path, (await files.stat(path)).size)
+    checkEditSize(path, (await files.stat(path)).size)
     const text = decodeText(await files.readFile(path))
     if (text === undefined) throw notText(path)
     await files.writeFile(path, patchText(path, text, args.patch))
@@ -29,7 +29,7 @@ export function checkPatch(path: string, patch: string, most: number): void {
     )
 }
 
-export function checkSize(path: string, size: number): void {
+export function checkEditSize(path: string, size: number): void {
   if (size > editBytes)
     throw new SkeinError(
       'TOOL_FILE_TOO_LARGE',

@@ -4,7 +4,7 @@ import type { Match } from '../../src/files/port.js'
 import type { GrepArgs } from '../../src/tools/own/args.js'
 import { lineChars, mostMatches, outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
-import { listed } from './text.js'
+import { listLines } from './text.js'
 
 export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>, args: GrepArgs): Promise<string> {
   const path = threadPath(args.path ?? '/')
@@ -18,5 +18,5 @@ export async function run({ files, signal }: Pick<ToolState, 'files' | 'signal'>
 export function listMatches(matches: readonly Match[], maxBytes: number): string {
   const hint = 'search for something rarer, or in one directory'
   const note = matches.length >= mostMatches ? [`[cut: the first ${mostMatches} lines; ${hint}]`] : []
-  return listed([...matches.map(({ path, line, text }) => `${path}:${line}:${text}`), ...note], maxBytes, hint)
+  return listLines([...matches.map(({ path, line, text }) => `${path}:${line}:${text}`), ...note], maxBytes, hint)
 }

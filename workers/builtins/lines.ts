@@ -22,7 +22,7 @@ export async function pickLines(chunks: AsyncIterable<Uint8Array>, range: LineRa
   let picked = ''
   let bytes = 0
   let count = 0
-  for await (const { line, starts } of linesOf(chunks, { path, longest: maxBytes })) {
+  for await (const { line, starts } of linesOfText(chunks, { path, longest: maxBytes })) {
     if (starts) count++
     if (count < offset) continue
     if (starts && count >= offset + limit) return picked
@@ -52,7 +52,7 @@ interface Piece {
 }
 
 /** Lines with their ends; throws where the content is not text. */
-export async function* linesOf(
+export async function* linesOfText(
   chunks: AsyncIterable<Uint8Array>,
   { path, longest }: { readonly path: string; readonly longest: number },
 ): AsyncGenerator<Piece> {

@@ -5,7 +5,7 @@ import type { Files } from '../../src/files/port.js'
 import type { LsArgs } from '../../src/tools/own/args.js'
 import { outputBytes } from '../../src/tools/own/limits.js'
 import { threadPath, touching } from './path.js'
-import { listed } from './text.js'
+import { listLines } from './text.js'
 
 export async function run({ files }: Pick<ToolState, 'files'>, args: LsArgs): Promise<string> {
   const path = threadPath(args.path ?? '/')
@@ -13,7 +13,7 @@ export async function run({ files }: Pick<ToolState, 'files'>, args: LsArgs): Pr
     const names = await files.readdir(path)
     return Promise.all(names.map((name) => entryOf(files, posix.join(path, name), name)))
   })
-  return listed(entries, outputBytes, 'find what you need with glob')
+  return listLines(entries, outputBytes, 'find what you need with glob')
 }
 
 async function entryOf(files: Files, path: string, name: string): Promise<string> {

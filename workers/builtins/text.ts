@@ -64,7 +64,7 @@ export function cutText(text: string, maxBytes: number, hint?: string): string {
 }
 
 /** One a line. */
-export function listed(lines: Iterable<string>, maxBytes: number, hint: string): string {
+export function listLines(lines: Iterable<string>, maxBytes: number, hint: string): string {
   const collector = createCollector(maxBytes)
   let between = ''
   for (const line of lines) {

@@ -1,7 +1,7 @@
 /** `edit` on a real directory. */
 import type { EditArgs } from '../../src/tools/own/args.js'
 import type { HostSettings } from '../../src/tools/own/host-tools.js'
-import { checkPatch, checkSize } from '../builtins/edit.js'
+import { checkPatch, checkEditSize } from '../builtins/edit.js'
 import { patchText } from '../builtins/patch.js'
 import { touching } from '../builtins/path.js'
 import { decodeText, notText } from '../builtins/text.js'
@@ -25,7 +25,7 @@ export async function run(settings: HostSettings, { path, patch }: EditArgs): Pr
 export async function textAt(root: Root, real: string, path: string): Promise<string> {
   const handle = await openInside(root, real)
   try {
-    checkSize(path, (await handle.stat()).size)
+    checkEditSize(path, (await handle.stat()).size)
     const text = decodeText(await handle.readFile())
     if (text === undefined) throw notText(path)
     return text

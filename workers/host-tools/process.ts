@@ -20,7 +20,7 @@ import { keep } from './keeper.js'
 import type { KeptGroup } from './keeper.js'
 import { killMarked, markName, newMark } from './stray.js'
 
-export interface Command {
+export interface HostCommand {
   readonly cmd: string
   readonly args: readonly string[]
   readonly cwd: string
@@ -42,7 +42,7 @@ export interface Ended {
 /** How long a process that left the group may hold the output open after the command ended. */
 const lingerMs = 1000
 
-export async function runProcess(command: Command): Promise<Ended> {
+export async function runProcess(command: HostCommand): Promise<Ended> {
   const { cmd, signal, timeoutMs } = command
   const started = await start(command)
   const { child } = started
@@ -78,7 +78,7 @@ interface Started {
   release(): void
 }
 
-async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: Command): Promise<Started> {
+async function start({ cmd, args, cwd, home, env, fence: wanted, signal }: HostCommand): Promise<Started> {
   const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG = 'C.UTF-8' } = process.env
   const given = { PATH, LANG, HOME: home, ...env }
   const [fence, found] = await Promise.all([fenceFor(wanted), executableOf(cmd, { cwd, path: given.PATH })])

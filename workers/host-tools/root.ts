@@ -103,14 +103,14 @@ export async function openInside(root: Root, real: string): Promise<FileHandle> 
 }
 
 /** Whom new files and directories belong to; default: the host's user. */
-export interface Owner {
+export interface FileOwner {
   readonly uid?: number
   readonly gid?: number
 }
 
 export interface Replacement {
   readonly content: string
-  readonly owner?: Owner
+  readonly owner?: FileOwner
 }
 
 /**
@@ -142,10 +142,10 @@ export async function replaceInside(root: Root, real: string, { content, owner =
   }
 }
 
-const isGiven = ({ uid, gid }: Owner): boolean => uid !== undefined || gid !== undefined
+const isGiven = ({ uid, gid }: FileOwner): boolean => uid !== undefined || gid !== undefined
 
 /** Those that were made on the way, from the first on. */
-async function giveFolders(first: string, last: string, owner: Owner): Promise<void> {
+async function giveFolders(first: string, last: string, owner: FileOwner): Promise<void> {
   if (!isGiven(owner)) return
   for (let at = last; at.length >= first.length; at = dirname(at)) await lchown(at, owner.uid ?? -1, owner.gid ?? -1)
 }

@@ -9,7 +9,7 @@ import { join, relative } from 'node:path'
 import type { Pattern } from '../../src/files/search/pattern.js'
 import type { Match } from '../../src/files/port.js'
 import { mostMatches, outputBytes } from '../../src/tools/own/limits.js'
-import { linesOf } from '../builtins/lines.js'
+import { linesOfText } from '../builtins/lines.js'
 import { errorCode } from '../builtins/path.js'
 import { openInside } from './root.js'
 import type { Root } from './root.js'
@@ -65,7 +65,7 @@ async function searchFile(root: Root, real: string, { pattern, signal }: Search)
     const handle = await openInside(root, real)
     try {
       let count = 0
-      for await (const { line, starts } of linesOf(handle.createReadStream({ autoClose: false }), {
+      for await (const { line, starts } of linesOfText(handle.createReadStream({ autoClose: false }), {
         path,
         longest: outputBytes,
       })) {

@@ -15,8 +15,8 @@ import type { Machine } from './machine.js'
 import type { Visit } from './perform.js'
 import { prelude, preludeTools } from './prelude.js'
 import type { PreludeTool } from './prelude.js'
-import { linkError, memoryError, missingModule, stackError, verdictOf } from './verdict.js'
-import type { Thrown, Verdict } from './verdict.js'
+import { linkError, memoryError, missingModule, stackError, guestVerdict } from './verdict.js'
+import type { GuestThrown, Verdict } from './verdict.js'
 import { watchdogMs } from './watchdog.js'
 import type { GuestJob } from './wire.js'
 
@@ -39,9 +39,9 @@ interface GuestOptions {
 /** Something was thrown inside; undefined if the engine could not even say what. */
 class GuestError extends Error {
   override readonly name = 'GuestError'
-  readonly thrown: Thrown | undefined
+  readonly thrown: GuestThrown | undefined
 
-  constructor(thrown: Thrown | undefined) {
+  constructor(thrown: GuestThrown | undefined) {
     super('thrown inside the sandbox')
     this.thrown = thrown
   }
@@ -92,7 +92,7 @@ export class Guest {
   #verdictOf(thrown: unknown): Verdict {
     const { job, written } = this.#options
     const facts = { exhausted: this.#machine.exhausted(), memoryLimitBytes: job.memoryLimitBytes, written }
-    if (thrown instanceof GuestError) return verdictOf(thrown.thrown, facts)
+    if (thrown instanceof GuestError) return guestVerdict(thrown.thrown, facts)
     // The engine itself broke: it had no memory left, or V8's stack ended before its own.
     if (facts.exhausted) return memoryError(job.memoryLimitBytes)
     if (thrown instanceof RangeError) return stackError()
@@ -188,7 +188,7 @@ export class Guest {
     return result.value
   }
 
-  #describe(thrown: QuickJSHandle): Thrown | undefined {
+  #describe(thrown: QuickJSHandle): GuestThrown | undefined {
     const { context } = this.#machine
     const body = this.#tools.get('describe')
     // Without memory the engine throws null, which nobody else can have meant.
@@ -199,7 +199,7 @@ export class Guest {
       return undefined
     const told = context.callFunction(body, context.undefined, thrown)
     if (told.error) return undefined
-    return JSON.parse(context.getString(told.value)) as Thrown
+    return JSON.parse(context.getString(told.value)) as GuestThrown
   }
 
   #text(text: string): QuickJSHandle {

@@ -43,11 +43,11 @@ const jobOptions = z.strictObject({
   timeoutMs: z.number().positive().max(longestMs).default(5_000),
 })
 
-export interface Job extends Omit<GuestJob, 'imports'> {
+export interface GuestProgram extends Omit<GuestJob, 'imports'> {
   readonly imports: readonly (readonly [name: string, body: HostFunction])[]
 }
 
-export function toJob(source: unknown, options: unknown): Job | { readonly bad: string } {
+export function toJob(source: unknown, options: unknown): GuestProgram | { readonly bad: string } {
   if (typeof source !== 'string')
     return { bad: `the code must be a text, and it is ${source === null ? 'null' : typeof source}` }
   const parsed = jobOptions.safeParse(options ?? {})

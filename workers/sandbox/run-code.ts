@@ -9,7 +9,7 @@ import { textOf } from '../../src/core/json.js'
 import type { CodeResult, RunCode } from '../../src/tools/code.js'
 import { createEnding } from './ending.js'
 import { toJob } from './job.js'
-import { Session } from './session.js'
+import { GuestSession } from './session.js'
 import { linkError, terminatedError } from './verdict.js'
 import type { Verdict } from './verdict.js'
 
@@ -28,7 +28,7 @@ export function createRunCode({ signal, now = monotonicMs }: RunCodeOptions = {}
     const job = toJob(source, options)
     const ending = createEnding({ timeoutMs: 'bad' in job ? 0 : job.timeoutMs, now, signal })
     const session =
-      'bad' in job ? { logs: [], reports: [], verdict: async () => linkError(job.bad) } : new Session(job, ending)
+      'bad' in job ? { logs: [], reports: [], verdict: async () => linkError(job.bad) } : new GuestSession(job, ending)
     const result = session
       .verdict()
       .catch(unforeseen)

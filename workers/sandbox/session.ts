@@ -13,7 +13,7 @@ import { isObject } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
 import { answered, overAlready, refused } from './answer.js'
 import type { Ending } from './ending.js'
-import type { Job } from './job.js'
+import type { GuestProgram } from './job.js'
 import type { Log } from './said.js'
 import { takeGuestPlace } from './threads.js'
 import type { Leaving, GuestPlace } from './threads.js'
@@ -26,10 +26,10 @@ const lastWordMs = 250
 /** So long host functions are served before others on the body's thread have their turn. */
 const burstMs = 5
 
-export class Session {
+export class GuestSession {
   readonly logs: Log[] = []
   readonly reports: Json[] = []
-  readonly #job: Job
+  readonly #job: GuestProgram
   readonly #ending: Ending
   readonly #stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT))
   #turnAt: number | undefined
@@ -39,7 +39,7 @@ export class Session {
    */
   readonly #asCaller = AsyncResource.bind((body: () => void) => body())
 
-  constructor(job: Job, ending: Ending) {
+  constructor(job: GuestProgram, ending: Ending) {
     this.#job = job
     this.#ending = ending
   }

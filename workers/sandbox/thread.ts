@@ -16,11 +16,11 @@ import { createGuestOutput } from './said.js'
 import type { Verdict } from './verdict.js'
 import type { WasmModule } from './wasm.js'
 import { cell } from './wire.js'
-import type { HostCall, GuestOrder, Reply, ThreadData, GuestWord } from './wire.js'
+import type { HostCall, GuestOrder, GuestReply, GuestThreadData, GuestWord } from './wire.js'
 
 if (!parentPort) throw broken('GW1', 'guests have a thread of their own')
 const port = parentPort
-const { calls, cells } = workerData as ThreadData
+const { calls, cells } = workerData as GuestThreadData
 
 const tell = (word: GuestWord): void => port.postMessage(word)
 const now = (): number => Number(process.hrtime.bigint()) / 1e6
@@ -40,7 +40,7 @@ function ask(call: HostCall): string | null {
   Atomics.notify(cells, cell.calls)
   for (;;) {
     const count = Atomics.load(cells, cell.replies)
-    const received = receiveMessageOnPort(calls) as { readonly message: Reply } | undefined
+    const received = receiveMessageOnPort(calls) as { readonly message: GuestReply } | undefined
     if (received?.message.run === call.run && received.message.id === call.id) return received.message.text
     if (!received) Atomics.wait(cells, cell.replies, count)
   }

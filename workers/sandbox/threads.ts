@@ -14,14 +14,14 @@ import { overAlready } from './answer.js'
 import { countGuests } from './guest-memory.js'
 import { compile } from './wasm.js'
 import { cell, cellCount } from './wire.js'
-import type { HostCall, GuestOrder, Reply, ThreadData, GuestWord } from './wire.js'
+import type { HostCall, GuestOrder, GuestReply, GuestThreadData, GuestWord } from './wire.js'
 
 const mostThreads = 4
 const idleMs = 10_000
 /** How long the next of many calls is waited for; the thread of the body does nothing else meanwhile. */
 const nextCallMs = 0.1
 
-export interface Listener {
+export interface GuestListener {
   heard(word: Extract<GuestWord, { run: number }>): void
   called(call: HostCall): void
   /** The thread is gone. */
@@ -37,7 +37,7 @@ export interface GuestPlace {
   /** Whether the thread hears at all: it may have just been started. */
   isReady(): boolean
   send(order: GuestOrder): void
-  reply(reply: Reply): void
+  reply(reply: GuestReply): void
   /** Another call of this run, if it comes at once. */
   nextCall(): HostCall | undefined
   leave(how: Leaving): void
@@ -47,7 +47,7 @@ let threads: GuestThread[] = []
 let runs = 0
 
 /** GH1. Listened to until it is left. */
-export function takeGuestPlace(listener: Listener): GuestPlace {
+export function takeGuestPlace(listener: GuestListener): GuestPlace {
   const open = threads.filter((thread) => !thread.stuck)
   const idle = open.find((thread) => thread.load === 0)
   if (idle) return idle.take(++runs, listener)
@@ -62,7 +62,7 @@ export function takeGuestPlace(listener: Listener): GuestPlace {
 class GuestThread {
   stuck = false
   #ready = false
-  readonly #listeners = new Map<number, Listener>()
+  readonly #listeners = new Map<number, GuestListener>()
   readonly #worker: Worker
   readonly #channel = new MessageChannel()
   readonly #cells = new Int32Array(new SharedArrayBuffer(cellCount * Int32Array.BYTES_PER_ELEMENT))
@@ -71,7 +71,7 @@ class GuestThread {
 
   constructor() {
     const { port1, port2: calls } = this.#channel
-    const workerData: ThreadData = { calls, cells: this.#cells }
+    const workerData: GuestThreadData = { calls, cells: this.#cells }
     // Nothing of the process is its business: neither its variables nor what it was started with.
     this.#worker = new Worker(workerFile('sandbox/thread'), {
       workerData,
@@ -94,7 +94,7 @@ class GuestThread {
     return this.#listeners.size
   }
 
-  take(run: number, listener: Listener): GuestPlace {
+  take(run: number, listener: GuestListener): GuestPlace {
     this.#wake()
     this.#listeners.set(run, listener)
     this.#worker.ref()
@@ -143,7 +143,7 @@ class GuestThread {
     return received?.message
   }
 
-  #reply(reply: Reply): void {
+  #reply(reply: GuestReply): void {
     this.#channel.port1.postMessage(reply)
     Atomics.add(this.#cells, cell.replies, 1)
     Atomics.notify(this.#cells, cell.replies)

@@ -14,7 +14,7 @@ export type Verdict =
   | { readonly status: Exclude<CodeStatus, 'success'>; readonly error: CodeError }
 
 /** What was thrown inside, as the prelude describes it. */
-export interface Thrown {
+export interface GuestThrown {
   readonly name: string
   readonly message: string
   readonly stack?: string
@@ -57,7 +57,7 @@ interface Facts {
   readonly written: (stack: string) => string
 }
 
-export function verdictOf(thrown: Thrown | undefined, facts: Facts): Verdict {
+export function guestVerdict(thrown: GuestThrown | undefined, facts: Facts): Verdict {
   if (!thrown) return facts.exhausted ? memoryError(facts.memoryLimitBytes) : stackError()
   const { name, message, compiling } = thrown
   if (name === 'InternalError' && outOfMemory.test(message)) return memoryError(facts.memoryLimitBytes)

@@ -26,7 +26,7 @@ export interface GuestJob {
 }
 
 /** What a thread is started with. */
-export interface ThreadData {
+export interface GuestThreadData {
   /** Calls of host functions go out here, and replies come in. */
   readonly calls: MessagePort
   readonly cells: Int32Array
@@ -66,7 +66,7 @@ export type GuestWord =
   | { readonly type: 'ended'; readonly run: number; readonly verdict: Verdict }
 
 /** To a call. */
-export interface Reply {
+export interface GuestReply {
   readonly run: number
   readonly id: number
   /** The JSON of the answer; null: it comes later, as an order. */

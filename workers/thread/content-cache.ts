@@ -8,12 +8,12 @@
 
 const largestBytes = 1024 * 1024
 
-export interface Contents {
+export interface ContentCache {
   get(hash: string): Uint8Array | undefined
   keep(hash: string, bytes: Uint8Array): void
 }
 
-export function createContents(mostBytes: number): Contents {
+export function createContentCache(mostBytes: number): ContentCache {
   const kept = new Map<string, Uint8Array>()
   let total = 0
   const drop = (hash: string, bytes: Uint8Array): void => {

@@ -14,12 +14,12 @@ import { defined } from '../../src/core/defined.js'
 import { failure, toFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
 import { textOf } from '../../src/core/json.js'
-import type { Job, Part, Returned } from '../../src/pool/port.js'
+import type { ToolJob, BodyPart, Returned } from '../../src/pool/port.js'
 import { createFindTool } from '../../src/pool/find-tool.js'
 import type { FindTool } from '../../src/pool/find-tool.js'
-import type { ThreadData, WorkerTask } from '../../src/pool/processes/wire.js'
-import { createContents } from './content-cache.js'
-import type { Contents } from './content-cache.js'
+import type { WorkerThreadData, WorkerTask } from '../../src/pool/processes/wire.js'
+import { createContentCache } from './content-cache.js'
+import type { ContentCache } from './content-cache.js'
 import { createSnapshot } from './snapshot.js'
 import { invoke } from '../body/invoke.js'
 import { createHostPort } from './host-port.js'
@@ -29,19 +29,19 @@ import { startHeartbeat } from './pulse.js'
 import { createProgress } from '../body/progress.js'
 
 const mb = 1024 * 1024
-const execute: Part = { part: 'execute' }
+const execute: BodyPart = { part: 'execute' }
 
 /** What the thread has, for as long as it lives. */
 interface Own {
   readonly app: string
   readonly link: HostPort
-  readonly contents: Contents
+  readonly contents: ContentCache
   readonly shelf: Promise<FindTool>
 }
 
 /** The one task of this thread. It never ends: calls come over the line to the host. */
-export function serve({ app, memoryMb, numbers }: ThreadData): Promise<never> {
-  const contents = createContents(Math.min(32, memoryMb / 4) * mb)
+export function serve({ app, memoryMb, numbers }: WorkerThreadData): Promise<never> {
+  const contents = createContentCache(Math.min(32, memoryMb / 4) * mb)
   const link = createHostPort(numbers, (task, line) => void run(own, task, line))
   process.on('uncaughtException', (thrown) => {
     link.tell({ call: 0, dying: toFailure(thrown, 'WORKER_CRASHED').message })
@@ -96,7 +96,7 @@ async function returnedBy(
   const tool = found instanceof Promise ? await found : found
   if (!tool) return lost(failure('UNKNOWN_TOOL', `the tool ${name} is not exported by ${app}`))
   if (!link.begin(task, line)) return line.ended ? lost(line.ended) : undefined
-  const job: Job = {
+  const job: ToolJob = {
     tool: name,
     args,
     threadId,

@@ -15,10 +15,10 @@ import { createCancel } from '../../src/core/async/cancel.js'
 import type { Cancel } from '../../src/core/async/cancel.js'
 import { fromFailure } from '../../src/core/failure.js'
 import type { Failure } from '../../src/core/failure.js'
-import { createUnframer, frame } from '../../src/pool/processes/frames.js'
+import { createFrameDecoder, encodeFrame } from '../../src/pool/processes/frames.js'
 import type { NewContent, Returned, ToolOutput } from '../../src/pool/port.js'
 import { channel } from '../../src/pool/processes/wire.js'
-import type { FromWorker, Questions, ToWorker, Topic, WorkerTask } from '../../src/pool/processes/wire.js'
+import type { FromWorker, WorkerQuestions, ToWorker, Topic, WorkerTask } from '../../src/pool/processes/wire.js'
 import { beginsIn } from './control.js'
 
 type Post = (message: FromWorker, bytes?: Uint8Array) => void
@@ -54,14 +54,14 @@ export class CallPort {
   /** Gives the number of the question besides its answer: streams and stores are known by it. */
   ask<Each extends Topic>(
     topic: Each,
-    asks: Questions[Each]['asks'],
+    asks: WorkerQuestions[Each]['asks'],
     bytes?: Uint8Array,
-  ): { readonly id: number; readonly answer: Promise<Questions[Each]['gets']> } {
+  ): { readonly id: number; readonly answer: Promise<WorkerQuestions[Each]['gets']> } {
     const id = ++this.#questions
-    const answer = new Promise<Questions[Each]['gets']>((resolve, reject) => {
+    const answer = new Promise<WorkerQuestions[Each]['gets']>((resolve, reject) => {
       if (this.ended) return reject(fromFailure(this.ended))
       if (this.over) return
-      this.#asked.set(id, { answered: (gets) => resolve(gets as Questions[Each]['gets']), refused: reject })
+      this.#asked.set(id, { answered: (gets) => resolve(gets as WorkerQuestions[Each]['gets']), refused: reject })
       this.#post(
         {
           call: this.#call,
@@ -122,13 +122,13 @@ export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, 
   }
   const post: Post = (message, bytes) => {
     flush()
-    write(frame(message, bytes))
+    write(encodeFrame(message, bytes))
     if (bytes) write(bytes)
   }
   const down = new Socket({ fd: channel.down, readable: true, writable: false })
   down.on(
     'data',
-    createUnframer((said, bytes) => {
+    createFrameDecoder((said, bytes) => {
       const message = said as ToWorker
       if (!('task' in message)) return lines.get(message.call)?.hear(message, bytes)
       const line = new CallPort(message.call, post)
@@ -140,7 +140,7 @@ export function createHostPort(numbers: Int32Array, arrived: (task: WorkerTask, 
   return {
     tell: post,
     answer(call, returned) {
-      answers.push(frame({ call, returned } satisfies FromWorker))
+      answers.push(encodeFrame({ call, returned } satisfies FromWorker))
       if (answers.length === 1) process.nextTick(flush)
     },
     begin({ call, tells }, line) {

@@ -8,7 +8,7 @@
 import { Socket } from 'node:net'
 import { Piscina } from 'piscina'
 import { ask, channel } from '../../src/pool/processes/wire.js'
-import type { FromMonitor, ThreadData, WorkerData } from '../../src/pool/processes/wire.js'
+import type { FromMonitor, WorkerThreadData, WorkerData } from '../../src/pool/processes/wire.js'
 import { control, controlLength, isWithdrawnIn } from './control.js'
 
 const { app, memoryMb } = JSON.parse(process.argv[2] ?? '{}') as WorkerData
@@ -55,5 +55,5 @@ const tellEnd = (thrown: unknown): void => {
   tell({ ended: thrown instanceof Error ? thrown.message : String(thrown) }, end)
 }
 threads.on('error', tellEnd)
-const data: ThreadData = { app, memoryMb, numbers }
+const data: WorkerThreadData = { app, memoryMb, numbers }
 threads.run(data, { name: 'serve' }).catch(tellEnd)

@@ -5,12 +5,12 @@ import { defined } from '../../src/core/defined.js'
 import { toFailure } from '../../src/core/failure.js'
 import type { FileSource } from '../../src/files/port.js'
 import type { SnapshotAccess, Snapshot, ValueAt } from '../../src/pool/port.js'
-import type { Contents } from './content-cache.js'
+import type { ContentCache } from './content-cache.js'
 import type { CallPort } from './host-port.js'
 
 export function createSnapshot(
   line: CallPort,
-  contents: Contents,
+  contents: ContentCache,
   given: Readonly<Record<string, ValueAt>> | undefined,
 ): SnapshotAccess {
   return {
@@ -26,7 +26,7 @@ export function createSnapshot(
   }
 }
 
-function createSource(line: CallPort, contents: Contents, at: number): FileSource {
+function createSource(line: CallPort, contents: ContentCache, at: number): FileSource {
   return {
     at,
     node: (path) => line.ask('node', { path }).answer,

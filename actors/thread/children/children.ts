@@ -20,7 +20,7 @@ import type {
   Fact,
 } from '../../../src/core/records/record.js'
 import { receiveAnswer } from './attachments.js'
-import { frame } from './frame.js'
+import { frameChildText } from './frame.js'
 import { awaitsVerdict, close, hold, release } from '../calls/slots.js'
 import type { Slot, Slots } from '../calls/slots.js'
 import { addUsageBelow } from '../budget/usage.js'
@@ -210,7 +210,9 @@ function tell(state: ThreadState, { side }: Child, { reference, outcome, attachm
     ? [resultText(here.value), here.below]
     : [outcome.ok ? '' : failureText(outcome.failure), notes]
   const files = here && here.paths.length > 0 ? { attachments: here.paths } : {}
-  const text = [frame(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join('\n\n')
+  const text = [frameChildText(reference, `${began ? `(begun by ${beganText(began)}) ` : ''}${said}`), ...below].join(
+    '\n\n',
+  )
   state.queue.push({
     message: { id: `report_${state.seq}`, role: 'user', text, at, silent: true, ...files, ...defined({ to: side }) },
     delivery: 'steer',

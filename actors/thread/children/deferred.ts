@@ -18,7 +18,7 @@ import type {
   VariablesDeclined,
   VariablesProvided,
 } from '../../../src/core/records/record.js'
-import { frame } from './frame.js'
+import { frameChildText } from './frame.js'
 import type { Decision } from '../decide/commands.js'
 import { declineTexts, valuesDeclined } from '../turn/denied.js'
 import { startChild, startOf, termsFor } from './start.js'
@@ -134,7 +134,7 @@ function say(
   const message: Message = {
     id: `report_${state.seq}`,
     role: 'user',
-    text: frame(reference, text),
+    text: frameChildText(reference, text),
     at: state.updatedAt,
     silent: true,
     ...defined({ to: side }),

@@ -10,7 +10,7 @@ const lineEnds = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/
 
 const indent = '    '
 
-export function frame(reference: string, text: string): string {
+export function frameChildText(reference: string, text: string): string {
   const [first = '', ...rest] = text.split(lineEnds)
   return [`[${reference}] ${first}`, ...rest.map((line) => (line === '' ? '' : `${indent}${line}`))].join('\n')
 }

@@ -31,7 +31,7 @@ import type {
   Word,
 } from '../../../src/core/records/record.js'
 import { withAttachments } from './attachments.js'
-import { frame } from './frame.js'
+import { frameChildText } from './frame.js'
 import { endNotice } from '../decide/lifecycle.js'
 import { promptResult } from './prompt-result.js'
 import { unreported } from '../budget/usage.js'
@@ -214,7 +214,7 @@ export function applyChildTold(state: ThreadState, { reference, child: id, words
     if ('status' in word) child.statusText = word.status
     else {
       const { text, attachments, media } = withAttachments(state, {
-        text: frame(reference, word.text),
+        text: frameChildText(reference, word.text),
         at: state.updatedAt,
         ...(word.attachments && { files: word.attachments }),
       })

@@ -17,7 +17,7 @@ import type { SupervisedCall } from './start.js'
 import type { Child, ThreadState } from '../state.js'
 
 /** A child that failed for good. */
-export interface DeadLetter {
+export interface FailedChild {
   readonly charge: SupervisedCall
   readonly failure: Failure
   readonly at: number
@@ -65,7 +65,7 @@ function recent({ failures, call }: SupervisedCall, at: number): readonly number
   return [...failures, at].filter((when) => at - when < withinMs)
 }
 
-function bury({ dead }: ThreadState, letter: DeadLetter): Outcome {
+function bury({ dead }: ThreadState, letter: FailedChild): Outcome {
   dead[letter.charge.call.reference] = letter
   return { ok: false, failure: letter.failure }
 }

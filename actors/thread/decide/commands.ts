@@ -32,7 +32,7 @@ import { dueOfChildren, isRetried } from '../children/children.js'
 import { dueOfVariables } from '../variables.js'
 import type { Needs } from '../variables.js'
 import { raiseBudget } from '../budget/grants.js'
-import { pause, remove, resume, terminate } from './lifecycle.js'
+import { pauseThread, removeThread, resumeThread, terminateThread } from './lifecycle.js'
 import { limitReply, withinLimit } from './limits.js'
 import { startable } from '../outstanding.js'
 import { verdictOf } from './policy.js'
@@ -123,15 +123,15 @@ export function obey(
         facts: [endTurn(state.turn, { reason: 'cancelled', ...(command.reason && { detail: command.reason }) })],
       }
     case 'pause':
-      return pause(state, command)
+      return pauseThread(state, command)
     case 'resume':
-      return resume(state, command, turnStarted(state, id, moment))
+      return resumeThread(state, command, turnStarted(state, id, moment))
     case 'grant':
       return raiseBudget(state, command, turnStarted(state, id, moment))
     case 'terminate':
-      return terminate(state, command)
+      return terminateThread(state, command)
     case 'delete':
-      return remove(state, command)
+      return removeThread(state, command)
     case 'decide':
       return decide(state, command)
     case 'answer':

@@ -24,13 +24,16 @@ type Told = { readonly facts: readonly Fact[] } | { readonly refused: Failure }
 
 const nothing: Told = { facts: [] }
 
-export function pause(state: ThreadState, { reason, tree, inherited }: Extract<Command, { kind: 'pause' }>): Told {
+export function pauseThread(
+  state: ThreadState,
+  { reason, tree, inherited }: Extract<Command, { kind: 'pause' }>,
+): Told {
   if (hasEnded(state) || (state.position.gate === 'paused' && !tree)) return inherited ? nothing : unchanged(state)
   return { facts: [{ type: 'thread.paused', ...(reason && { reason }), ...defined({ tree }) }] }
 }
 
 /** `again` goes on with a turn that failed, or whose budget was spent, from where it stood. */
-export function resume(
+export function resumeThread(
   state: ThreadState,
   { tree, inherited }: Extract<Command, { kind: 'resume' }>,
   again: Fact,
@@ -45,12 +48,15 @@ export function resume(
   return { facts: failed ? [...opened, again] : opened }
 }
 
-export function terminate(state: ThreadState, { reason, inherited }: Extract<Command, { kind: 'terminate' }>): Told {
+export function terminateThread(
+  state: ThreadState,
+  { reason, inherited }: Extract<Command, { kind: 'terminate' }>,
+): Told {
   if (state.position.work === 'terminated') return inherited ? nothing : unchanged(state)
   return { facts: [{ type: 'thread.terminated', ...(reason && { reason }), ...defined({ inherited }) }] }
 }
 
-export function remove(state: ThreadState, { terminate: first }: Extract<Command, { kind: 'delete' }>): Told {
+export function removeThread(state: ThreadState, { terminate: first }: Extract<Command, { kind: 'delete' }>): Told {
   if (state.deleting) return nothing
   if (state.parent !== undefined)
     return refuse(`thread ${state.id} is a child: a tree is deleted as a whole, by its root ${state.path[0] ?? ''}`)

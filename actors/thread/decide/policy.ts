@@ -7,7 +7,7 @@
  * - Only successes are cached and counted; a hit is neither an execution nor a failure.
  */
 import { defined } from '../../../src/core/defined.js'
-import { applyChanges, stale, overQuota, usageOf } from '../../../src/core/tree.js'
+import { applyChanges, stale, overQuota, treeUsage } from '../../../src/core/tree.js'
 import type { Outcome } from '../../../src/core/effect.js'
 import { failure } from '../../../src/core/failure.js'
 import type { CallSettled, Landed, RecordedCall } from '../../../src/core/records/record.js'
@@ -90,7 +90,7 @@ function overfull({ files, updatedAt }: ThreadState, { call, landed }: Slot): Ve
   if (!landed?.changes?.files || landed.quotaBytes === undefined) return undefined
   const { quotaBytes, quotaNames } = landed
   const quota = { quotaBytes, ...defined({ quotaNames }) }
-  const exceeded = overQuota(quota, usageOf(files), usageOf(applyChanges(files, landed.changes.files, updatedAt)))
+  const exceeded = overQuota(quota, treeUsage(files), treeUsage(applyChanges(files, landed.changes.files, updatedAt)))
   if (exceeded === undefined) return undefined
   const message = `${call.tool} was undone: the thread's files would hold ${exceeded}; remove some first`
   return { verdict: 'full', outcome: { ok: false, failure: failure('FILES_QUOTA', message) } }

@@ -13,15 +13,15 @@ import { oneLease } from '../one-lease.js'
 import type { Backend, Send } from '../port.js'
 import { backUp } from './backup.js'
 import { createBlobs } from './database/blobs.js'
-import { createKeyCheck } from './key-check.js'
+import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
 import { refuseEmptied } from './files/mark.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
-import { createReader } from './database/reader.js'
+import { createStoreReader } from './database/reader.js'
 import { noStore, openForReading } from './database/schema.js'
 import type { Durability } from './database/schema.js'
 import { socketPath } from './socket/socket-path.js'
-import { openStore } from './store.js'
+import { openLocalStore } from './store.js'
 
 /** An owner that is starting or stopping holds the lock without listening, for at most this long. */
 const patience = { tries: 250, pauseMs: 20 }
@@ -43,11 +43,11 @@ export async function openClient(dir: string, durability: Durability): Promise<B
     live()
     throw clientMayNot(what)
   }
-  const reader = createReader(database, live)
+  const reader = createStoreReader(database, live)
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
-    keyCheck: createKeyCheck(database, live),
+    keyCheck: createLocalKeyCheck(database, live),
     backup: async (to) => (live(), backUp(folder, to)),
     role: 'client',
     hosted: async () => (live(), link.connect()),
@@ -107,7 +107,7 @@ async function putAlone(place: Omit<Around, 'link'>, send: Send, body: string): 
   const ownership = await takeOwnership(place.folder)
   if (!ownership) return false
   try {
-    const { writer, writes, close } = await openStore(place.folder, place.durability, () => undefined)
+    const { writer, writes, close } = await openLocalStore(place.folder, place.durability, () => undefined)
     try {
       const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
       writer.flush()

@@ -18,16 +18,16 @@ import type { Topics } from '../topics.js'
 import { backUp } from './backup.js'
 import { sweepParts } from './database/blob-files.js'
 import { createBlobs } from './database/blobs.js'
-import { createKeyCheck } from './key-check.js'
+import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
 import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './owner.js'
 import type { Ownership } from './owner.js'
-import { createReader } from './database/reader.js'
+import { createStoreReader } from './database/reader.js'
 import type { Durability } from './database/schema.js'
 import { OwnerServer } from './socket/server.js'
 import { socketPath } from './socket/socket-path.js'
-import { openStore } from './store.js'
-import type { Store } from './store.js'
+import { openLocalStore } from './store.js'
+import type { LocalStore } from './store.js'
 import { createTrees } from './database/sweep.js'
 import type { Writes } from './database/write.js'
 import type { Writer } from './database/writer.js'
@@ -45,9 +45,9 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
   })
   if (!ownership) throw await folderInUse(folder)
   const watchers = new Set<(thread: string) => void>()
-  let store: Store | undefined
+  let store: LocalStore | undefined
   try {
-    store = await openStore(folder, durability, (threads) => {
+    store = await openLocalStore(folder, durability, (threads) => {
       for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
     })
     // What it leaves behind takes room, nothing else: no reason to refuse the folder.
@@ -74,7 +74,7 @@ interface Held {
   readonly folder: string
   readonly path: string
   readonly ownership: Ownership
-  readonly store: Store
+  readonly store: LocalStore
   readonly watchers: Set<(thread: string) => void>
   readonly self: HostSelf
 }
@@ -97,12 +97,12 @@ async function host({ folder, path, ownership, store, watchers, self }: Held): P
     { id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] },
   ]
   const server = await OwnerServer.listen(path, { put, topics, hosts })
-  const reader = createReader(database, live)
+  const reader = createStoreReader(database, live)
   let closing: Promise<void> | undefined
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
-    keyCheck: createKeyCheck(database, live, writer),
+    keyCheck: createLocalKeyCheck(database, live, writer),
     backup: async (dir) => (live(), backUp(folder, dir)),
     role: 'host',
     hosted: async () => (live(), true),
@@ -171,7 +171,7 @@ function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signa
 
 async function shutDown(parts: {
   readonly ownership: Ownership
-  readonly store: Store
+  readonly store: LocalStore
   readonly server: OwnerServer
   readonly release: () => void
 }): Promise<void> {

@@ -9,7 +9,7 @@ import { raw, text } from './database/rows.js'
 import type { Writer } from './database/writer.js'
 
 /** `writer`: the owner's. */
-export function createKeyCheck(database: Database, live: () => void, writer?: Writer): KeyCheck {
+export function createLocalKeyCheck(database: Database, live: () => void, writer?: Writer): KeyCheck {
   const found = database.query(`SELECT ${raw('value')} FROM meta WHERE name = 'key check'`)
   const read = (): string | undefined => {
     const row = found.one()

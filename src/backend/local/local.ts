@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { anonymousHost } from '../host-info.js'
 import type { HostSelf } from '../host-info.js'
-import type { Backend, BackendSource, StoreRole } from '../port.js'
+import type { Backend, Store, StoreRole } from '../port.js'
 import type { Durability } from './database/schema.js'
 
 export interface LocalOptions {
@@ -27,7 +27,7 @@ const given = z.object({
   options: z.strictObject({ durability: z.enum(['process', 'power']).optional() }),
 })
 
-export function local(dir: string, options: LocalOptions = {}): BackendSource {
+export function local(dir: string, options: LocalOptions = {}): Store {
   const checked = given.safeParse({ dir, options })
   if (!checked.success) {
     const what = z.prettifyError(checked.error)

@@ -15,18 +15,18 @@ import type { Durability } from './database/schema.js'
 import { Writes } from './database/write.js'
 import { Writer } from './database/writer.js'
 
-export interface Store {
+export interface LocalStore {
   readonly database: Database
   readonly writes: Writes
   readonly writer: Writer
   close(): void
 }
 
-export async function openStore(
+export async function openLocalStore(
   folder: string,
   durability: Durability,
   arrived: (threads: ReadonlySet<string>) => void,
-): Promise<Store> {
+): Promise<LocalStore> {
   const database = await openForOwner(join(folder, 'skein.db'), durability)
   let mark: Mark | undefined
   try {

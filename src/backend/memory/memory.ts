@@ -15,18 +15,7 @@ import type { HostInfo, HostSelf } from '../host-info.js'
 import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from '../checks.js'
 import { oneLease } from '../one-lease.js'
 import { MemoryStore } from './store.js'
-import type {
-  Backend,
-  BackendSource,
-  Blobs,
-  Heads,
-  Journal,
-  KeyCheck,
-  Lease,
-  Leases,
-  Mailbox,
-  StoreRole,
-} from '../port.js'
+import type { Backend, Store, Blobs, Heads, Journal, KeyCheck, Lease, Leases, Mailbox, StoreRole } from '../port.js'
 import type { Trees } from '../trees.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
@@ -51,7 +40,7 @@ interface Shared {
   holder: Lease | undefined
 }
 
-export function memory(): BackendSource {
+export function memory(): Store {
   const shared: Shared = {
     store: new MemoryStore(),
     topics: createTopics(),

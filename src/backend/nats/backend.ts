@@ -16,14 +16,14 @@ import { Directory } from './store/directory.js'
 import { durabilityDoubt } from './durability.js'
 import { createNatsContext } from './context.js'
 import type { NatsContext } from './context.js'
-import { createKeyCheck } from './key-check.js'
+import { createNatsKeyCheck } from './key-check.js'
 import { NatsLeases } from './membership/leases.js'
 import { ServerConnection } from './connection/connection.js'
 import { NatsMailbox } from './store/mailbox.js'
 import { createSubjects } from './subjects.js'
 import { Presence } from './membership/presence.js'
 import { StreamReader } from './connection/read.js'
-import { createHeads, createJournal } from './store/journal.js'
+import { createNatsHeads, createNatsJournal } from './store/journal.js'
 import { HostRegistry } from './membership/hosts.js'
 import { createSignals } from './store/signals.js'
 import { findStreams, prepareStreams } from './streams.js'
@@ -95,7 +95,7 @@ async function assemble(
   }
   return {
     name: 'nats',
-    keyCheck: createKeyCheck(ground),
+    keyCheck: createNatsKeyCheck(ground),
     role,
     hosted: async () => (live(), roster.isHosted(leaseMs)),
     hosts: async () => (live(), roster.list()),
@@ -104,8 +104,8 @@ async function assemble(
       if (role === 'client') throw clientMayNot('commit')
       return commits.commit(commit)
     },
-    journal: createJournal(ground),
-    heads: createHeads(ground, directory),
+    journal: createNatsJournal(ground),
+    heads: createNatsHeads(ground, directory),
     mailbox: {
       put: (send) => mailbox.put(send),
       read: (thread, after) => mailbox.read(thread, after),

@@ -8,7 +8,7 @@ import type { StoreRole } from '../port.js'
 import type { NatsBlobs } from './store/blobs.js'
 import type { ServerConnection } from './connection/connection.js'
 import type { Subjects } from './subjects.js'
-import type { Message, StreamReader } from './connection/read.js'
+import type { StreamMessage, StreamReader } from './connection/read.js'
 import { blobHeader } from './store/commit-message.js'
 
 export interface NatsContext {
@@ -22,7 +22,7 @@ export interface NatsContext {
   /** The payload and headers of a message whose own headers have that many bytes. */
   readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
   /** The payload, wherever it is. */
-  readonly payloadOf: (message: Message) => Promise<Uint8Array>
+  readonly payloadOf: (message: StreamMessage) => Promise<Uint8Array>
 }
 
 export interface SpilledBody {

@@ -4,7 +4,7 @@ import type { KeyCheck } from '../port.js'
 import type { NatsContext } from './context.js'
 import { publish } from './connection/publish.js'
 
-export function createKeyCheck({ role, link, reads, names, live }: NatsContext): KeyCheck {
+export function createNatsKeyCheck({ role, link, reads, names, live }: NatsContext): KeyCheck {
   const stream = names.streams.meta
   const subject = names.keyCheck
   const read = async (): Promise<string | undefined> => {

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import { anonymousHost } from '../host-info.js'
-import type { BackendSource } from '../port.js'
+import type { Store } from '../port.js'
 import type { OpenOptions } from './backend.js'
 
 export interface NatsOptions {
@@ -85,7 +85,7 @@ const optionsSchema = z.strictObject({
   sync: z.enum(['checked', 'relaxed']).optional(),
 })
 
-export function nats(options: NatsOptions = {}): BackendSource {
+export function nats(options: NatsOptions = {}): Store {
   const checked = optionsSchema.safeParse(options)
   if (!checked.success) throw new SkeinError('BAD_OPTION', `nats(options): ${z.prettifyError(checked.error)}`)
   const {

@@ -7,7 +7,7 @@ import type { ExitCode } from '../exit.js'
 import { envOf } from './env-option.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { budgetHelp, budgetOf, fileHelp, filesOf, several } from '../settings.js'
+import { budgetHelp, budgetOf, fileHelp, fileFlags, several } from '../settings.js'
 import { withClient } from '../store.js'
 
 interface Options {
@@ -42,7 +42,7 @@ async function create(
 ): Promise<ExitCode> {
   const [env, files, budget] = await Promise.all([
     envOf(shell, given.env ?? [], '--env '),
-    filesOf(given.file),
+    fileFlags(given.file),
     budgetOf(given.budget),
   ])
   const state = await markUnanswered(

@@ -17,7 +17,7 @@ import type { CommandContext } from '../run-command.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 
-export interface Decision {
+export interface DecisionCommand {
   readonly id: string
   readonly wait?: boolean
   /** What the call must wait for; without, for anyone. */
@@ -41,14 +41,14 @@ export function decidable(command: Command): Command {
     .option('--wait', 'watch the turn until it ends or waits again')
 }
 
-export function decide(around: CommandContext, deciding: Decision): Promise<ExitCode> {
+export function decide(around: CommandContext, deciding: DecisionCommand): Promise<ExitCode> {
   return withClient(around.store, (client) => tell(around, client, deciding))
 }
 
 async function tell(
   around: CommandContext,
   client: SkeinClient,
-  { id, wait, why, done, shows, say }: Decision,
+  { id, wait, why, done, shows, say }: DecisionCommand,
 ): Promise<ExitCode> {
   const { out } = around
   const thread = await threadOf(client, id)

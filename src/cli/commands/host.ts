@@ -6,12 +6,12 @@
  */
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { HostNews, Skein } from '../../index.js'
+import type { HostEvent, Skein } from '../../index.js'
 import { exitCode, exitOfStop } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { counted, oneLine } from '../format.js'
 import { envOf } from './env-option.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { limitHelp, limitsOf, several, workerEnvHelp, workersHelp, workersOf } from '../settings.js'
 import type { WorkerFlags } from '../settings.js'
@@ -71,7 +71,7 @@ async function host(
         `skein: ${thrown instanceof Error ? `${what}: ${(debugging && thrown.stack) || thrown.message}` : what}`,
       ),
     // What it begins with is told by its first line.
-    told: (news) => serving && line(wordsFor(news), news),
+    onHostEvent: (news) => serving && line(wordsFor(news), news),
   })
   around.onStop(async () => {
     line('stopping; calls that run may still finish (once more: stop at once)', { type: 'stopping' })
@@ -85,7 +85,7 @@ async function host(
 
 type Line = (text: string, value: object) => void
 
-function createLines(out: Output): Line {
+function createLines(out: CliOutput): Line {
   return (text, value) => {
     if (out.mode === 'json') out.json(value)
     else out.print(`${text}\n`)
@@ -113,7 +113,7 @@ async function tellServing(
   })
 }
 
-function wordsFor(news: HostNews): string {
+function wordsFor(news: HostEvent): string {
   if (news.type === 'partitions') return `holds ${news.held} of ${counted(news.of, 'partition')}`
   if (news.type === 'turn') {
     const good = exitOfStop(news.reason) === exitCode.ok

@@ -6,7 +6,7 @@ import { answersTo, wholeOf } from '../turn/waiting-for.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, oneLine, preview, table } from '../format.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { commandLine, withClient } from '../store.js'
 import { label } from '../visible.js'
@@ -53,7 +53,7 @@ async function inbox(
 
 const mostArgs = 40
 
-function listing({ paint }: Output, items: readonly InboxItem[]): string {
+function listing({ paint }: CliOutput, items: readonly InboxItem[]): string {
   const [head = '', ...rows] = table([['ID', 'WAITS FOR', 'TOOL', 'ARGS', 'SINCE', 'DEADLINE'], ...items.map(row)])
     .trimEnd()
     .split('\n')

@@ -7,7 +7,7 @@ import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, table } from '../format.js'
 import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ModelWait } from '../turn/model-waits.js'
+import type { ShownModelWait } from '../turn/model-waits.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
@@ -61,7 +61,7 @@ async function ps({ out }: CommandContext, client: SkeinClient, options: Options
   const { found, below } = await newest(client, filter, options)
   const threads = found.slice(-limit)
   const hosted = await client.hosted()
-  const waits = hosted ? await modelWaitsOf(client, threads) : new Map<string, ModelWait>()
+  const waits = hosted ? await modelWaitsOf(client, threads) : new Map<string, ShownModelWait>()
   if (out.mode === 'json') {
     const told = threads.map((head) => ({ ...head, ...(waits.has(head.thread) && { waits: waits.get(head.thread) }) }))
     out.json({ threads: told, hosted, more: found.length > threads.length })
@@ -137,7 +137,7 @@ function asTrees(threads: readonly StoredHead[]): readonly StoredHead[] {
 }
 
 interface Listing {
-  readonly waits: ReadonlyMap<string, ModelWait>
+  readonly waits: ReadonlyMap<string, ShownModelWait>
   readonly below: ReadonlyMap<string, Below>
   readonly nested: boolean
 }

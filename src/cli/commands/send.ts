@@ -6,7 +6,7 @@ import type { ExitCode } from '../exit.js'
 import { markUnanswered, tellUnanswered } from '../unanswered.js'
 import { givenMessage } from '../stdin.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
-import { attachHelp, attachmentsOf, several } from '../settings.js'
+import { attachHelp, attachmentFlags, several } from '../settings.js'
 import { withClient } from '../store.js'
 import { watchHere } from '../turn/watch.js'
 
@@ -52,7 +52,7 @@ async function send(
     const { SkeinError } = await import('../../index.js')
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} is ${status} and takes no more messages`)
   }
-  const attachments = await attachmentsOf(options.attach)
+  const attachments = await attachmentFlags(options.attach)
   const run = thread.send(message, {
     delivery: newTurn ? 'new_turn' : 'steer',
     attachments,

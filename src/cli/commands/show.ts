@@ -5,9 +5,9 @@ import type { Failure, Message, SkeinClient, Thread, ThreadUsage } from '../../i
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { answersTo, waitingLine, waitingItems } from '../turn/waiting-for.js'
-import { bytes, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
+import { byteCount, clockTime, counted, dateTime, failureLine, oneLine, preview, spent } from '../format.js'
 import { label, visible } from '../visible.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { atLeastOne } from './ps.js'
 import { speakerOf } from '../turn/speaker.js'
@@ -60,7 +60,7 @@ async function show(
     ['updated', dateTime(info.updatedAt)],
     ['spent', spent(usage.own)],
     ...spentBelow(usage),
-    ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${bytes(files.bytes)}`]] : []),
+    ...(files.files > 0 ? [['files', `${counted(files.files, 'file')}, ${byteCount(files.bytes)}`]] : []),
     ...waitingItems(info).flatMap((item) => [
       ['waits', waitingLine(item)],
       ...answersTo(store, item).map((command) => ['', command]),
@@ -99,7 +99,7 @@ function spentBelow({ own, subtree, byModel, budget }: ThreadUsage): readonly (r
   ]
 }
 
-function written({ paint }: Output, message: Message): string {
+function written({ paint }: CliOutput, message: Message): string {
   const { role, text, at, calls = [], tool, failed, fromCache } = message
   const who = role === 'tool' ? `${failed ? '✗' : '✓'} ${label(tool ?? 'tool')}` : (speakerOf(message) ?? role)
   const head = `${paint(failed ? 'red' : 'bold', who)} ${paint('dim', `${clockTime(at)}${fromCache ? ' cached' : ''}`)}\n`

@@ -8,7 +8,7 @@ import type { CallNews } from '../turn/calls.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { clockTime, failureLine, preview } from '../format.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { speakerOf } from '../turn/speaker.js'
 import { withClient } from '../store.js'
@@ -65,7 +65,7 @@ const saidByCall: ReadonlySet<SkeinEvent['type']> = new Set([
   'child.reported',
 ])
 
-function createTail(out: Output): (event: SkeinEvent) => void {
+function createTail(out: CliOutput): (event: SkeinEvent) => void {
   if (out.mode === 'json') return (event) => out.json(event)
   const calls = createCalls()
   return (event) => {

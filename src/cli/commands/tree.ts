@@ -12,7 +12,7 @@ import { createChildren } from '../turn/children.js'
 import type { Children } from '../turn/children.js'
 import { counted, table } from '../format.js'
 import { modelWaitLine, modelWaitsOf } from '../turn/model-waits.js'
-import type { ModelWait } from '../turn/model-waits.js'
+import type { ShownModelWait } from '../turn/model-waits.js'
 import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 import { subtree } from '../turn/subtree.js'
@@ -22,7 +22,7 @@ interface Tree {
   readonly family: Children
   /** Of each with all below it. */
   readonly usage: ReadonlyMap<string, Usage>
-  readonly modelWaits: ReadonlyMap<string, ModelWait>
+  readonly modelWaits: ReadonlyMap<string, ShownModelWait>
 }
 
 export function register(command: Command, perform: RunCommand): void {
@@ -58,7 +58,7 @@ async function read(client: SkeinClient, top: StoredHead): Promise<Tree> {
   )
   for (const parent of parents)
     for await (const event of (await client.threads.get(parent)).events({ until: 'now' })) family.take(event)
-  const modelWaits = (await client.hosted()) ? await modelWaitsOf(client, heads) : new Map<string, ModelWait>()
+  const modelWaits = (await client.hosted()) ? await modelWaitsOf(client, heads) : new Map<string, ShownModelWait>()
   return { heads, family, usage: await usageOf(client, heads, family), modelWaits }
 }
 

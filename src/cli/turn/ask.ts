@@ -13,7 +13,7 @@ import type { WaitingItem } from './waiting-for.js'
 import { label, visible } from '../visible.js'
 import { jsonOrText } from '../json-text.js'
 import { markUnanswered, unansweredNote } from '../unanswered.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import type { CliProcess } from '../process.js'
 import type { StandstillEntry } from './summary.js'
 
@@ -36,7 +36,7 @@ export function readLines({ stdin }: Pick<CliProcess, 'stdin'>): Lines {
 }
 
 interface Means {
-  readonly out: Output
+  readonly out: CliOutput
   readonly shell: CliProcess
   readonly client: SkeinClient
   readonly lines: Lines

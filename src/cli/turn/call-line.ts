@@ -1,22 +1,22 @@
 /** What happens to a call, as a line for people; the same words wherever a turn is shown. */
-import type { CallNews, HoldReason } from './calls.js'
+import type { CallNews, ShownHoldReason } from './calls.js'
 import { duration, failureLine, oneLine, preview } from '../format.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import { label } from '../visible.js'
 
-const needs: Readonly<Record<HoldReason, string>> = {
+const needs: Readonly<Record<ShownHoldReason, string>> = {
   approval: 'approval',
   person: 'an answer',
   variables: 'variables',
   children: 'its children',
 }
 
-export function waitsFor(why: HoldReason, missing: readonly string[] = []): string {
+export function waitsFor(why: ShownHoldReason, missing: readonly string[] = []): string {
   return `waits for ${needs[why]}${missing.length > 0 ? ` ${label(missing.join(', '))}` : ''}`
 }
 
 /** Undefined where there is nothing to say. `more` goes behind the name of a call that is answered. */
-export function callLine(paint: Output['paint'], news: CallNews, more: string): string | undefined {
+export function callLine(paint: CliOutput['paint'], news: CallNews, more: string): string | undefined {
   const { state, call } = news
   const tool = label(call.tool)
   const by = 'by' in news && news.by !== undefined ? ` by ${oneLine(news.by, 100)}` : ''

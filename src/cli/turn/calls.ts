@@ -11,7 +11,7 @@ import type { InboxItem, Json, Outcome, SkeinEvent } from '../../index.js'
 import { oneLine } from '../format.js'
 import { label } from '../visible.js'
 
-export type HoldReason = InboxItem['why']
+export type ShownHoldReason = InboxItem['why']
 
 export interface ShownCall {
   readonly id: string
@@ -19,18 +19,18 @@ export interface ShownCall {
   readonly args: Json
   /** When it was asked for, or last went on. */
   readonly startedAt: number
-  readonly child?: ChildCall
+  readonly child?: ShownChildCall
 }
 
 /** What is recorded of a call that another thread answers. */
-export type ChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child']>
+export type ShownChildCall = NonNullable<Of<'model.replied'>['calls'][number]['child']>
 
 export type CallNews =
   | { readonly state: 'asked'; readonly call: ShownCall }
   | {
       readonly state: 'held'
       readonly call: ShownCall
-      readonly why: HoldReason
+      readonly why: ShownHoldReason
       readonly missing?: readonly string[]
       readonly prompt?: string
     }
@@ -170,7 +170,7 @@ function held(
     why,
     missing,
     prompt,
-  }: { readonly why: HoldReason; readonly missing?: readonly string[]; readonly prompt?: string },
+  }: { readonly why: ShownHoldReason; readonly missing?: readonly string[]; readonly prompt?: string },
 ): CallNews {
   return { state: 'held', call, why, ...defined({ missing, prompt }) }
 }

@@ -16,7 +16,7 @@ import { createChildren } from './children.js'
 import type { Children } from './children.js'
 import { counted, duration, preview } from '../format.js'
 import { modelWaitLine } from './model-waits.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import { createSwarmLine } from './swarm-line.js'
 
 const mostRows = 8
@@ -42,7 +42,7 @@ function ordered(states: States): ReadonlyMap<string, readonly string[]> {
 
 /** What a line is made of. */
 interface Picture {
-  readonly paint: Output['paint']
+  readonly paint: CliOutput['paint']
   readonly family: Children
   readonly states: States
   readonly now: number
@@ -102,7 +102,7 @@ function fewLines(picture: Picture): readonly string[] {
   ]
 }
 
-export function createChildRows(paint: Output['paint'], top: string) {
+export function createChildRows(paint: CliOutput['paint'], top: string) {
   const family = createChildren()
   const swarm = createSwarmLine(top)
   const { states, take } = createChildStates(top)

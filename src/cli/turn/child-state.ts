@@ -4,14 +4,14 @@
  */
 import type { Json, SkeinEvent } from '../../index.js'
 import { createCalls } from './calls.js'
-import type { HoldReason, ShownCall } from './calls.js'
+import type { ShownHoldReason, ShownCall } from './calls.js'
 import { oneLine, preview } from '../format.js'
 import { waitAfter } from './model-waits.js'
-import type { ModelWait } from './model-waits.js'
+import type { ShownModelWait } from './model-waits.js'
 
 export interface OpenCall {
   readonly call: ShownCall
-  readonly held?: HoldReason
+  readonly held?: ShownHoldReason
   readonly missing?: readonly string[]
   /** The last that it told of itself. */
   readonly said?: string
@@ -27,7 +27,7 @@ export interface ChildState {
   readonly calls: ReturnType<typeof createCalls>
   readonly open: Map<string, OpenCall>
   paused?: true
-  waits: ModelWait | undefined
+  waits: ShownModelWait | undefined
 }
 
 /** The call that someone must let go on. */

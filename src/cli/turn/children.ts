@@ -7,14 +7,14 @@
  */
 import type { Failure, SkeinEvent, Usage } from '../../index.js'
 import { childName } from './calls.js'
-import type { ChildCall } from './calls.js'
+import type { ShownChildCall } from './calls.js'
 import { addedUsage } from '../format.js'
 
 type Reference = Parameters<typeof childName>[0]
 
 interface Parent {
   /** Calls of the step that no child was called for yet, by index. */
-  readonly line: Map<number, ChildCall>
+  readonly line: Map<number, ShownChildCall>
   /** How many messages each child has not reported on. */
   readonly working: Map<string, number>
 }
@@ -63,7 +63,7 @@ export function createChildren() {
     /** Why its last answer is none. */
     failure: (thread: string): Failure | undefined => failures.get(thread),
     working: (thread: string): readonly string[] => [...parentOf(thread).working.keys()],
-    inLine: (thread: string): readonly ChildCall[] => [...parentOf(thread).line.values()],
+    inLine: (thread: string): readonly ShownChildCall[] => [...parentOf(thread).line.values()],
   }
 }
 

@@ -10,15 +10,15 @@
 import type { SkeinEvent } from '../../index.js'
 import { callLine, durationOf, waitsFor } from './call-line.js'
 import { createCalls } from './calls.js'
-import type { CallNews, HoldReason, ShownCall } from './calls.js'
+import type { CallNews, ShownHoldReason, ShownCall } from './calls.js'
 import { createChildRows } from './child-rows.js'
 import { plainly } from './child-state.js'
 import { exitCode } from '../exit.js'
 import { counted, oneLine, outputText, preview } from '../format.js'
 import { label, visible } from '../visible.js'
 import { modelWaitLine, waitAfter } from './model-waits.js'
-import type { ModelWait } from './model-waits.js'
-import type { Output } from '../output.js'
+import type { ShownModelWait } from './model-waits.js'
+import type { CliOutput } from '../output.js'
 import { speakerOf } from './speaker.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
@@ -29,7 +29,7 @@ const mostLogged = 20
 
 interface Row {
   readonly call: ShownCall
-  readonly held?: HoldReason
+  readonly held?: ShownHoldReason
   readonly returned?: true
   /** The last that it told of itself. */
   readonly said?: string
@@ -38,7 +38,7 @@ interface Row {
 }
 
 /** The time before the args: these may be cut, that must be seen. So must all of a failure, which is wrapped. */
-function toldOf({ paint, fit }: Output, news: CallNews): string | undefined {
+function toldOf({ paint, fit }: CliOutput, news: CallNews): string | undefined {
   if (news.state !== 'answered') return callLine(paint, news, '')
   const line = callLine(
     paint,
@@ -49,13 +49,13 @@ function toldOf({ paint, fit }: Output, news: CallNews): string | undefined {
 }
 
 /** What is said besides words and calls. */
-function asideOf(paint: Output['paint'], event: SkeinEvent): string | undefined {
+function asideOf(paint: CliOutput['paint'], event: SkeinEvent): string | undefined {
   if (event.type === 'message.received' && event.role === 'user' && !event.silent)
     return paint('dim', `> ${oneLine(event.text, 200)}`)
   return event.type === 'thread.paused' ? paint('yellow', '‖ the thread was paused') : undefined
 }
 
-function endLine(paint: Output['paint'], tally: TurnSummary): string {
+function endLine(paint: CliOutput['paint'], tally: TurnSummary): string {
   const code = exitOfSummary(tally)
   const [mark, colour] =
     code === exitCode.ok
@@ -66,14 +66,14 @@ function endLine(paint: Output['paint'], tally: TurnSummary): string {
   return `${paint(colour, mark)} ${paint('dim', oneLine(summaryLine(tally), 1_000))}`
 }
 
-export function createLiveView(out: Output, thread: string): View {
+export function createLiveView(out: CliOutput, thread: string): View {
   const { paint } = out
   const words = createWords(out)
   const calls = createCalls()
   const children = createChildRows(paint, thread)
   const rows = new Map<string, Row>()
   let thinking = false
-  let waits: ModelWait | undefined
+  let waits: ShownModelWait | undefined
   let frame = 0
 
   function bottom(): readonly string[] {
@@ -141,7 +141,7 @@ export function createLiveView(out: Output, thread: string): View {
   }
 }
 
-function rowLine(paint: Output['paint'], { call, held, returned, said }: Row, turning: string): string {
+function rowLine(paint: CliOutput['paint'], { call, held, returned, said }: Row, turning: string): string {
   const args = paint('dim', preview(call.args, said === undefined ? 200 : 40))
   if (held) return `${paint('yellow', '‖')} ${call.tool} ${paint('yellow', waitsFor(held))} ${args}`
   if (returned)
@@ -168,7 +168,7 @@ function thinks(event: SkeinEvent, before: boolean): boolean {
 }
 
 /** The text of the step that is being spoken, and how much of it is on the screen. */
-function createWords(out: Output) {
+function createWords(out: CliOutput) {
   let speaker: string | undefined
   let said = ''
   let open = false

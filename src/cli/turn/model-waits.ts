@@ -3,23 +3,23 @@ import type { SkeinClient, SkeinEvent, StoredHead, ThreadWait } from '../../inde
 import { clockTime } from '../format.js'
 import { label } from '../visible.js'
 
-export type ModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
+export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 
 /** By thread. Hosts take a moment to answer, so they are asked only where someone could wait. */
 export async function modelWaitsOf(
   client: SkeinClient,
   heads: readonly StoredHead[],
-): Promise<ReadonlyMap<string, ModelWait>> {
+): Promise<ReadonlyMap<string, ShownModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()
   return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))
 }
 
-export function modelWaitLine({ model, place, until }: ModelWait): string {
+export function modelWaitLine({ model, place, until }: ShownModelWait): string {
   return `model ${label(model)}: place ${place}, not before ${clockTime(until)}`
 }
 
 /** What a thread waits for after one of its events. */
-export function waitAfter(event: SkeinEvent, before: ModelWait | undefined): ModelWait | undefined {
+export function waitAfter(event: SkeinEvent, before: ShownModelWait | undefined): ShownModelWait | undefined {
   if (event.type === 'model.waiting') return event.place > 0 ? event : undefined
   return event.type === 'model.replied' || event.type === 'turn.ended' ? undefined : before
 }

@@ -9,7 +9,7 @@ import type { CommandContext } from '../run-command.js'
 import { commandLine } from '../store.js'
 import { subtree } from './subtree.js'
 import { turnsSince, watchHere } from './watch.js'
-import type { ThreadStanding, WatchOptions } from './watch.js'
+import type { ThreadStanding, TurnWatchOptions } from './watch.js'
 
 /** The turn that was asked for, or what was outstanding. */
 export async function showFirst(
@@ -32,7 +32,7 @@ export async function showFirst(
 }
 
 export interface WatchedTurn {
-  readonly watching: Omit<WatchOptions, 'run'>
+  readonly watching: Omit<TurnWatchOptions, 'run'>
   /** Where the thread stood before anything was asked of it here. */
   readonly before: ThreadStanding
   /** Turns that were shown. */
@@ -40,7 +40,7 @@ export interface WatchedTurn {
 }
 
 /** What a pause, a failure, a stopped process or kept mail left to do. */
-async function goOn({ client, thread }: Omit<WatchOptions, 'run'>): Promise<void> {
+async function goOn({ client, thread }: Omit<TurnWatchOptions, 'run'>): Promise<void> {
   // Answered after all mail that was kept before, so that the turns it asks for are there to be seen.
   await thread.resume()
   // The same for children that wait for someone, who may have answered. Paused ones stay so.

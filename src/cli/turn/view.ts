@@ -18,7 +18,7 @@ import { createChildren } from './children.js'
 import { oneLine, outputText } from '../format.js'
 import { label, visible } from '../visible.js'
 import { createLiveView } from './live-view.js'
-import type { Output } from '../output.js'
+import type { CliOutput } from '../output.js'
 import { speakerOf } from './speaker.js'
 import { exitOfSummary, summaryLine } from './summary.js'
 import type { TurnSummary } from './summary.js'
@@ -29,12 +29,12 @@ export interface View {
   end(tally: TurnSummary): void
 }
 
-export function createView(out: Output, thread: string): View {
+export function createView(out: CliOutput, thread: string): View {
   if (out.mode === 'json') return createJsonView(out)
   return out.mode === 'live' ? createLiveView(out, thread) : createPlainView(out, thread)
 }
 
-function createJsonView(out: Output): View {
+function createJsonView(out: CliOutput): View {
   return {
     take: (event) => out.json(event),
     end: (tally) => out.json({ type: 'run.ended', ...tally, exitCode: exitOfSummary(tally) }),
@@ -44,7 +44,7 @@ function createJsonView(out: Output): View {
 /** Of a child too: someone has to act, or did. */
 const people: ReadonlySet<CallNews['state']> = new Set(['held', 'freed', 'denied'])
 
-function createPlainView(out: Output, thread: string): View {
+function createPlainView(out: CliOutput, thread: string): View {
   const calls = new Map<string, ReturnType<typeof createCalls>>()
   const family = createChildren()
   /** `boss-1 › writer-1 › `, of a thread below the one that is watched. */

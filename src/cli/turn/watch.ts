@@ -12,7 +12,7 @@ import { turnEvents } from './events.js'
 import { createView } from './view.js'
 import type { View } from './view.js'
 
-export interface WatchOptions {
+export interface TurnWatchOptions {
   readonly client: SkeinClient
   readonly thread: Thread
   readonly run: Run
@@ -33,7 +33,7 @@ export interface WatchResult {
 /** Shows a turn, and when it stands still what to type. */
 export async function watchHere(
   { out, store }: CommandContext,
-  { goOn, ...watched }: WatchOptions,
+  { goOn, ...watched }: TurnWatchOptions,
 ): Promise<WatchResult> {
   const tally = await watchTurn(watched, createView(out, watched.thread.id))
   // A program has it in the tally.
@@ -46,7 +46,7 @@ export async function watchHere(
 }
 
 async function watchTurn(
-  { client, thread, run, ask, alone = false }: Omit<WatchOptions, 'goOn'>,
+  { client, thread, run, ask, alone = false }: Omit<TurnWatchOptions, 'goOn'>,
   view: View,
 ): Promise<TurnSummary> {
   const tally = createSummary(thread.id, run.id)

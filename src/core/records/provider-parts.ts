@@ -34,7 +34,7 @@ interface Said {
 }
 
 /** The piece of text of each part; undefined when the texts are not those that the parts were made of. */
-export function piecesOf(
+export function piecesOfParts(
   parts: readonly ProviderPart[],
   { text, reasoning = '' }: Said,
 ): readonly string[] | undefined {
@@ -62,7 +62,7 @@ export function maskProviderParts(
   { origin, parts }: ProviderParts,
   { before, after, mask, same, clean }: Masking,
 ): ProviderParts | undefined {
-  const given = piecesOf(parts, before)
+  const given = piecesOfParts(parts, before)
   if (!given) return undefined
   const pieces = given.map(mask)
   const masked = parts.map((part, at): ProviderPart => {
@@ -75,5 +75,7 @@ export function maskProviderParts(
       : { type: part.type, length: pieces[at]?.length ?? 0 }
   })
   // A secret that reaches over two parts is masked in neither: then the whole has another text than its parts.
-  return piecesOf(masked, after)?.every((piece, at) => piece === pieces[at]) ? { origin, parts: masked } : undefined
+  return piecesOfParts(masked, after)?.every((piece, at) => piece === pieces[at])
+    ? { origin, parts: masked }
+    : undefined
 }

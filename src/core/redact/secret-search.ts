@@ -9,7 +9,7 @@
  */
 import { createAutomaton } from './automaton.js'
 import type { Automaton } from './automaton.js'
-import { digitOf, endOf, plain, startOf, unescape } from './unescape.js'
+import { digitOf, escapeEnd, plain, escapeStart, unescape } from './unescape.js'
 import type { Layer } from './unescape.js'
 
 export type Span = readonly [start: number, end: number]
@@ -103,7 +103,8 @@ class Trace {
     this.#fed[this.#count++] = at
     this.#state = next(this.#state, byte)
     const length = ending[this.#state] ?? 0
-    if (length > 0) this.#add(startOf(this.#layer, this.#fed[this.#count - length] ?? 0), endOf(this.#layer, last))
+    if (length > 0)
+      this.#add(escapeStart(this.#layer, this.#fed[this.#count - length] ?? 0), escapeEnd(this.#layer, last))
   }
 
   reset(): void {
@@ -121,10 +122,10 @@ class Trace {
   /** From where on it may still become something. */
   get open(): number {
     const depth = this.#automaton.depth[this.#state] ?? 0
-    const begun = depth === 0 ? Infinity : startOf(this.#layer, this.#fed[this.#count - depth] ?? 0)
+    const begun = depth === 0 ? Infinity : escapeStart(this.#layer, this.#fed[this.#count - depth] ?? 0)
     return Math.min(
       begun,
-      this.unfed === undefined ? Infinity : startOf(this.#layer, this.unfed),
+      this.unfed === undefined ? Infinity : escapeStart(this.#layer, this.unfed),
       this.#layer.pending ?? Infinity,
     )
   }

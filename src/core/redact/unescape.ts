@@ -16,11 +16,11 @@ export interface Layer {
   readonly pending?: number
 }
 
-export function startOf({ starts }: Layer, at: number): number {
+export function escapeStart({ starts }: Layer, at: number): number {
   return starts ? (starts[at] ?? 0) : at
 }
 
-export function endOf({ ends }: Layer, at: number): number {
+export function escapeEnd({ ends }: Layer, at: number): number {
   return ends ? (ends[at] ?? 0) : at + 1
 }
 
@@ -43,15 +43,15 @@ export function unescape(layer: Layer, complete: boolean): Layer | undefined {
   while (at < bytes.length) {
     const escape = escapeAt(bytes, at)
     if (escape === 'open' && !complete) {
-      pending = Math.min(pending ?? Infinity, startOf(layer, at))
+      pending = Math.min(pending ?? Infinity, escapeStart(layer, at))
       break
     }
     const said = escape === undefined || escape === 'open' ? { size: 1, codes: [plain(bytes[at] ?? 0)] } : escape
     changed ||= escape !== undefined
     for (const code of said.codes) {
       out[count] = code
-      starts[count] = startOf(layer, at)
-      ends[count] = endOf(layer, at + said.size - 1)
+      starts[count] = escapeStart(layer, at)
+      ends[count] = escapeEnd(layer, at + said.size - 1)
       count++
     }
     at += said.size

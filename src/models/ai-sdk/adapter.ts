@@ -19,7 +19,7 @@ import { picturesFor } from './pictures.js'
 import { originOf, toCallOptions } from './request.js'
 import type { Thoughts } from './prompt.js'
 import type { ProviderSettings } from './request.js'
-import { collect, type PartStream } from './stream.js'
+import { collectReply, type PartStream } from './stream.js'
 import type { Model, ModelCallOptions, ModelReply } from '../port.js'
 
 export interface AiSdkModel {
@@ -89,7 +89,7 @@ async function ask(model: AiSdkModel, put: ProviderSettings, options: ModelCallO
   const asked = model.doStream(toCallOptions(put, model, signal))
   try {
     const { stream } = await abortable(asked, signal)
-    return await collect(stream, { signal, emit, heard: () => options.heard?.(), model: originOf(model) })
+    return await collectReply(stream, { signal, emit, heard: () => options.heard?.(), model: originOf(model) })
   } catch (thrown) {
     if (signal.aborted) cancelLate(asked)
     throw thrown

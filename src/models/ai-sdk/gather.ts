@@ -12,7 +12,7 @@ import type { ProviderParts, ProviderPart } from '../../core/records/provider-pa
 import type { ModelDelta, RequestedCall } from '../port.js'
 import { checkCalls } from '../retry/reply-limits.js'
 
-export type Part = { readonly [key: string]: unknown }
+export type GatheredPart = { readonly [key: string]: unknown }
 
 type Meta = Record<string, Record<string, unknown>>
 
@@ -53,7 +53,7 @@ export class PartCollector {
     this.#emit = emit
   }
 
-  take(part: Part): void {
+  take(part: GatheredPart): void {
     switch (part['type']) {
       case 'text-start':
       case 'reasoning-start':
@@ -101,14 +101,14 @@ export class PartCollector {
     return this.#parts.map((part) => (part.type === type ? part.text : '')).join('')
   }
 
-  #begin(type: Words['type'], part: Part): void {
+  #begin(type: Words['type'], part: GatheredPart): void {
     const words: Words = { type, text: '', meta: undefined }
     this.#words.set(wordsKey(type, part), words)
     this.#parts.push(words)
     note(words, part)
   }
 
-  #say(type: Words['type'], part: Part): void {
+  #say(type: Words['type'], part: GatheredPart): void {
     const key = wordsKey(type, part)
     if (!this.#words.has(key)) this.#begin(type, part)
     const words = this.#words.get(key)
@@ -135,7 +135,7 @@ export class PartCollector {
     return call
   }
 
-  #spell(part: Part): void {
+  #spell(part: GatheredPart): void {
     const call = this.#asked.get(textOf(part['id']))?.at(-1)
     const text = textOf(part['delta'])
     if (!call || text === '') return
@@ -143,7 +143,7 @@ export class PartCollector {
     this.#emit({ type: 'call', index: call.index, tool: call.tool, text })
   }
 
-  #make(part: Part): void {
+  #make(part: GatheredPart): void {
     const call =
       this.#asked.get(textOf(part['toolCallId']))?.find(({ made }) => !made) ??
       this.#ask(part['toolCallId'], part['toolName'])
@@ -153,11 +153,11 @@ export class PartCollector {
   }
 }
 
-function wordsKey(type: Words['type'], part: Part): string {
+function wordsKey(type: Words['type'], part: GatheredPart): string {
   return `${type}/${textOf(part['id'])}`
 }
 
-function note(of: Words | Asked | undefined, part: Part): void {
+function note(of: Words | Asked | undefined, part: GatheredPart): void {
   const given = part['providerMetadata']
   if (!of || !isObject(given)) return
   for (const [provider, fields] of Object.entries(given)) {

@@ -9,7 +9,7 @@ import { defined } from '../../core/defined.js'
 import type { Media } from '../../core/media.js'
 import type { Message } from '../../core/records/message.js'
 import type { Converted, TextPart } from './prompt.js'
-import type { Reader } from './request.js'
+import type { SettingsReader } from './request.js'
 import type { ModelRequest } from '../port.js'
 
 export interface FilePart {
@@ -33,7 +33,7 @@ const takers = /^(?:anthropic|google|openai|azure|vertex|amazon-bedrock)\b/
 /** Undefined: it is shown nothing. */
 export async function picturesFor(
   request: ModelRequest,
-  { provider, specificationVersion }: Reader,
+  { provider, specificationVersion }: SettingsReader,
 ): Promise<Pictures | undefined> {
   const { messages, media: takes, read } = request
   if (!read || !(takes ?? takers.test(provider)) || !messages.some(({ media }) => media)) return undefined
@@ -65,7 +65,7 @@ function chosen(messages: readonly Message[]): ReadonlySet<string> {
   return hashes
 }
 
-export function filesOf(media: readonly Media[], shown: Pictures['shown']): FilePart[] {
+export function fileParts(media: readonly Media[], shown: Pictures['shown']): FilePart[] {
   return media.flatMap(({ hash, mediaType, name }) => {
     const data = shown.get(hash)
     return data ? [{ type: 'file' as const, data, mediaType, ...defined({ filename: name }) }] : []
@@ -82,12 +82,12 @@ export function illustrated(message: Converted, media: readonly Media[], picture
     const words = message.content.map((part): TextPart | FilePart =>
       part.type === 'file' ? part : { ...part, text: said(part.text) },
     )
-    return { ...message, content: [...words, ...(pictures ? filesOf(media, pictures.shown) : [])] }
+    return { ...message, content: [...words, ...(pictures ? fileParts(media, pictures.shown) : [])] }
   }
   const { output } = message
   if (output.type === 'content') return message
   const value = said(output.value)
-  const files = pictures && pictures.results !== 'after' ? filesOf(media, pictures.shown) : []
+  const files = pictures && pictures.results !== 'after' ? fileParts(media, pictures.shown) : []
   if (files.length === 0) return { ...message, output: { ...output, value } }
   const items = files.map((file) => itemOf(file, pictures?.results))
   return { ...message, output: { type: 'content', value: [{ type: 'text', text: value }, ...items] } }

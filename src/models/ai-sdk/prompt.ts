@@ -12,11 +12,11 @@
  */
 import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
-import { piecesOf } from '../../core/records/provider-parts.js'
+import { piecesOfParts } from '../../core/records/provider-parts.js'
 import type { ProviderPart } from '../../core/records/provider-parts.js'
 import { type Call, failureText, type Message } from '../../core/records/message.js'
 import { sendableJson, sendableName, sendableText } from '../sendable.js'
-import { filesOf, illustrated } from './pictures.js'
+import { fileParts, illustrated } from './pictures.js'
 import type { FilePart, Pictures } from './pictures.js'
 
 /** The provider's own data, as it gave it. */
@@ -100,7 +100,7 @@ export function toPrompt({ system, messages, origin, thoughts, pictures }: Promp
     if (!results) prompt.push({ role: 'tool', content: (results = []) })
     results.push(one)
     // Results come first, all of them: what cannot be among them follows.
-    if (message.media && pictures?.results === 'after') late.push(...filesOf(message.media, pictures.shown))
+    if (message.media && pictures?.results === 'after') late.push(...fileParts(message.media, pictures.shown))
   }
   flush()
   return prompt
@@ -167,7 +167,7 @@ function plainParts({ text, calls = [] }: Message): readonly AssistantPart[] {
 function keptParts({ kept, text, reasoning, calls = [] }: Message): readonly AssistantPart[] | undefined {
   // What was said in an earlier turn may be left out, with its calls there.
   const parts = text === '' ? kept?.parts.filter(({ type }) => type !== 'text') : kept?.parts
-  const pieces = parts && piecesOf(parts, { text, ...defined({ reasoning: reasoning || undefined }) })
+  const pieces = parts && piecesOfParts(parts, { text, ...defined({ reasoning: reasoning || undefined }) })
   if (!parts || !pieces || parts.filter(({ type }) => type === 'call').length !== calls.length) return undefined
   return parts.flatMap((part, at): readonly AssistantPart[] => {
     if (part.type !== 'call') return [{ type: part.type, text: sendableText(pieces[at] ?? ''), ...optionsOf(part) }]

@@ -40,7 +40,7 @@ interface CallOptions {
 }
 
 /** Who will read the request: what decides where a setting goes. */
-export interface Reader {
+export interface SettingsReader {
   readonly specificationVersion: string
   readonly provider: string
   readonly modelId: string
@@ -67,7 +67,7 @@ function functionTool(tool: ToolSpec): FunctionTool {
 
 export function toCallOptions(
   { request, thoughts, pictures }: ProviderSettings,
-  reader: Reader,
+  reader: SettingsReader,
   abortSignal: AbortSignal,
 ): CallOptions {
   const { system, messages, tools, toolChoice, temperature, maxOutputTokens } = request
@@ -96,7 +96,7 @@ const breakpoint = { anthropic: { cacheControl: { type: 'ephemeral' } } } as con
 function cached(
   prompt: PromptMessage[],
   { tools, messages, promptCache = true }: ModelRequest,
-  { provider }: Reader,
+  { provider }: SettingsReader,
 ): PromptMessage[] {
   if (!promptCache || !provider.includes('anthropic') || (tools.length === 0 && messages.length < 2)) return prompt
   const last = prompt.length - 1
@@ -106,7 +106,7 @@ function cached(
 }
 
 /** Who keeps what of a reply (KP1). */
-export function originOf({ provider, modelId }: Reader): string {
+export function originOf({ provider, modelId }: SettingsReader): string {
   return `${provider}/${modelId}`
 }
 
@@ -117,7 +117,10 @@ function choiceOf(choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<
 /** Tokens of thought that Gemini before 3 is given for each effort; newer ones know the words. */
 const geminiBudgets = { low: 1_024, medium: 8_192, high: 24_576 } as const
 
-function optionsFor({ request, thoughts }: ProviderSettings, reader: Reader): Record<string, Settings> | undefined {
+function optionsFor(
+  { request, thoughts }: ProviderSettings,
+  reader: SettingsReader,
+): Record<string, Settings> | undefined {
   const own = ownOptions({ request, thoughts }, reader)
   const given = request.providerOptions ?? {}
   const all: Record<string, Settings> = {}
@@ -132,7 +135,7 @@ function optionsFor({ request, thoughts }: ProviderSettings, reader: Reader): Re
 
 function ownOptions(
   { request, thoughts }: ProviderSettings,
-  { provider, specificationVersion, modelId }: Reader,
+  { provider, specificationVersion, modelId }: SettingsReader,
 ): Record<string, Settings> {
   const alone = request.parallelToolCalls === false && request.tools.length > 0
   // v4 has a common word for it.

@@ -12,8 +12,8 @@ import { defined } from '../../core/defined.js'
 import { isObject } from '../../core/json.js'
 import { unavailable } from './error.js'
 import { PartCollector } from './gather.js'
-import type { Part } from './gather.js'
-import { usageOf } from './usage.js'
+import type { GatheredPart } from './gather.js'
+import { sdkUsage } from './usage.js'
 import type { FinishReason, ModelCallOptions, ModelReply } from '../port.js'
 
 /** As much of a web ReadableStream as is needed, whichever library declares it. */
@@ -26,7 +26,7 @@ export interface PartStream {
 
 type CollectOptions = ModelCallOptions & { readonly model: string }
 
-export async function collect(stream: PartStream, options: CollectOptions): Promise<ModelReply> {
+export async function collectReply(stream: PartStream, options: CollectOptions): Promise<ModelReply> {
   const { signal, model, emit } = options
   const reader = stream.getReader()
   const cancel = (reason: unknown): void => {
@@ -70,7 +70,7 @@ function drain(reader: ReturnType<PartStream['getReader']>): void {
   again()
 }
 
-function replyOf(gathered: PartCollector, part: Part, model: string): ModelReply {
+function replyOf(gathered: PartCollector, part: GatheredPart, model: string): ModelReply {
   const said = part['finishReason']
   const [reason, raw] = isObject(said) ? [said['unified'], said['raw']] : [said, undefined]
   if (reason === 'error') throw unavailable(model, 'it stopped because of an error of its own')
@@ -81,7 +81,7 @@ function replyOf(gathered: PartCollector, part: Part, model: string): ModelReply
     ...(reasoning !== '' && { reasoning }),
     ...defined({ kept }),
     calls,
-    usage: usageOf(part['usage'], part['providerMetadata']),
+    usage: sdkUsage(part['usage'], part['providerMetadata']),
     // Several servers say `stop` next to calls; the calls are what counts.
     finish: finish === 'stop' && calls.length > 0 ? 'tool_calls' : finish,
   }

@@ -7,7 +7,7 @@ import type { Usage } from '../../core/usage.js'
 
 type Fields = { readonly [key: string]: unknown }
 
-export function usageOf(usage: unknown, metadata: unknown): Usage {
+export function sdkUsage(usage: unknown, metadata: unknown): Usage {
   const fields = fieldsOf(usage)
   const input = fieldsOf(fields['inputTokens'])
   const output = fieldsOf(fields['outputTokens'])

@@ -22,7 +22,7 @@ import type { ModelWait } from '../port.js'
 
 export interface GateOptions {
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
@@ -213,8 +213,8 @@ export class RateLimitGate {
   }
 
   #jitter(times: number): number {
-    const { baseMs = 500, capMs = 30_000, chance } = this.#options
-    return Math.floor(chance.fraction() * Math.min(capMs, baseMs * 2 ** Math.max(0, times - 1)))
+    const { baseMs = 500, capMs = 30_000, random } = this.#options
+    return Math.floor(random.fraction() * Math.min(capMs, baseMs * 2 ** Math.max(0, times - 1)))
   }
 
   #mayGo({ until, going, room }: Closing): boolean {

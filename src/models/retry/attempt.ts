@@ -7,7 +7,7 @@
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../port.js'
 
 /** A class: a literal with a getter has a hidden class of its own, and a swarm makes thousands a second. */
-export class Attempt implements ModelCallOptions {
+export class ModelAttempt implements ModelCallOptions {
   readonly #call: ModelCallOptions
   readonly #spoke: (() => void) | undefined
   #live = true

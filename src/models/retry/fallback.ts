@@ -7,7 +7,7 @@
  * - `restarted` is called before each further model; deltas of a model that failed are dropped.
  */
 import { failure, type Failure, SkeinError, toFailure } from '../../core/failure.js'
-import { Attempt } from './attempt.js'
+import { ModelAttempt } from './attempt.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
 
 interface Refusal {
@@ -33,7 +33,7 @@ async function firstAnswer(
   const refusals: Refusal[] = []
   for (const model of models) {
     if (refusals.length > 0) call.restarted?.()
-    const attempt = new Attempt(call)
+    const attempt = new ModelAttempt(call)
     try {
       const reply = await model.call(request, attempt)
       return reply.model === undefined ? { ...reply, model: model.name } : reply

@@ -34,7 +34,7 @@ export function checkCalls(count: number): void {
 }
 
 /** Of a reply that came whole. */
-export function checkSize({ text, reasoning = '', calls }: ModelReply): void {
+export function checkReplySize({ text, reasoning = '', calls }: ModelReply): void {
   const meter = new ReplyMeter()
   meter.add('text', text.length)
   meter.add('reasoning', reasoning.length)

@@ -15,7 +15,7 @@
 import type { Random, Clock } from '../../core/clock.js'
 import { isSkeinError, SkeinError } from '../../core/failure.js'
 import { abortableSleep } from './abort.js'
-import { Attempt } from './attempt.js'
+import { ModelAttempt } from './attempt.js'
 import { defaultMaxRetries, RateLimitGate, longestAskedWaitMs } from '../rate-limit/gate.js'
 import type { GatePass } from '../rate-limit/gate.js'
 import type { Model, ModelCallOptions, ModelReply, ModelRequest } from '../port.js'
@@ -31,7 +31,7 @@ export interface RetryInfo {
 
 export interface RetryOptions {
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly maxRetries?: number
   readonly baseMs?: number
   readonly capMs?: number
@@ -67,7 +67,7 @@ async function attemptAll(model: Model, options: Gated, { request, call }: Asked
           waiting: (wait) => call.waiting?.(wait),
         })
     if (attempt > 1) call.restarted?.()
-    const own = new Attempt(call, pass && ((): void => gate.letIn(pass)))
+    const own = new ModelAttempt(call, pass && ((): void => gate.letIn(pass)))
     let pauseMs = 0
     try {
       const reply = await model.call(request, own)
@@ -99,8 +99,8 @@ function afterFailure(options: Gated, failed: Omit<RetryInfo, 'waitMs'>, pass: G
   return limited ? 0 : waitMs
 }
 
-function jitter(attempt: number, { baseMs = 500, capMs = 30_000, chance }: RetryOptions): number {
-  return Math.floor(chance.fraction() * Math.min(capMs, baseMs * 2 ** (attempt - 1)))
+function jitter(attempt: number, { baseMs = 500, capMs = 30_000, random }: RetryOptions): number {
+  return Math.floor(random.fraction() * Math.min(capMs, baseMs * 2 ** (attempt - 1)))
 }
 
 function askedWait(error: SkeinError): number {

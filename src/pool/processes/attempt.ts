@@ -18,14 +18,14 @@ import type { CallLimit } from '../call-limit.js'
 import { createSnapshotServer } from './snapshot-server.js'
 import type { SnapshotServer } from './snapshot-server.js'
 import type { Places } from './places.js'
-import type { Job, NewContent, Returned, Snapshot } from '../port.js'
+import type { ToolJob, NewContent, Returned, Snapshot } from '../port.js'
 import { createTimeLimit } from '../time-limit.js'
 import type { TimeLimit } from '../time-limit.js'
 import type { FromWorker, ToWorker, WorkerTask } from './wire.js'
-import type { Listener, Worker } from './worker.js'
+import type { WorkerListener, Worker } from './worker.js'
 
 /** What became of a worker before the call was over. */
-export interface Death {
+export interface AttemptDeath {
   readonly died: string
   /** False: the body has done nothing. */
   readonly begun: boolean
@@ -38,7 +38,7 @@ export interface TakenWorker {
   readonly taken: true
 }
 
-export type AttemptResult = Returned | Death | TakenWorker
+export type AttemptResult = Returned | AttemptDeath | TakenWorker
 
 type FromCall = Exclude<FromWorker, { readonly call: 0 }>
 
@@ -48,7 +48,7 @@ export interface AttemptServices {
   readonly places: Places<Worker>
 }
 
-function toTask(job: Job, tells: boolean): WorkerTask {
+function toTask(job: ToolJob, tells: boolean): WorkerTask {
   const { tool, args, threadId, idempotencyKey, hasParent, run, env, secrets } = job
   const { given } = job.desk
   return {
@@ -68,7 +68,7 @@ function toTask(job: Job, tells: boolean): WorkerTask {
 
 /** A call for a worker. */
 export interface WorkerCall {
-  readonly job: Job
+  readonly job: ToolJob
   /** Whether it acts on the world outside its thread. */
   readonly acts: boolean
   readonly limit: CallLimit | undefined
@@ -77,10 +77,10 @@ export interface WorkerCall {
 /** Below that the beginning of a body is told, and its time runs from there. */
 const shortMs = 5_000
 
-export class Attempt implements Listener {
+export class CallAttempt implements WorkerListener {
   readonly #task: WorkerTask
   readonly #result: Promise<AttemptResult>
-  readonly #job: Job
+  readonly #job: ToolJob
   readonly #allowed: CallLimit | undefined
   readonly #means: AttemptServices
   readonly #contents: NewContent[] = []

@@ -13,7 +13,7 @@ const mark = 0x5ce1_4f2a
 const structuredBit = 0x8000_0000
 
 /** The head and the message. The bytes are to be sent behind it, as they are. */
-export function frame(message: object, bytes?: Uint8Array): Buffer {
+export function encodeFrame(message: object, bytes?: Uint8Array): Buffer {
   const text = JSON.stringify(message)
   const length = Buffer.byteLength(text)
   const whole = Buffer.allocUnsafe(headBytes + length)
@@ -26,7 +26,7 @@ export function frame(message: object, bytes?: Uint8Array): Buffer {
 }
 
 /** For what JSON cannot say. */
-export function structuredFrame(message: object): Buffer {
+export function encodeStructured(message: object): Buffer {
   const body = serialize(message)
   const head = Buffer.alloc(headBytes)
   head.writeUInt32LE(mark, 0)
@@ -35,7 +35,7 @@ export function structuredFrame(message: object): Buffer {
 }
 
 /** Gives what takes the parts of the stream as they come. It throws where they make no message. */
-export function createUnframer(
+export function createFrameDecoder(
   heard: (message: unknown, bytes: Uint8Array<ArrayBuffer> | undefined) => void,
 ): (part: Buffer) => void {
   let parts: Buffer[] = []

@@ -10,7 +10,7 @@
  */
 import type { Clock } from '../../core/clock.js'
 import type { Failure } from '../../core/failure.js'
-import { Attempt } from './attempt.js'
+import { CallAttempt } from './attempt.js'
 import type { AttemptResult, AttemptServices, WorkerCall } from './attempt.js'
 import { createPlaces } from './places.js'
 import { Worker } from './worker.js'
@@ -69,7 +69,7 @@ export function createLane(options: LaneOptions): Lane {
   const places = createPlaces({ perThread, shared, choose })
   const means: AttemptServices = { clock, graceMs, places }
   return {
-    attempt: (call, again) => new Attempt(call, means).begin(again),
+    attempt: (call, again) => new CallAttempt(call, means).begin(again),
     loads: () => ([...threads][0] ?? start()).loading,
     look() {
       for (const thread of threads) {

@@ -13,11 +13,11 @@
 import type { ToolDefinition } from '../../agent/define.js'
 import type { Clock } from '../../core/clock.js'
 import { failure } from '../../core/failure.js'
-import type { Death } from './attempt.js'
+import type { AttemptDeath } from './attempt.js'
 import { callLimit } from '../call-limit.js'
 import { createLane } from './lane.js'
 import type { Lane } from './lane.js'
-import type { Job, Pool, Returned } from '../port.js'
+import type { ToolJob, Pool, Returned } from '../port.js'
 import type { FindTool } from '../find-tool.js'
 import { createWatchdog, lookMs } from './watchdog.js'
 import type { WorkerEnv } from './worker-env.js'
@@ -80,7 +80,7 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
   const watch = createWatchdog(() => {
     for (const lane of all()) lane.look()
   })
-  async function run(job: Job): Promise<Returned> {
+  async function run(job: ToolJob): Promise<Returned> {
     watch.begin()
     try {
       return await attempts(job)
@@ -88,7 +88,7 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
       watch.end()
     }
   }
-  async function attempts(job: Job): Promise<Returned> {
+  async function attempts(job: ToolJob): Promise<Returned> {
     const found = find(job.tool)
     const tool = found instanceof Promise ? await found : found
     const effect = tool !== undefined && acts(tool)
@@ -116,7 +116,7 @@ export function createWorkerPool({ find, acts, threads, maxToolMs, ...options }:
   }
 }
 
-function isGuilty({ begun, company }: Death, effect: boolean): boolean {
+function isGuilty({ begun, company }: AttemptDeath, effect: boolean): boolean {
   return begun && (effect || !company)
 }
 

@@ -9,9 +9,9 @@ import { TransformStream } from 'node:stream/web'
 import { SkeinError, fromFailure } from '../../core/failure.js'
 import type { SnapshotAccess, Snapshot } from '../port.js'
 import { copied, owned } from './wire.js'
-import type { Question } from './wire.js'
+import type { WorkerQuestion } from './wire.js'
 
-export interface Reply {
+export interface SnapshotReply {
   readonly gets?: unknown
   /** In place of it. */
   readonly bytes?: Uint8Array
@@ -19,7 +19,7 @@ export interface Reply {
 
 export interface SnapshotServer {
   /** `id` names the stream or the store that the question opens; `bytes` are what it brings. */
-  answer(id: number, question: Question, bytes?: Uint8Array): Promise<Reply>
+  answer(id: number, question: WorkerQuestion, bytes?: Uint8Array): Promise<SnapshotReply>
   close(): void
 }
 
@@ -56,12 +56,12 @@ export function createSnapshotServer(
   }
 }
 
-type About<Each extends Question['topic']> = Extract<Question, { readonly topic: Each }>
+type About<Each extends WorkerQuestion['topic']> = Extract<WorkerQuestion, { readonly topic: Each }>
 
 async function answerOnce(
   snapshot: Snapshot,
   question: About<'open' | 'value' | 'entries' | 'node' | 'deep' | 'usage' | 'bytes'>,
-): Promise<Reply> {
+): Promise<SnapshotReply> {
   const { files } = snapshot
   switch (question.topic) {
     case 'open':
@@ -87,7 +87,7 @@ async function answerOnce(
 async function answerStream(
   streams: Map<number, AsyncIterator<Uint8Array>>,
   { topic, stream: id }: About<'next' | 'drop'>,
-): Promise<Reply> {
+): Promise<SnapshotReply> {
   const stream = named(streams, id)
   const part = topic === 'next' ? await stream.next() : await stream.return?.()
   if (topic === 'next' && part?.done === false) return { bytes: copied(part.value) }
@@ -99,7 +99,7 @@ async function answerStore(
   stores: Map<number, Store>,
   question: About<'chunk' | 'stored' | 'broken'>,
   bytes: Uint8Array = new Uint8Array(),
-): Promise<Reply> {
+): Promise<SnapshotReply> {
   const { writer, stored } = named(stores, question.store)
   if (question.topic === 'chunk') {
     await writer.write(bytes)

@@ -47,7 +47,7 @@ function optionsOf(given: readonly string[]): readonly string[] {
   return kept
 }
 
-export interface Death {
+export interface ProcessDeath {
   readonly code: number | null
   readonly signal: string | null
   /** Its last errors. */
@@ -67,7 +67,7 @@ function tooMuch(memoryMb: number): string {
   return `it ran out of memory: a worker may have ${memoryMb} MB; work in smaller pieces, or raise workers.memoryMb`
 }
 
-export function causeOfDeath({ code, signal, said, memoryMb }: Death): string {
+export function causeOfDeath({ code, signal, said, memoryMb }: ProcessDeath): string {
   if (outOfMemory.test(said)) return tooMuch(memoryMb)
   const words = said
     .trim()

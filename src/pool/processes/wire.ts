@@ -9,14 +9,14 @@
  */
 import type { Failure } from '../../core/failure.js'
 import type { FileNodeInfo, FileUsage } from '../../files/port.js'
-import type { Entries, Job, NewContent, Part, Returned, ToolOutput, ValueAt } from '../port.js'
+import type { Entries, ToolJob, NewContent, BodyPart, Returned, ToolOutput, ValueAt } from '../port.js'
 
 /** A call, with as little as possible: most of what a message costs is its size. */
-export interface WorkerTask extends Pick<Job, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
+export interface WorkerTask extends Pick<ToolJob, 'tool' | 'args' | 'threadId' | 'idempotencyKey' | 'hasParent'> {
   /** Default: `execute`. */
-  readonly run?: Part
-  readonly env?: Job['env']
-  readonly secrets?: Job['secrets']
+  readonly run?: BodyPart
+  readonly env?: ToolJob['env']
+  readonly secrets?: ToolJob['secrets']
   readonly given?: Readonly<Record<string, ValueAt>>
   /** The worker says when its body begins. */
   readonly tells?: true
@@ -32,7 +32,7 @@ export interface WorkerData {
 }
 
 /** What its thread is started with. */
-export interface ThreadData extends WorkerData {
+export interface WorkerThreadData extends WorkerData {
   /** Shared with the main thread of the process (workers/thread/control.ts). */
   readonly numbers: Int32Array
 }
@@ -72,7 +72,7 @@ export const ask = {
  * What a body may ask of its desk, with what is given for each. A stream and a store are known by the number of the
  * question that opened them.
  */
-export interface Questions {
+export interface WorkerQuestions {
   open: { readonly asks: object; readonly gets: { readonly at: number } }
   value: { readonly asks: { readonly key: string }; readonly gets: ValueAt }
   entries: { readonly asks: { readonly prefix: string }; readonly gets: Entries }
@@ -92,9 +92,9 @@ export interface Questions {
   broken: { readonly asks: { readonly store: number; readonly failure: Failure }; readonly gets: undefined }
 }
 
-export type Topic = keyof Questions
+export type Topic = keyof WorkerQuestions
 
-export type Question = { [Each in Topic]: { readonly topic: Each } & Questions[Each]['asks'] }[Topic]
+export type WorkerQuestion = { [Each in Topic]: { readonly topic: Each } & WorkerQuestions[Each]['asks'] }[Topic]
 
 export type FromWorker =
   /** Before it loads the app. */
@@ -111,7 +111,7 @@ export type FromWorker =
   /** With its bytes. */
   | { readonly call: number; readonly content: Pick<NewContent, 'hash'> }
   | { readonly call: number; readonly returned: Returned }
-  | { readonly call: number; readonly id: number; readonly question: Question }
+  | { readonly call: number; readonly id: number; readonly question: WorkerQuestion }
 
 export type ToWorker =
   | { readonly call: number; readonly task: WorkerTask }

@@ -16,7 +16,7 @@ import { idleClock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import { toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { createUnframer, frame, structuredFrame } from './frames.js'
+import { createFrameDecoder, encodeFrame, encodeStructured } from './frames.js'
 import { createMonitorLine } from './monitor-line.js'
 import type { MonitorLine } from './monitor-line.js'
 import { createPlaceRequest } from './places.js'
@@ -29,7 +29,7 @@ import type { FromWorker, ToWorker } from './wire.js'
 
 type FromCall = Exclude<FromWorker, { readonly call: 0 }>
 
-export interface Listener {
+export interface WorkerListener {
   hear(message: FromCall, bytes: Uint8Array<ArrayBuffer> | undefined): void
   /** Its worker is gone, or will never come. Nothing more will be heard. */
   die(why: string): void
@@ -50,7 +50,7 @@ const mb = 1024 * 1024
 
 export class Worker {
   readonly seat: PlaceRequest = createPlaceRequest()
-  readonly calls = new Map<number, Listener>()
+  readonly calls = new Map<number, WorkerListener>()
   readonly secrets = new SharedSecrets()
   /** Resolves when its app is there, with what went wrong, if anything did. */
   readonly loading: Promise<Failure | undefined>
@@ -89,7 +89,7 @@ export class Worker {
       ended: (why) => (this.#dying ??= this.causeOf(causeOfEnd(why, options.memoryMb))),
       broken: () => this.kill('it wrote to the line of its monitor what the host does not understand'),
     })
-    const unframe = createUnframer((message, bytes) => this.#hear(message as FromWorker, bytes))
+    const unframe = createFrameDecoder((message, bytes) => this.#hear(message as FromWorker, bytes))
     this.#pipe(channel.up)?.on('data', (part: Buffer) => {
       try {
         unframe(part)
@@ -159,7 +159,7 @@ export class Worker {
     return ++this.#handed
   }
 
-  take(call: number, listener: Listener): void {
+  take(call: number, listener: WorkerListener): void {
     this.calls.set(call, listener)
     if (this.calls.size === 1) this.#pipe(channel.up)?.ref()
   }
@@ -192,7 +192,7 @@ export class Worker {
       down.cork()
       process.nextTick(() => down.uncork())
     }
-    down.write('gets' in message && holdsMaps(message.gets) ? structuredFrame(message) : frame(message, bytes))
+    down.write('gets' in message && holdsMaps(message.gets) ? encodeStructured(message) : encodeFrame(message, bytes))
     if (bytes && bytes.byteLength > 0) down.write(bytes)
   }
 

@@ -83,7 +83,7 @@ async function sourcesIn(folder: string, recursive = false): Promise<readonly st
 }
 
 /** The text of the module that is bundled: every file for the host to look at, and the definitions, named. */
-export function entryOf({ files }: Folder): string {
+export function entryModule({ files }: Folder): string {
   const imports = files.map(({ path }, index) => `import * as file${index} from ${JSON.stringify(`./${path}`)}`)
   const rows = files.map(({ path, name }, index) => `[${JSON.stringify(path)}, ${JSON.stringify(name)}, file${index}]`)
   return `${imports.join('\n')}
@@ -98,7 +98,7 @@ export const definitions = files.flatMap(({ own, name }) => own.map((definition)
 type Collected = Required<Pick<AppOptions, 'files' | 'mistakes' | 'claimed'>>
 
 /** The definitions that the bundle gave, each with its file, and what is wrong with files. */
-export function collect({ files }: Folder, module: object): Collected {
+export function collectDefinitions({ files }: Folder, module: object): Collected {
   const rows = 'files' in module && Array.isArray(module.files) ? module.files : []
   const found = new Map<Definition, string>()
   const twice: Mistake[] = []

@@ -15,7 +15,7 @@ import { SkeinError, isSkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { McpDefinition } from '../../tools/foreign/server.js'
 import { bundle } from './bundle.js'
-import { collect, entryOf, readFolder } from './folder.js'
+import { collectDefinitions, entryModule, readFolder } from './folder.js'
 
 export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
 
@@ -30,12 +30,12 @@ const typescript = new Set(['.ts', '.mts', '.cts', '.tsx'])
 
 export async function loadApp(source: AppSource, options: LoadOptions = {}): Promise<App> {
   if (Array.isArray(source)) return assemble(source, 'the list of definitions', options)
-  if (source instanceof URL || typeof source === 'string') return fromPath(pathOf(source), options)
+  if (source instanceof URL || typeof source === 'string') return fromPath(appPath(source), options)
   return fromExports(source, 'the module of definitions', options)
 }
 
 /** A URL may come as text: `import.meta.resolve('./app.js')`. */
-export function pathOf(source: URL | string): string {
+export function appPath(source: URL | string): string {
   const text = String(source)
   if (/^file:/i.test(text)) return resolve(fileURLToPath(text))
   const isUrl = source instanceof URL || /^[a-z][a-z0-9+.-]+:/i.test(text)
@@ -63,8 +63,8 @@ async function fromModule(path: string, options: LoadOptions): Promise<App> {
 
 async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   const folder = await readFolder(path)
-  const module = pathToFileURL(await bundle({ path, text: entryOf(folder) })).href
-  const { files, mistakes, claimed } = collect(folder, await importMapped(module))
+  const module = pathToFileURL(await bundle({ path, text: entryModule(folder) })).href
+  const { files, mistakes, claimed } = collectDefinitions(folder, await importMapped(module))
   return assemble([...files.keys()], `the folder ${path}`, {
     ...options,
     module,

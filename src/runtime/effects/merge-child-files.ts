@@ -7,7 +7,7 @@
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Blobs } from '../../backend/port.js'
-import { placeBeside } from '../../core/attachments.js'
+import { unusedName } from '../../core/attachments.js'
 import type { Landed } from '../../core/records/record.js'
 import { thawTree } from '../../core/tree.js'
 import { mergeTrees } from '../../files/merge/trees.js'
@@ -39,8 +39,8 @@ export async function mergeChildFiles(blobs: Blobs, state: ThreadState, { base, 
   }
 }
 
-function leftAside(state: ThreadState, of: Parameters<typeof placeBeside>[1]): Pick<Landed, 'note' | 'changes'> {
-  const { changes, folder, made, gone } = placeBeside(state.files, of)
+function leftAside(state: ThreadState, of: Parameters<typeof unusedName>[1]): Pick<Landed, 'note' | 'changes'> {
+  const { changes, folder, made, gone } = unusedName(state.files, of)
   if (made.length === 0 && gone.length === 0) return {}
   const parts = [
     'Because it did not finish, nothing that it did to the files was merged into yours.',

@@ -30,7 +30,7 @@ interface AdmissionMeans {
   readonly app: App
   readonly signals: Signals
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
 }
 
 const limitSchema = z.object({ model: z.string(), waitMs: z.number().min(0), from: z.string() })
@@ -42,16 +42,16 @@ const mostListed = 1_000
 /** How long hosts have to answer. */
 const answeredWithinMs = 250
 
-export function createModelGates({ app, signals, clock, chance }: AdmissionMeans): ModelGates {
+export function createModelGates({ app, signals, clock, random }: AdmissionMeans): ModelGates {
   const gates = new Map<string, RateLimitGate>()
-  const me = chance.id()
+  const me = random.id()
 
   function gate(model: string): RateLimitGate {
     const known = gates.get(model)
     if (known) return known
     const maxRetries = app.models.get(model)?.maxRetries
     const closed = (waitMs: number): void => signals.publish(limitsTopic, { model, waitMs, from: me })
-    const made = new RateLimitGate(model, { clock, chance, closed, ...defined({ maxRetries }) })
+    const made = new RateLimitGate(model, { clock, random, closed, ...defined({ maxRetries }) })
     gates.set(model, made)
     return made
   }
@@ -81,9 +81,9 @@ export function createModelGates({ app, signals, clock, chance }: AdmissionMeans
 export async function askWaits({
   signals,
   clock,
-  chance,
+  random,
 }: Omit<AdmissionMeans, 'app'>): Promise<readonly ThreadWait[]> {
-  const to = `${waitsTopic}/${chance.id()}`
+  const to = `${waitsTopic}/${random.id()}`
   const waits: ThreadWait[] = []
   const stop = signals.subscribe(to, (value: Json) => {
     const now = clock.now()

@@ -15,13 +15,13 @@ import type { AgentSetup } from '../resolve/model-request.js'
 
 export interface ModelServices {
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly admission: ModelGates
 }
 
 export function createModels(
   app: App,
-  { clock, chance, admission }: ModelServices,
+  { clock, random, admission }: ModelServices,
 ): (brief: AgentSetup) => Model | Promise<Model> {
   const made = new Map<string, Model | Promise<Model>>()
 
@@ -37,7 +37,7 @@ export function createModels(
     const model = await toModel(source)
     const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
     const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
-    return withRetries(timely, { clock, chance, gate: admission.gate(name), ...defined({ maxRetries }) })
+    return withRetries(timely, { clock, random, gate: admission.gate(name), ...defined({ maxRetries }) })
   }
 
   return ({ model: definition }) => {

@@ -12,7 +12,7 @@ import { defined } from '../../core/defined.js'
 import type { CallEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
 import { callId } from '../../core/records/message.js'
-import type { SnapshotAccess, Job, Part, ToolOutput } from '../../pool/port.js'
+import type { SnapshotAccess, ToolJob, BodyPart, ToolOutput } from '../../pool/port.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'
 import { createSnapshotAccess } from './desk.js'
 import type { Services, EffectOwner } from './model-call.js'
@@ -87,12 +87,12 @@ export interface CallJobStart {
 }
 
 /** A class, so that what most bodies never use (desk, key, env) is made only when it is asked for. */
-export class CallJob implements Job {
+export class CallJob implements ToolJob {
   readonly tool: string
-  readonly args: Job['args']
+  readonly args: ToolJob['args']
   readonly threadId: string
   readonly cancel: Cancel
-  readonly run: Part
+  readonly run: BodyPart
   /** Its body runs, or has: what comes of it is not to be lost. */
   acting = false
   readonly #start: CallJobStart
@@ -100,7 +100,7 @@ export class CallJob implements Job {
   #desk: SnapshotAccess | undefined
   #opened: CallEnv | undefined
 
-  constructor(start: CallJobStart, run?: Part) {
+  constructor(start: CallJobStart, run?: BodyPart) {
     const { slot, wanting, cancel, means } = start
     this.#start = start
     this.tool = slot.call.tool
@@ -117,7 +117,7 @@ export class CallJob implements Job {
   }
 
   /** The same call, asking the world whether it happened. */
-  probing(): Job {
+  probing(): ToolJob {
     return new CallJob(this.#start, { part: 'probe' })
   }
 
@@ -161,11 +161,11 @@ export class CallJob implements Job {
     return (this.#opened ??= means.envs.ofCall(wanting.state, this.tool))
   }
 
-  get env(): Job['env'] {
+  get env(): ToolJob['env'] {
     return this.#values.env
   }
 
-  get secrets(): Job['secrets'] {
+  get secrets(): ToolJob['secrets'] {
     return this.#values.secrets
   }
 

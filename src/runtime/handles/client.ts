@@ -5,7 +5,7 @@ import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { NameOr } from '../../agent/naming.js'
 import type { HostInfo } from '../../backend/host-info.js'
-import type { Backend, BackendSource, HeadFilter, StoredHead } from '../../backend/port.js'
+import type { Backend, Store, HeadFilter, StoredHead } from '../../backend/port.js'
 import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { systemRandom, systemClock } from '../../core/clock.js'
@@ -131,7 +131,7 @@ const connectSchema = z.looseObject(keyFields)
 
 /** The key for secrets is the same as the host's. */
 export interface ConnectOptions extends KeyOptions {
-  readonly backend: BackendSource
+  readonly backend: Store
   readonly clock?: Clock
   readonly chance?: Random
 }
@@ -148,21 +148,21 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
     await backend.close()
     throw thrown
   }
-  return createClient({ backend, clock, chance, secrets })
+  return createClient({ backend, clock, random, secrets })
 }
 
 export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal) // one for every watcher
   const means: ThreadServices = { ...given, closed: closed.signal }
-  const { backend, chance } = means
+  const { backend, random } = means
   const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
   return {
     threads: {
       async create(options) {
         const {
           agent,
-          id = chance.id(),
+          id = random.id(),
           tags = [],
           files = {},
           env = {},
@@ -183,7 +183,7 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
     variables: createVariables(means),
     deadLetters: createDeadLetters(means),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
-    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, chance }),
+    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, random }),
     async backup(dir) {
       if (!backend.backup)
         throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
@@ -212,7 +212,7 @@ type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
   Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
 
 async function createOnce(
-  { backend, clock, chance, secrets }: ThreadServices,
+  { backend, clock, random, secrets }: ThreadServices,
   { id, agent, tags, files, env: values, budget, context }: Creating,
 ): Promise<void> {
   const existing = await backend.heads.get(id)
@@ -229,7 +229,7 @@ async function createOnce(
       const env = await firstEnv(secrets, id, values)
       await sendCommand(backend, clock, {
         thread: id,
-        id: chance.id(),
+        id: random.id(),
         command: {
           kind: 'create',
           agent,

@@ -35,10 +35,10 @@ export interface DeadLetters {
   drop(id: string): Promise<void>
 }
 
-export function createDeadLetters({ backend, clock, chance }: ThreadServices): DeadLetters {
+export function createDeadLetters({ backend, clock, random }: ThreadServices): DeadLetters {
   const say = async (id: string, kind: 'requeue' | 'drop'): Promise<void> => {
     const { thread, reference } = parseId(id)
-    await sendCommand(backend, clock, { thread, id: chance.id(), command: { kind, reference } })
+    await sendCommand(backend, clock, { thread, id: random.id(), command: { kind, reference } })
   }
   return {
     async list({ root } = {}) {

@@ -10,12 +10,12 @@ import { ringing } from '../watch/until-settled.js'
 export interface DeleteServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly closed: AbortSignal
 }
 
 export async function deleteTree(
-  { backend, clock, chance, closed }: DeleteServices,
+  { backend, clock, random, closed }: DeleteServices,
   root: string,
   options: { readonly terminate?: boolean } = {},
 ): Promise<void> {
@@ -30,7 +30,7 @@ export async function deleteTree(
     try {
       await sendCommand(backend, clock, {
         thread: root,
-        id: chance.id(),
+        id: random.id(),
         command: { kind: 'delete', ...(options.terminate && { terminate: true }) },
       })
     } catch (thrown) {

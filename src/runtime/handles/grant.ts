@@ -25,7 +25,7 @@ const schema = z.strictObject({ amounts: budgetSchema, resume: z.boolean().optio
 
 /** A root gets it; of a child the parent reserves it first (BG1). */
 export async function grantTo(
-  { backend, clock, chance }: ThreadServices,
+  { backend, clock, random }: ThreadServices,
   { id, parent, waker }: Grantee,
   granting: Granting,
 ): Promise<void> {
@@ -46,7 +46,7 @@ export async function grantTo(
   if (parent === undefined)
     return void (await sendCommand(backend, clock, {
       thread: id,
-      id: chance.id(),
+      id: random.id(),
       command: { kind: 'grant', ...more },
     }))
   const rests = await waker.look(({ turn, queue, lastTurn }) => {
@@ -59,5 +59,5 @@ export async function grantTo(
     const why = `thread ${id} is a child and rests: it has a budget for each message, and would give this back. ${advice}`
     throw new SkeinError('COMMAND_REFUSED', why)
   }
-  await sendCommand(backend, clock, { thread: parent, id: chance.id(), command: { kind: 'grant', child: id, ...more } })
+  await sendCommand(backend, clock, { thread: parent, id: random.id(), command: { kind: 'grant', child: id, ...more } })
 }

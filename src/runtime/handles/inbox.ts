@@ -49,7 +49,7 @@ export interface Inbox {
 }
 
 export function createInbox(means: ThreadServices): Inbox {
-  const { backend, clock, chance } = means
+  const { backend, clock, random } = means
   const list = async (filter: InboxFilter = {}): Promise<InboxItem[]> => {
     if (filter.thread !== undefined) {
       const head = await backend.heads.get(filter.thread)
@@ -71,7 +71,7 @@ export function createInbox(means: ThreadServices): Inbox {
   }
   const say = async (id: string, make: (call: string) => Command): Promise<void> => {
     const { thread, call } = parseId(id)
-    await sendCommand(backend, clock, { thread, id: chance.id(), command: make(call) })
+    await sendCommand(backend, clock, { thread, id: random.id(), command: make(call) })
   }
   const by = (options: { readonly by?: string; readonly comment?: string }) => ({
     ...(options.by !== undefined && { by: options.by }),

@@ -82,7 +82,7 @@ export function createThreadEnv(
   means: ThreadServices,
   { id, root }: { readonly id: string; readonly root: string },
 ): ThreadEnv {
-  const { backend, clock, chance, secrets } = means
+  const { backend, clock, random, secrets } = means
   const envOf = async (thread: string): Promise<Env> => (await wake(backend, thread)).state.env
   return {
     async set(values) {
@@ -98,7 +98,7 @@ export function createThreadEnv(
         Object.keys(given).length > 0 ? await sealed(secrets, given, { root, keys }) : { keys: [], set: {} }
       await sendCommand(backend, clock, {
         thread: id,
-        id: chance.id(),
+        id: random.id(),
         command: { kind: 'env', level: 'own', keys: used, set: { ...set, ...Object.fromEntries(gone) } },
       })
     },

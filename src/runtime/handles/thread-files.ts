@@ -35,7 +35,7 @@ export interface ThreadFiles extends Files {
 }
 
 export function createThreadFiles(means: ThreadServices, thread: string, waker: StateWaker): ThreadFiles {
-  const { backend, clock, chance } = means
+  const { backend, clock, random } = means
   const wakeFiles = (): Promise<DirNode> => waker.look(({ files }) => files)
   const copyOf = (tree: DirNode): WorkingCopy =>
     createWorkingCopy(async () =>
@@ -61,7 +61,7 @@ export function createThreadFiles(means: ThreadServices, thread: string, waker: 
       try {
         const { seq } = await sendCommand(backend, clock, {
           thread,
-          id: chance.id(),
+          id: random.id(),
           command: { kind: 'change', changes: { files: changes }, reads },
         })
         waker.wrote(seq)

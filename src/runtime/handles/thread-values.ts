@@ -59,11 +59,11 @@ export interface ThreadSchedules {
 }
 
 export function createThreadSchedules(means: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
-  const { clock, chance } = means
+  const { clock, random } = means
   return {
     async schedule(name, args, delayMs) {
       const at = clock.now() + checkDelay(delayMs)
-      const id = chance.id()
+      const id = random.id()
       await change(
         means,
         { thread, waker },
@@ -92,12 +92,12 @@ interface Changed {
 type ChangeCommand = Extract<Command, { kind: 'change' }>
 
 async function change(
-  { backend, clock, chance }: ThreadServices,
+  { backend, clock, random }: ThreadServices,
   { thread, waker }: Changed,
   changes: Pick<Changes, 'values' | 'schedules'>,
 ): Promise<void> {
   const command: ChangeCommand = { kind: 'change', changes: JSON.parse(JSON.stringify(changes)) }
-  const { seq } = await sendCommand(backend, clock, { thread, id: chance.id(), command })
+  const { seq } = await sendCommand(backend, clock, { thread, id: random.id(), command })
   waker.wrote(seq)
 }
 

@@ -29,7 +29,7 @@ import { sendCommand } from './send-command.js'
 import { readChildren, readTree } from './thread-tree.js'
 import type { ChildEntry, Tree } from './thread-tree.js'
 import { grantTo } from './grant.js'
-import { settled, treeSettled } from '../watch/until-settled.js'
+import { threadSettled, treeSettled } from '../watch/until-settled.js'
 import { createRun } from '../watch/run.js'
 import type { Run, RunLocation } from '../watch/run.js'
 import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
@@ -139,16 +139,16 @@ export interface Thread extends ThreadSchedules {
 export interface ThreadServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly closed: AbortSignal
   readonly secrets: Secrets
 }
 
 export function createThread(means: ThreadServices, head: StoredHead): Thread {
-  const { backend, clock, chance, closed } = means
+  const { backend, clock, random, closed } = means
   const { thread: id, root } = head
   const waker = createStateWaker(backend, id)
-  const ask = (command: Command, command_id = chance.id()): Promise<Extract<Answer, { ok: true }>> =>
+  const ask = (command: Command, command_id = random.id()): Promise<Extract<Answer, { ok: true }>> =>
     sendCommand(backend, clock, { thread: id, id: command_id, command })
   const info = async (): Promise<StoredHead> => (await backend.heads.get(id)) ?? missing(id)
   const events = (options: EventOptions = {}): AsyncIterable<SkeinEvent> =>
@@ -166,7 +166,7 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
     send(given, options) {
       const {
         text,
-        id: message = chance.id(),
+        id: message = random.id(),
         delivery = 'steer',
         silent,
         attachments,
@@ -189,7 +189,7 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
       )
     },
     async inject(given, options) {
-      const { text, id: message = chance.id(), role = 'user', silent } = checkInjected(given, options)
+      const { text, id: message = random.id(), role = 'user', silent } = checkInjected(given, options)
       await ask(
         { kind: 'message', role, text, delivery: 'store', ...defined({ silent: silent || undefined }) },
         message,
@@ -222,7 +222,7 @@ export function createThread(means: ThreadServices, head: StoredHead): Thread {
     },
     async settled({ tree } = {}) {
       if (tree) await treeSettled(means, { root, thread: id })
-      return tree ? info() : settled(means, root, info)
+      return tree ? info() : threadSettled(means, root, info)
     },
   }
 }

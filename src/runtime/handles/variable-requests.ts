@@ -37,7 +37,7 @@ export interface Variables {
   decline(thread: string, request: string, options?: { readonly by?: string; readonly comment?: string }): Promise<void>
 }
 
-export function createVariables({ backend, clock, chance, secrets }: ThreadServices): Variables {
+export function createVariables({ backend, clock, random, secrets }: ThreadServices): Variables {
   const find = async (thread: string, request: string) => {
     const { state } = await wake(backend, thread)
     if (state.seq === 0) missing(thread)
@@ -67,14 +67,14 @@ export function createVariables({ backend, clock, chance, secrets }: ThreadServi
     async provide(thread, request, values) {
       const { state } = await find(thread, request)
       const { keys, set } = await sealed(secrets, values, { root: state.path[0] ?? thread, keys: state.env.keys })
-      await sendCommand(backend, clock, { thread, id: chance.id(), command: { kind: 'provide', request, keys, set } })
+      await sendCommand(backend, clock, { thread, id: random.id(), command: { kind: 'provide', request, keys, set } })
     },
     async decline(thread, request, { by, comment } = {}) {
       await find(thread, request)
       const said = { ...defined({ by, comment }) }
       await sendCommand(backend, clock, {
         thread,
-        id: chance.id(),
+        id: random.id(),
         command: { kind: 'decide', call: request, decision: 'reject', ...said },
       })
     },

@@ -25,7 +25,7 @@ export interface Retention {
 export interface JanitorServices {
   readonly backend: Backend
   readonly clock: Clock
-  readonly chance: Random
+  readonly random: Random
   readonly retention: Retention
   readonly warn: (what: string, thrown: unknown) => void
 }

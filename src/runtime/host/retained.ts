@@ -9,7 +9,7 @@
  * - It is a cache: whoever takes a state compares it with the journal before it is used.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
-import { usageOf } from '../../core/tree.js'
+import { treeUsage } from '../../core/tree.js'
 import type { Woken } from '../journal/wake.js'
 
 const mostBytes = 64 * 1024 * 1024
@@ -57,7 +57,7 @@ const each = { state: 4_000, message: 250, call: 1_000, name: 200, child: 400, v
 function weightOf({ transcript, files, children, values, accepted }: ThreadState): number {
   let bytes =
     each.state +
-    usageOf(files).names * each.name +
+    treeUsage(files).names * each.name +
     children.size * each.child +
     accepted.size * each.accepted +
     Object.keys(values).length * each.value

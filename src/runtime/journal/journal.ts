@@ -26,7 +26,7 @@ function link(before: string, body: string): string {
 }
 
 /** Reads entries in order; give each to `unpack` once. Fails with the position of the first break. */
-export function createReader(thread: string, from: { readonly seq: number; readonly chain: string }) {
+export function createEntryReader(thread: string, from: { readonly seq: number; readonly chain: string }) {
   let { seq, chain } = from
   return {
     get chain() {

@@ -49,7 +49,7 @@ export interface SnapshotSource {
 }
 
 /** How far the journal went beyond the last snapshot, and how long that one was; 0 without one. */
-export interface Tail {
+export interface JournalTail {
   readonly folded: number
   readonly foldedBytes: number
   readonly snapshotBytes: number
@@ -65,7 +65,7 @@ export class SnapshotPace {
   #bytes: number
   #taken: number
 
-  constructor({ folded, foldedBytes, snapshotBytes }: Tail, every: number) {
+  constructor({ folded, foldedBytes, snapshotBytes }: JournalTail, every: number) {
     this.#every = every
     this.#records = folded
     this.#bytes = foldedBytes
@@ -82,7 +82,7 @@ export class SnapshotPace {
   }
 
   /** As it was given: whoever goes on later counts on from here. */
-  get tail(): Tail {
+  get tail(): JournalTail {
     return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#taken }
   }
 

@@ -10,14 +10,14 @@ import { fold } from '../../../actors/thread/fold.js'
 import { createState } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Backend, StoredEntry, StoredHead } from '../../backend/port.js'
-import { chainStart, createReader } from './journal.js'
+import { chainStart, createEntryReader } from './journal.js'
 import { thaw } from './snapshot.js'
-import type { Tail, SnapshotSource } from './snapshot.js'
+import type { JournalTail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
 const batch = 1_000
 
-export interface Woken extends SnapshotSource, Tail {}
+export interface Woken extends SnapshotSource, JournalTail {}
 
 /** The state after the whole journal; the transcript may be skipped up to the snapshot. */
 export async function wake(backend: Backend, id: string): Promise<Woken> {
@@ -51,7 +51,7 @@ export function wakeWhole(backend: Backend, id: string): Promise<Woken> {
 export async function wakeTo(backend: Backend, id: string, last: number): Promise<ThreadState> {
   const cached = thaw(id, await backend.snapshots.get(id))
   const { state, chain } = cached && cached.state.seq <= last ? cached : { state: createState(id), chain: chainStart }
-  const reader = createReader(id, { seq: state.seq, chain })
+  const reader = createEntryReader(id, { seq: state.seq, chain })
   while (state.seq < last) {
     const entries = await backend.journal.read(id, { after: state.seq, limit: batch })
     if (entries.length === 0) return state
@@ -74,7 +74,7 @@ async function advance(backend: Backend, from: SnapshotSource, snapshotBytes = 0
 function foldAll({ state, chain }: SnapshotSource, entries: readonly StoredEntry[]): Omit<Woken, 'snapshotBytes'> {
   const { seq } = state
   let foldedBytes = 0
-  const reader = createReader(state.id, { seq, chain })
+  const reader = createEntryReader(state.id, { seq, chain })
   for (const entry of entries) {
     foldedBytes += entry.body.length
     for (const record of reader.unpack(entry)) fold(state, record)

@@ -7,7 +7,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { Command } from '../../core/records/command.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import { overQuota, usageOf } from '../../core/tree.js'
+import { overQuota, treeUsage } from '../../core/tree.js'
 import type { FileQuota, FrozenTree, TreeUsage } from '../../core/tree.js'
 
 type Bringing = Extract<Command, { kind: 'message' | 'report' | 'tell' }>
@@ -17,7 +17,7 @@ interface Quota {
 }
 
 function usageWith({ files }: ThreadState, brought: FrozenTree): TreeUsage {
-  const held = usageOf(files)
+  const held = treeUsage(files)
   const bytes = brought.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), held.bytes)
   return { ...held, bytes, names: held.names + brought.length - 1 }
 }
@@ -32,7 +32,7 @@ export function tooMuchFor(
   state: ThreadState,
   { attachments }: Extract<Command, { kind: 'message' }>,
 ): Failure | undefined {
-  const over = attachments && overQuota(quota, usageOf(state.files), usageWith(state, attachments))
+  const over = attachments && overQuota(quota, treeUsage(state.files), usageWith(state, attachments))
   return over === undefined
     ? undefined
     : failure(
@@ -45,7 +45,7 @@ export function tooMuchFor(
 export function withinQuota({ quota }: Quota, state: ThreadState, command: Bringing): Bringing {
   const note = `[its attachments were left out: your files may hold ${most(quota)}; remove some first]`
   const fitting = (brought: FrozenTree): boolean =>
-    overQuota(quota, usageOf(state.files), usageWith(state, brought)) === undefined
+    overQuota(quota, treeUsage(state.files), usageWith(state, brought)) === undefined
   if (command.kind === 'tell')
     return {
       ...command,

@@ -12,7 +12,7 @@ import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { parseCallId } from '../../core/records/message.js'
 import type { RecordedCall } from '../../core/records/record.js'
-import { applyChanges, overQuota, usageOf } from '../../core/tree.js'
+import { applyChanges, overQuota, treeUsage } from '../../core/tree.js'
 import type { ToolDefinition } from '../../agent/define.js'
 import { isTooShort, tooShort } from '../../agent/variables.js'
 import { answerCheck } from '../../tools/own/runtime.js'
@@ -134,14 +134,14 @@ function fitting(
   command: Extract<Command, { kind: 'change' | 'create' }>,
 ): CommandResolution {
   const changes = command.changes?.files ?? []
-  const held = usageOf(files)
+  const held = treeUsage(files)
   // Most changes fit even if every name in them were new: the tree they give is not made to see it.
   const most = { ...held }
   for (const change of changes) {
     most.bytes += change.op === 'file' ? change.size : 0
     most.names += change.path.split('/').length
   }
-  const exceeded = overQuota(quota, held, most) && overQuota(quota, held, usageOf(applyChanges(files, changes, 0)))
+  const exceeded = overQuota(quota, held, most) && overQuota(quota, held, treeUsage(applyChanges(files, changes, 0)))
   if (exceeded === undefined) return { order: command }
   return {
     refused: failure(

@@ -13,7 +13,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
 import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
 import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
-import { piecesOf } from '../../agent/prompt-parts.js'
+import { promptPieces } from '../../agent/prompt-parts.js'
 import { sessionToolsOf, sideOf } from '../../agent/sides.js'
 import { brokenText, collectAttachments } from '../../core/attachments.js'
 import { defined } from '../../core/defined.js'
@@ -26,7 +26,7 @@ import { coreOf, jsonSchemaOf, parseOrThrow } from '../../core/schema.js'
 import type { SessionRole } from '../../core/records/session.js'
 import type { Usage } from '../../core/usage.js'
 import type { ModelReply, ModelRequest, RequestedCall, ToolSpec } from '../../models/port.js'
-import { checkSize } from '../../models/retry/reply-limits.js'
+import { checkReplySize } from '../../models/retry/reply-limits.js'
 import { checkArgs } from '../../tools/args.js'
 import { recordCall } from './tool-calls.js'
 import type { CallerContext, CallDefinitions } from './tool-calls.js'
@@ -133,7 +133,7 @@ export function createAgentSetup(
     side,
     roles: new Map(sessionToolsOf(side).map(({ name, role }) => [name, role])),
     prompt,
-    text: piecesOf(app, prompt),
+    text: promptPieces(app, prompt),
     model,
     tools,
     allowed: new Set(names),
@@ -375,7 +375,7 @@ export function checkReply(model: string, reply: ModelReply): ModelReply {
             ? 'kept must be { origin, parts }'
             : undefined
   if (wrong) throw new SkeinError('MODEL_REJECTED', `model ${model} gave a reply that is none: ${wrong}`)
-  checkSize(reply)
+  checkReplySize(reply)
   return reply
 }
 

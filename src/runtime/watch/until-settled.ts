@@ -28,7 +28,7 @@ export interface SettledOptions {
 const missed = 'missed'
 
 /** Resolves when the thread is at rest. */
-export async function settled(
+export async function threadSettled(
   { backend, closed }: { readonly backend: Backend; readonly closed: AbortSignal },
   root: string,
   info: () => Promise<StoredHead>,

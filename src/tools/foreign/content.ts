@@ -27,7 +27,7 @@ function isContent(value: unknown): value is readonly Item[] {
   return Array.isArray(value) && value.length > 0 && value.every((item) => isObject(item) && known.has(item['type']))
 }
 
-export function contentOf(value: unknown): readonly Item[] | undefined {
+export function foreignContent(value: unknown): readonly Item[] | undefined {
   return isContent(value) ? value : undefined
 }
 

@@ -9,7 +9,7 @@ import type { ToolDefinition } from '../../agent/define.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import { adapt, expected, looksLikeTool } from './kinds.js'
-import { checkNames, settled } from './options.js'
+import { checkNames, resolveOptions } from './options.js'
 import type { ForeignOptions } from './options.js'
 
 export { fromMcp } from './server.js'
@@ -69,7 +69,7 @@ function entryOf(thing: unknown, place: string): Entry {
 function define({ name, place, thing }: Entry, options: ForeignOptions): ToolDefinition {
   try {
     const { description = '', args, execute, ...said } = adapt(thing)
-    return { kind: 'tool', name, description, args, execute, where: 'host', ...settled(said, options, name) }
+    return { kind: 'tool', name, description, args, execute, where: 'host', ...resolveOptions(said, options, name) }
   } catch (thrown) {
     const { message } = toFailure(thrown, 'BAD_OPTION')
     throw new SkeinError(

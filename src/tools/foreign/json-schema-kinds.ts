@@ -1,8 +1,8 @@
 /** What JSON Schema says of texts, numbers, lists and objects (json-schema.ts). */
 import { canonical, isObject, toJson } from '../../core/json.js'
-import type { Check, Issue, Schema } from './json-schema.js'
+import type { Check, Issue, JsonSchema } from './json-schema.js'
 
-type Counters = (check: Check, schema: Schema, value: unknown) => readonly Issue[]
+type Counters = (check: Check, schema: JsonSchema, value: unknown) => readonly Issue[]
 
 export function countersOf(value: unknown): Counters | undefined {
   if (typeof value === 'string') return ofText
@@ -26,7 +26,7 @@ function counted(
   return []
 }
 
-function ofText(check: Check, { minLength, maxLength, pattern }: Schema, value: unknown): readonly Issue[] {
+function ofText(check: Check, { minLength, maxLength, pattern }: JsonSchema, value: unknown): readonly Issue[] {
   const text = String(value)
   const bounded = minLength === undefined && maxLength === undefined
   const found = bounded ? [] : [...counted(charsOf(text), { least: minLength, most: maxLength }, 'characters')]
@@ -44,7 +44,7 @@ function charsOf(text: string): number {
 
 function ofNumber(
   _check: Check,
-  { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: Schema,
+  { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf }: JsonSchema,
   value: unknown,
 ): readonly Issue[] {
   const number = Number(value)
@@ -67,7 +67,7 @@ function isMultiple(number: number, of: number): boolean {
 
 function ofList(
   check: Check,
-  { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems }: Schema,
+  { items, prefixItems, additionalItems, minItems, maxItems, uniqueItems }: JsonSchema,
   value: unknown,
 ): readonly Issue[] {
   const list: readonly unknown[] = Array.isArray(value) ? value : []
@@ -84,7 +84,7 @@ function ofList(
   return found
 }
 
-function ofObject(check: Check, schema: Schema, value: unknown): readonly Issue[] {
+function ofObject(check: Check, schema: JsonSchema, value: unknown): readonly Issue[] {
   const fields = isObject(value) ? value : {}
   const { properties, required, minProperties, maxProperties, propertyNames } = schema
   const known = isObject(properties) ? properties : {}
@@ -113,13 +113,13 @@ function ofObject(check: Check, schema: Schema, value: unknown): readonly Issue[
 
 interface Field {
   readonly key: string
-  readonly known: Schema
+  readonly known: JsonSchema
   readonly value: unknown
 }
 
 function fieldIssues(
   check: Check,
-  { patternProperties, additionalProperties }: Schema,
+  { patternProperties, additionalProperties }: JsonSchema,
   { key, known, value }: Field,
 ): readonly Issue[] {
   const schemas: unknown[] = Object.hasOwn(known, key) ? [known[key]] : []

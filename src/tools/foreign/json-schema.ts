@@ -19,7 +19,7 @@ export interface Issue {
   readonly expected?: string
 }
 
-export type Schema = { readonly [key: string]: unknown }
+export type JsonSchema = { readonly [key: string]: unknown }
 
 const mostSchemaValues = 20_000
 const mostSchemaChars = 500_000
@@ -56,7 +56,7 @@ const mostIssues = 1_000
 /** Thrown inside only: it would take too long. */
 const tooMuch = Symbol('left to the tool')
 
-export function createChecker(root: Schema): (value: unknown) => readonly Issue[] {
+export function createChecker(root: JsonSchema): (value: unknown) => readonly Issue[] {
   if (hasPattern(root)) void loadPatterns()
   const patterns = new Map<string, RE2JS | undefined>()
   const choices = new Map<unknown, ReadonlySet<string>>()
@@ -83,7 +83,7 @@ export function hasPattern(schema: unknown): boolean {
 }
 
 interface Known {
-  readonly root: Schema
+  readonly root: JsonSchema
   readonly patterns: Map<string, RE2JS | undefined>
   readonly choices: Map<unknown, ReadonlySet<string>>
 }
@@ -133,7 +133,7 @@ export class Check {
     if (++this.#steps > mostSteps) throw tooMuch
   }
 
-  #through(schema: Schema, value: unknown): readonly Issue[] {
+  #through(schema: JsonSchema, value: unknown): readonly Issue[] {
     this.step()
     if (this.#depth >= deepest) throw tooMuch
     this.#depth++
@@ -144,7 +144,7 @@ export class Check {
     }
   }
 
-  #all(schema: Schema, value: unknown): readonly Issue[] {
+  #all(schema: JsonSchema, value: unknown): readonly Issue[] {
     const { $ref } = schema
     const meant = typeof $ref === 'string' ? this.look(at(this.#known.root, $ref), value) : none
     // In old drafts nothing beside a reference counts.
@@ -163,7 +163,7 @@ export class Check {
   }
 
   /** `enum` and `const`. */
-  #chosen(schema: Schema, value: unknown): readonly Issue[] {
+  #chosen(schema: JsonSchema, value: unknown): readonly Issue[] {
     const list = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : undefined
     if (!list) return none
     const key = schema['enum'] ?? schema
@@ -181,7 +181,7 @@ export class Check {
     ]
   }
 
-  #combined(schema: Schema, value: unknown): readonly Issue[] {
+  #combined(schema: JsonSchema, value: unknown): readonly Issue[] {
     const { allOf, anyOf, oneOf, not, if: condition } = schema
     const found = Array.isArray(allOf) ? allOf.flatMap((part: unknown) => this.look(part, value)) : []
     for (const list of [anyOf, oneOf]) if (Array.isArray(list)) found.push(...this.#oneOf(list, value))
@@ -214,7 +214,7 @@ export class Check {
 }
 
 /** What a reference inside the schema points to; anything where it points outside. */
-function at(root: Schema, reference: string): unknown {
+function at(root: JsonSchema, reference: string): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return true
   let found: unknown = root

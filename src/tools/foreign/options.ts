@@ -42,7 +42,7 @@ export interface ForeignOptions extends Overrides {
 }
 
 /** What is said of one tool, weakest first. */
-export function settled(said: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {
+export function resolveOptions(said: Overrides, { byName, ...all }: ForeignOptions, name: string): Overrides {
   const { sideEffect = true, ...rest }: Overrides = { ...said, ...all, ...byName?.[name] }
   if (sideEffect) return { commutes: true, ...rest, sideEffect }
   // Words about a side effect, said for all, do not reach a tool without one.

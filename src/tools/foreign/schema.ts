@@ -17,7 +17,7 @@ import { jsonSchemaOfZod3 } from './zod3.js'
 
 type JsonSchema = { readonly [key: string]: Json }
 
-export type Parsed =
+export type ForeignParsed =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly Issue[] }
 
@@ -25,7 +25,7 @@ export interface ForeignSchema {
   readonly parameters: JsonSchema
   check(value: unknown): readonly Issue[]
   /** The value as the tool wants it. */
-  parse(value: unknown): Promise<Parsed>
+  parse(value: unknown): Promise<ForeignParsed>
 }
 
 /** Undefined: this is no schema. Throws where it is one that no model can be told. */
@@ -91,7 +91,7 @@ function fromZod(schema: ZodLike, parameters: object): ForeignSchema {
   }
 }
 
-function parsedOf(result: unknown): Parsed {
+function parsedOf(result: unknown): ForeignParsed {
   if (!isObject(result)) return { ok: false, issues: [{ path: [], message: 'the schema gave no answer' }] }
   if (result['success'] === true) return { ok: true, value: 'data' in result ? result['data'] : result['value'] }
   return { ok: false, issues: issuesOf(result['error']) }
@@ -159,7 +159,7 @@ function fromStandard(schema: Standard): ForeignSchema {
   const { jsonSchema, validate } = schema['~standard']
   if (!jsonSchema)
     throw new TypeError('its schema cannot be told as JSON Schema; wrap it so that it can, or write the args as zod')
-  const parsed = (result: unknown): Parsed =>
+  const parsed = (result: unknown): ForeignParsed =>
     isObject(result) && result['issues'] === undefined
       ? { ok: true, value: result['value'] }
       : { ok: false, issues: issuesOf(result) }

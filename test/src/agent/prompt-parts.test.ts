@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { createApp } from '../../../src/agent/app.js'
 import { defineModel, definePrompt } from '../../../src/agent/define.js'
 import type { Definition, PromptPart, Variable } from '../../../src/agent/define.js'
-import { piecesOf } from '../../../src/agent/prompt-parts.js'
+import { promptPieces } from '../../../src/agent/prompt-parts.js'
 import { isSkeinError } from '../../../src/core/failure.js'
 import { scriptedModel } from '../../../src/models/scripted.js'
 import { looseTool } from '../../helpers/app.js'
@@ -32,8 +32,8 @@ describe('parts of a prompt', () => {
       [model, lead, rules, definePrompt({ name: 'style', prompt: 'Be short.', model: 'fast' })],
       'app.ts',
     )
-    expect(piecesOf(app, lead)).toEqual(['You lead. Be kind. Be short. Go.Be short.'])
-    expect(piecesOf(app, { prompt: [] })).toEqual([])
+    expect(promptPieces(app, lead)).toEqual(['You lead. Be kind. Be short. Go.Be short.'])
+    expect(promptPieces(app, { prompt: [] })).toEqual([])
   })
 
   it('D5, D1: a prompt that is not there, or that includes itself by a detour', () => {
@@ -55,7 +55,7 @@ describe('parts of a prompt', () => {
       prompt: [text('Be '), env('TONE'), text('.')],
     })
     const lead = prompt('lead', text('You lead. '), include('rules'))
-    expect(piecesOf(createApp([model, lead, rules], 'app.ts'), lead)).toEqual(['You lead. Be ', tone, '.'])
+    expect(promptPieces(createApp([model, lead, rules], 'app.ts'), lead)).toEqual(['You lead. Be ', tone, '.'])
   })
 
   it('D5: a variable that is not declared, or that anyone declares as a secret, is not shown to a model', () => {

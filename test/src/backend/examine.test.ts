@@ -15,7 +15,7 @@ import { takeOwnership } from '../../../src/backend/local/owner.js'
 import { anonymousHost } from '../../../src/backend/host-info.js'
 import { nats } from '../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../../src/backend/port.js'
+import type { Store } from '../../../src/backend/port.js'
 import { systemClock } from '../../../src/core/clock.js'
 import type { Finding } from '../../../src/core/finding.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
@@ -25,7 +25,7 @@ import type { NatsServer } from '../../helpers/nats-server.js'
 type Levels = Readonly<Record<string, string>>
 
 async function look(
-  source: BackendSource,
+  source: Store,
   clock = systemClock,
 ): Promise<{ readonly levels: Levels; of(check: string): Finding | undefined }> {
   const { findings } = (await source.examine?.(clock)) ?? { findings: [] }
@@ -105,7 +105,7 @@ describe('a folder', () => {
 describe('a NATS server', () => {
   let server: NatsServer
   const opened: NatsConnection[] = []
-  const at = (user: string, more: NatsOptions = {}): BackendSource =>
+  const at = (user: string, more: NatsOptions = {}): Store =>
     nats({ servers: server.url, credentials: { user, password: 'x' }, monitor: server.monitor, ...more })
   const manager = async (user: string): Promise<JetStreamManager> => {
     const nc = await connect({ servers: server.url, user, pass: 'x' })

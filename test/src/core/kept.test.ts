@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { maskProviderParts, piecesOf, toProviderParts } from '../../../src/core/records/provider-parts.js'
+import { maskProviderParts, piecesOfParts, toProviderParts } from '../../../src/core/records/provider-parts.js'
 import { createRedactor } from '../../../src/core/redact/redact.js'
 import { maskReply } from '../../../src/runtime/secrets/mask.js'
 import type { ModelReply } from '../../../src/models/port.js'
@@ -14,8 +14,8 @@ test('a part finds its piece of the text again, and only of that text', () => {
     { type: 'reasoning', length: 1 },
     { type: 'call', index: 0 },
   ] as const
-  expect(piecesOf(parts, { text: 'abc', reasoning: 'xyz' })).toEqual(['xy', 'abc', 'z', ''])
-  expect(piecesOf(parts, { text: 'abcd', reasoning: 'xyz' })).toBeUndefined()
+  expect(piecesOfParts(parts, { text: 'abc', reasoning: 'xyz' })).toEqual(['xy', 'abc', 'z', ''])
+  expect(piecesOfParts(parts, { text: 'abcd', reasoning: 'xyz' })).toBeUndefined()
 })
 
 test('what no provider would miss is not kept, nor what is too large for a journal', () => {
@@ -57,7 +57,7 @@ describe('KP3', () => {
       origin: 'o',
       parts: [parts[0], { type: 'reasoning', length: 10 }, { type: 'call', index: 0 }],
     })
-    expect(piecesOf(masked.kept?.parts ?? [], { text: '', reasoning: masked.reasoning ?? '' })).toEqual([
+    expect(piecesOfParts(masked.kept?.parts ?? [], { text: '', reasoning: masked.reasoning ?? '' })).toEqual([
       'first',
       '[redacted]',
       '',

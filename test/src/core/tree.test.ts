@@ -11,7 +11,7 @@ import {
   observe,
   stale,
   thawTree,
-  usageOf,
+  treeUsage,
 } from '../../../src/core/tree.js'
 import type { DirNode, TreeNode } from '../../../src/core/tree.js'
 
@@ -196,7 +196,7 @@ describe('sums and plain data', () => {
         for (const one of list) {
           tree = applyChanges(tree, [one], 1)
           const rows = freezeTree(tree).filter((row) => row[2] === 'file')
-          expect(usageOf(tree)).toEqual({
+          expect(treeUsage(tree)).toEqual({
             names: freezeTree(tree).length - 1,
             bytes: rows.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), 0),
             files: rows.length,
@@ -221,7 +221,7 @@ describe('sums and plain data', () => {
     const deep = treeOf(file('/d'.repeat(2047)))
     expect(thawTree(JSON.parse(JSON.stringify(freezeTree(deep))))).toBeDefined()
     expect(observe(deep, '/', 'deep')).not.toBe(observe(emptyTree, '/', 'deep'))
-    expect(usageOf(deep).files).toBe(1)
+    expect(treeUsage(deep).files).toBe(1)
   })
 
   it.each<[string, unknown]>([

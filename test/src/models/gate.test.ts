@@ -39,8 +39,8 @@ function setUp({ fraction = 0.5, maxRetries = 4 } = {}) {
       }),
   }
   const chance = { id: () => 'id', fraction: () => fraction }
-  const gate = new RateLimitGate('m', { clock, chance, maxRetries, closed: (waitMs) => news.push(waitMs) })
-  const model = withRetries(inner, { clock, chance, maxRetries, gate })
+  const gate = new RateLimitGate('m', { clock, random: chance, maxRetries, closed: (waitMs) => news.push(waitMs) })
+  const model = withRetries(inner, { clock, random: chance, maxRetries, gate })
   const waits = new Map<string, (readonly [place: number, until: number])[]>()
   const ask = (thread: string) => {
     const control = new AbortController()

@@ -33,7 +33,7 @@ function setUp(errors: readonly unknown[], options: Partial<RetryOptions> = {}) 
   const inner = failing(errors)
   const model = withRetries(inner, {
     clock,
-    chance: { id: () => 'id', fraction: () => 0.5 },
+    random: { id: () => 'id', fraction: () => 0.5 },
     retrying: (info) => {
       infos.push(info)
       // The wait is set in the same turn, after this callback.
@@ -52,11 +52,11 @@ test('waits double up to the cap, with full jitter', async () => {
 })
 
 test('full jitter reaches from no wait to the whole', async () => {
-  const none = setUp([down()], { chance: { id: () => 'id', fraction: () => 0 } })
+  const none = setUp([down()], { random: { id: () => 'id', fraction: () => 0 } })
   await none.model.call(modelRequest(), watched().options)
   expect(none.waits()).toEqual([0])
   expect(none.clock.pending).toBe(0)
-  const most = setUp([down()], { chance: { id: () => 'id', fraction: () => 0.999 } })
+  const most = setUp([down()], { random: { id: () => 'id', fraction: () => 0.999 } })
   await most.model.call(modelRequest(), watched().options)
   expect(most.waits()).toEqual([499])
 })
@@ -125,7 +125,7 @@ test('a new attempt is announced, and late deltas of the old one are dropped', a
   const clock = manualClock()
   const model = withRetries(inner, {
     clock,
-    chance: { id: () => 'id', fraction: () => 0.5 },
+    random: { id: () => 'id', fraction: () => 0.5 },
     retrying: () => queueMicrotask(() => clock.next()),
   })
   const { options, deltas } = watched()

@@ -122,7 +122,7 @@ test('silence is tried once more, then the fallback answers; what is late for go
     const { model, asked } = hanging()
     const retried = withRetries(withTimeLimits(model, { idleMs: 1_000, totalMs }, clock), {
       clock,
-      chance: { id: () => 'id', fraction: () => 0 },
+      random: { id: () => 'id', fraction: () => 0 },
     })
     const other: Model = { name: 'other', call: async () => reply }
     const { options, deltas } = watched()

@@ -2,13 +2,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Json } from '../../../src/core/json.js'
 import { createChecker, excessOfSchema } from '../../../src/tools/foreign/json-schema.js'
-import type { Schema } from '../../../src/tools/foreign/json-schema.js'
+import type { JsonSchema } from '../../../src/tools/foreign/json-schema.js'
 import { loadPatterns } from '../../../src/tools/foreign/linear-patterns.js'
 
-const fits = (schema: Schema, value: Json): boolean => createChecker(schema)(value).length === 0
+const fits = (schema: JsonSchema, value: Json): boolean => createChecker(schema)(value).length === 0
 
 describe('keywords', () => {
-  const table: readonly (readonly [Schema, readonly Json[], readonly Json[]])[] = [
+  const table: readonly (readonly [JsonSchema, readonly Json[], readonly Json[]])[] = [
     [{ type: 'integer' }, [1, 2], [1.5, '1', null]],
     [{ type: ['number', 'null'] }, [1, null], ['1', {}]],
     [{ enum: ['a', 1, { b: [1] }] }, ['a', 1, { b: [1] }], ['b', 2, { b: [2] }]],

@@ -1,7 +1,7 @@
 /** Text for a model: cut between characters, and in lines. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { linesOf, pickLines } from '../../../workers/builtins/lines.js'
+import { linesOfText, pickLines } from '../../../workers/builtins/lines.js'
 import { createCollector, cutText, decodeText } from '../../../workers/builtins/text.js'
 
 /** The text in pieces of any size, also through characters. */
@@ -92,7 +92,7 @@ describe('lines', () => {
 
   it('a line that never ends comes in parts', async () => {
     const found: [number, boolean][] = []
-    for await (const { line, starts } of linesOf(pieces(`${'x'.repeat(95)}\ny`, [10]), { path: '/a', longest: 40 }))
+    for await (const { line, starts } of linesOfText(pieces(`${'x'.repeat(95)}\ny`, [10]), { path: '/a', longest: 40 }))
       found.push([line.length, starts])
     expect(found).toEqual([
       [50, true],

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createCancel } from '../../../src/core/async/cancel.js'
 import { manualClock } from '../../../src/core/manual-clock.js'
 import { createPool } from '../../../src/pool/pool.js'
-import type { Job } from '../../../src/pool/port.js'
+import type { ToolJob } from '../../../src/pool/port.js'
 import { eventually, processesIn } from './processes.js'
 
 let root: string
@@ -81,7 +81,7 @@ it.runIf(process.platform === 'linux')(
   },
 )
 
-function job(tool: string, args: Job['args']): Job {
+function job(tool: string, args: ToolJob['args']): ToolJob {
   const never = () => Promise.reject(new Error('there is no desk'))
   return {
     tool,

@@ -9,7 +9,7 @@ import type { HeadFilter, Heads, StoredHead } from '../../port.js'
 import { cursorNumber, damagedHead, listedAtOnce, matches } from '../../checks.js'
 import type { Database, Query, Row, Value } from './driver.js'
 import {
-  bytes,
+  bytesIn,
   corrupt,
   damageIn,
   integer,
@@ -44,7 +44,7 @@ const headColumns = list({
   more: 'text',
 })
 
-export function createHeads(database: Database, live: () => void): Heads {
+export function createLocalHeads(database: Database, live: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
   const restless = database.query(
     `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`,
@@ -120,7 +120,7 @@ function headOf(stored: unknown): StoredHead | undefined {
 /** The texts of a row that can be read. */
 function namesIn(stored: unknown): readonly (string | undefined)[] {
   try {
-    const row: unknown = JSON.parse(lenient.decode(bytes(stored)))
+    const row: unknown = JSON.parse(lenient.decode(bytesIn(stored)))
     return Array.isArray(row)
       ? row.map((value: unknown) => (typeof value === 'string' && !value.includes('\ufffd') ? value : undefined))
       : []

@@ -9,12 +9,12 @@
 import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
 import type { BlobRows } from './blobs.js'
 import type { Database, Row } from './driver.js'
-import { createHeads } from './heads.js'
+import { createLocalHeads } from './heads.js'
 import { createJournalReader } from './read-journal.js'
-import { blobKey, bytes, corrupt, damageIn, integer, json, raw, reading, text } from './rows.js'
+import { blobKey, bytesIn, corrupt, damageIn, integer, json, raw, reading, text } from './rows.js'
 import { there } from './schema.js'
 
-export interface Reader {
+export interface StoreReader {
   readonly journal: Journal
   readonly heads: Heads
   readonly mailbox: Pick<Mailbox, 'read' | 'waiting'>
@@ -22,7 +22,7 @@ export interface Reader {
   readonly blobs: Pick<BlobRows, 'find' | 'has'>
 }
 
-export function createReader(database: Database, live: () => void): Reader {
+export function createStoreReader(database: Database, live: () => void): StoreReader {
   const mail = database.query(
     `SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`,
   )
@@ -39,7 +39,7 @@ export function createReader(database: Database, live: () => void): Reader {
       read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range), thread)),
       readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range), root)),
     },
-    heads: createHeads(database, live),
+    heads: createLocalHeads(database, live),
     mailbox: {
       read: async (thread, after) => {
         live()
@@ -51,14 +51,14 @@ export function createReader(database: Database, live: () => void): Reader {
       get: async (thread) => {
         live()
         const row = reading(() => snapshot.one(thread), thread)
-        return row && bytes(row[0])
+        return row && bytesIn(row[0])
       },
     },
     blobs: {
       find: (hash) =>
         reading(() => {
           const row = blob.one(blobKey(hash))
-          return row && bytes(row[0])
+          return row && bytesIn(row[0])
         }),
       has: (hash) => reading(() => blobThere.one(blobKey(hash)) !== undefined),
     },

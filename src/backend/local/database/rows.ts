@@ -89,7 +89,7 @@ export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says' |
   return parsed.data
 }
 
-export function bytes(value: unknown): Uint8Array {
+export function bytesIn(value: unknown): Uint8Array {
   if (value instanceof Uint8Array) return value
   throw corrupt(`expected bytes, found ${typeof value}`)
 }

@@ -10,7 +10,7 @@
 import type { Commit, CommitResult, Head, Send } from '../../port.js'
 import type { Removal } from '../../trees.js'
 import type { Database, Value } from './driver.js'
-import { noteOf } from '../files/mark.js'
+import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
 import { blobKey, integer, whole } from './rows.js'
@@ -126,7 +126,7 @@ export class Writes {
     if (entry) {
       append.run(++position, tid, entry.first, entry.count, entry.hash, entry.body)
       this.position = position
-      this.noted += noteOf('commit', position, commit.thread)
+      this.noted += markNote('commit', position, commit.thread)
       this.removals.refer(entry.body, this.rootOf(commit, tid))
     }
     for (const number of commit.done) finish.run(number, commit.thread)
@@ -160,7 +160,7 @@ export class Writes {
     const { changes, rowid } = this.statements.post.run(send.to, send.id, body)
     if (changes !== 1) return
     this.mails = rowid
-    this.noted += noteOf('mail', rowid, send.to)
+    this.noted += markNote('mail', rowid, send.to)
     arrived.add(send.to)
   }
 

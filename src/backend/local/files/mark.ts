@@ -67,7 +67,7 @@ export class Mark {
 }
 
 /** What is written when it is acknowledged. */
-export function noteOf(kind: 'commit' | 'mail', number: number, thread: string): string {
+export function markNote(kind: 'commit' | 'mail', number: number, thread: string): string {
   return line(kind, number, thread)
 }
 

@@ -18,7 +18,7 @@ import { SkeinError, isSkeinError, toFailure } from '../../../core/failure.js'
 import { storeClosed } from '../../checks.js'
 import { Requests } from './requests.js'
 import type { PendingRequest } from './requests.js'
-import { after, pause } from './timers.js'
+import { after, sleep } from './timers.js'
 
 export interface ConnectionOptions {
   readonly connection: NodeConnectionOptions
@@ -199,7 +199,7 @@ async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStr
       return await jetstreamManager(nc, { timeout: requestMs })
     } catch (thrown) {
       if (!transient.has(apiCode(thrown) ?? 0) || steadyClock.now() >= until) throw thrown
-      await pause(pauseMs)
+      await sleep(pauseMs)
     }
   }
 }

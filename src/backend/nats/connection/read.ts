@@ -17,7 +17,7 @@ import { after } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
 
-export interface Message {
+export interface StreamMessage {
   readonly subject: string
   readonly seq: number
   readonly headers: MsgHdrs
@@ -52,7 +52,7 @@ interface Place {
   /** It has given something: one that found nothing is gone soon. */
   readonly used: boolean
   readonly left: number
-  readonly part: readonly Message[]
+  readonly part: readonly StreamMessage[]
 }
 
 const atOnce = 500
@@ -74,7 +74,7 @@ export class StreamReader {
     this.replicated = replicas > 1
   }
 
-  get(stream: string, query: Query): Promise<Message | undefined> {
+  get(stream: string, query: Query): Promise<StreamMessage | undefined> {
     const { jsm } = this.#link
     return this.#link.persist('reading', async () => {
       const found = await (this.replicated
@@ -86,12 +86,12 @@ export class StreamReader {
     })
   }
 
-  last(stream: string, subject: string): Promise<Message | undefined> {
+  last(stream: string, subject: string): Promise<StreamMessage | undefined> {
     return this.get(stream, { last_by_subj: subject })
   }
 
   /** Gives the messages in order until there are no more or `each` returns false. */
-  async scan(scan: Scan, each: (message: Message) => boolean | void): Promise<void> {
+  async scan(scan: Scan, each: (message: StreamMessage) => boolean | void): Promise<void> {
     const { upTo } = scan
     let given = 0
     let place: Place | undefined
@@ -117,7 +117,7 @@ export class StreamReader {
   async rest(
     { stream, filter }: Pick<Scan, 'stream' | 'filter'>,
     given: number,
-    each: (message: Message) => boolean | void,
+    each: (message: StreamMessage) => boolean | void,
   ): Promise<void> {
     for (let seq = given + 1; this.replicated;) {
       const message = await this.get(stream, { seq, next_by_subj: filter })
@@ -143,10 +143,10 @@ export class StreamReader {
     return { consumer, used, left, part }
   }
 
-  #part(stream: string, consumer: string, batch: number): Promise<Message[]> {
+  #part(stream: string, consumer: string, batch: number): Promise<StreamMessage[]> {
     const { nc } = this.#link
     return new Promise((resolve, reject) => {
-      const found: Message[] = []
+      const found: StreamMessage[] = []
       const inbox = this.#link.inbox()
       const cancelLate = after(2 * partMs, () => end(new ConnectionCut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
@@ -191,7 +191,7 @@ function configOf({ filter, upTo, from = 1, last, headersOnly }: Scan, given: nu
 /** A message that a consumer delivered; undefined for a status. */
 export function toMessage(
   message: Msg,
-): (Message & { readonly delivered: number; readonly pending: number }) | undefined {
+): (StreamMessage & { readonly delivered: number; readonly pending: number }) | undefined {
   // $JS.ACK.[domain.account.]stream.consumer.deliveries.streamSeq.consumerSeq.time.pending[.token]
   const tokens = message.reply?.split('.') ?? []
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined

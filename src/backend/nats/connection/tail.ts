@@ -10,15 +10,15 @@ import { nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import { steadyClock } from '../../../core/clock.js'
-import { every, pause } from './timers.js'
+import { every, sleep } from './timers.js'
 import type { ServerConnection } from './connection.js'
 import { toMessage } from './read.js'
-import type { Message } from './read.js'
+import type { StreamMessage } from './read.js'
 
 export interface TailOptions {
   readonly stream: string
   readonly filter: string
-  readonly each: (message: Message) => void
+  readonly each: (message: StreamMessage) => void
   /** Of what is there only the last message of each subject. */
   readonly last?: true
   /** Leave the payloads out. */
@@ -31,7 +31,7 @@ const silenceMs = 3 * heartbeatMs
 const unusedMs = 30_000
 const againMs = 200
 
-export class Tail {
+export class StreamTail {
   readonly #link: ServerConnection
   readonly #tailing: TailOptions
   readonly #stops: (() => void)[] = []
@@ -52,8 +52,8 @@ export class Tail {
   }
 
   /** Resolves when everything that was there has been given. */
-  static async open(link: ServerConnection, tailing: TailOptions): Promise<Tail> {
-    const tail = new Tail(link, tailing)
+  static async open(link: ServerConnection, tailing: TailOptions): Promise<StreamTail> {
+    const tail = new StreamTail(link, tailing)
     const caughtUp = new Promise<void>((resolve) => (tail.#caughtUp = resolve))
     tail.#stops.push(link.onReconnect(() => tail.#restart()))
     tail.#stops.push(every(heartbeatMs, () => tail.#checkSilence()))
@@ -153,7 +153,7 @@ export class Tail {
           // What fails here is a server that is away; `persist` has waited long already.
           if (tries === 'once') throw thrown
           this.#stale = true
-          await pause(againMs)
+          await sleep(againMs)
         }
       } while (this.#stale && !this.#stopped)
     } finally {

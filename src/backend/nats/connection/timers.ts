@@ -18,6 +18,6 @@ export function every(ms: number, then: () => void): () => void {
   return () => cancel()
 }
 
-export function pause(ms: number): Promise<void> {
+export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void after(ms, resolve))
 }

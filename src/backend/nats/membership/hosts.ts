@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { steadyClock } from '../../../core/clock.js'
 import { compareHosts, decodeHost } from '../../host-info.js'
 import type { HostInfo, HostProfile } from '../../host-info.js'
-import { pause } from '../connection/timers.js'
+import { sleep } from '../connection/timers.js'
 import type { NatsContext } from '../context.js'
 import { idIn } from '../subjects.js'
 import { ownerOf } from './owner.js'
@@ -77,7 +77,7 @@ export class HostRegistry {
       const now = isoTime.safeParse(info).data?.ts
       const ageMs = now === undefined ? 0 : Date.parse(now) - Date.parse(info.state.last_ts)
       if (ageMs < leaseMs * renewedWithin || steadyClock.now() >= until) return true
-      await pause(leaseMs / 12)
+      await sleep(leaseMs / 12)
     }
   }
 

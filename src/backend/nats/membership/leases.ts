@@ -23,7 +23,7 @@ import { idIn, partitionOf } from '../subjects.js'
 import { ownerOf } from './owner.js'
 import type { Presence } from './presence.js'
 import { publish } from '../connection/publish.js'
-import type { Message } from '../connection/read.js'
+import type { StreamMessage } from '../connection/read.js'
 import { newestOf } from './hosts.js'
 import type { HostRegistry } from './hosts.js'
 
@@ -124,7 +124,7 @@ export class NatsLeases implements Leases {
     return { partition, epoch, lost: lost.signal, release: () => this.#release(partition, epoch) }
   }
 
-  async #alive(owner: Message): Promise<boolean> {
+  async #alive(owner: StreamMessage): Promise<boolean> {
     const { host } = ownerOf(owner)
     const { reads, names } = this.#ground
     return (
@@ -134,7 +134,7 @@ export class NatsLeases implements Leases {
     )
   }
 
-  #isBarred(owner: Message): boolean {
+  #isBarred(owner: StreamMessage): boolean {
     return ownerOf(owner).records > this.#records
   }
 

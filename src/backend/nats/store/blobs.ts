@@ -15,7 +15,7 @@ import { cutToSize, withNext, inChunks } from './chunks.js'
 import type { ServerConnection } from '../connection/connection.js'
 import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Message, StreamReader } from '../connection/read.js'
+import type { StreamMessage, StreamReader } from '../connection/read.js'
 
 interface Stored {
   readonly hash: string
@@ -154,14 +154,14 @@ export class NatsBlobs implements Blobs {
     await link.ask(() => link.jsm.streams.purge(this.#stream, { filter: names.chunks(upload) })).catch(() => undefined)
   }
 
-  #find(of: string): Promise<Message | undefined> {
+  #find(of: string): Promise<StreamMessage | undefined> {
     const { reads, names } = this.#means
     return /^[0-9a-f]{64}$/.test(of) ? reads.last(this.#stream, names.blob(of)) : Promise.resolve(undefined)
   }
 
   async *#chunks(of: string, { upload, chunks }: Manifest): AsyncGenerator<Uint8Array> {
     const { reads, names } = this.#means
-    const asked: Promise<Message | undefined>[] = []
+    const asked: Promise<StreamMessage | undefined>[] = []
     for (let index = 0; index < chunks; index++) {
       while (asked.length < atOnce && index + asked.length < chunks) {
         const next = reads.last(this.#stream, names.chunk(upload, index + asked.length))
@@ -175,7 +175,7 @@ export class NatsBlobs implements Blobs {
   }
 }
 
-function manifestOf({ headers }: Message): Manifest | undefined {
+function manifestOf({ headers }: StreamMessage): Manifest | undefined {
   const text = headers.get(manifestHeader)
   return text === '' ? undefined : manifestSchema.parse(JSON.parse(text))
 }

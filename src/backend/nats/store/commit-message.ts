@@ -14,7 +14,7 @@ import { damagedHead, mailText } from '../../checks.js'
 import { toStoredHead } from '../../head-schema.js'
 import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../../port.js'
 import { idIn, rootIn } from '../subjects.js'
-import type { Message } from '../connection/read.js'
+import type { StreamMessage } from '../connection/read.js'
 
 /** Mail as text: what is sent is what was said at the time of the call. */
 export interface SealedCommit {
@@ -103,7 +103,7 @@ function tailText(sends: readonly SealedCommit[], head: Head | undefined): strin
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
 }
 
-export function noteOf({ headers, subject, seq }: Message): CommitNote {
+export function noteOfCommit({ headers, subject, seq }: StreamMessage): CommitNote {
   try {
     return noteSchema.parse(JSON.parse(headers.get(noteHeader)))
   } catch (cause) {
@@ -117,7 +117,7 @@ export function noteOf({ headers, subject, seq }: Message): CommitNote {
 }
 
 /** Undefined for a commit without records. */
-export function entryOf(note: CommitNote, { seq }: Message, payload: Uint8Array): StoredEntry | undefined {
+export function entryOfCommit(note: CommitNote, { seq }: StreamMessage, payload: Uint8Array): StoredEntry | undefined {
   if (!note.entry) return undefined
   const { first, count, hash, bytes } = note.entry
   return {
@@ -130,19 +130,23 @@ export function entryOf(note: CommitNote, { seq }: Message, payload: Uint8Array)
   }
 }
 
-export function tailOf(note: CommitNote, payload: Uint8Array): Tail {
+export function tailOfCommit(note: CommitNote, payload: Uint8Array): Tail {
   const rest = payload.subarray(note.entry?.bytes ?? 0)
   if (rest.length === 0) return { sends: [] }
   const { sends, head }: { sends: [string, Json][]; head?: Head } = JSON.parse(Buffer.from(rest).toString())
   return { sends: sends.map(([to, mail]) => ({ to, mail: JSON.stringify(mail) })), ...defined({ head }) }
 }
 
-export function headOfNote({ thread, seq }: CommitNote, head: Head, { subject }: Pick<Message, 'subject'>): StoredHead {
+export function headOfNote(
+  { thread, seq }: CommitNote,
+  head: Head,
+  { subject }: Pick<StreamMessage, 'subject'>,
+): StoredHead {
   return toStoredHead(head, { thread, seq, root: rootIn(subject) })
 }
 
 /** J11: of a commit whose header cannot be read. */
-function unreadable({ subject }: Message, thrown: unknown): StoredHead {
+function unreadable({ subject }: StreamMessage, thrown: unknown): StoredHead {
   return damagedHead({
     thread: idIn(subject),
     root: rootIn(subject),
@@ -151,9 +155,9 @@ function unreadable({ subject }: Message, thrown: unknown): StoredHead {
 }
 
 /** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */
-export function readable(message: Message): { readonly note?: CommitNote; readonly head?: StoredHead } {
+export function readable(message: StreamMessage): { readonly note?: CommitNote; readonly head?: StoredHead } {
   try {
-    const note = noteOf(message)
+    const note = noteOfCommit(message)
     return { note, ...(note.head && { head: headOfNote(note, note.head, message) }) }
   } catch (thrown) {
     return { head: unreadable(message, thrown) }

@@ -14,14 +14,14 @@ import type { Commit, CommitResult, Head } from '../../port.js'
 import { checkCommit } from '../../checks.js'
 import type { Removal } from '../../trees.js'
 import { raiseBarrier } from './barrier.js'
-import { after, pause } from '../connection/timers.js'
+import { after, sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
 import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Message } from '../connection/read.js'
-import { noteHeader, noteOf, packCommit, sealCommit, tailOf } from './commit-message.js'
+import type { StreamMessage } from '../connection/read.js'
+import { noteHeader, noteOfCommit, packCommit, sealCommit, tailOfCommit } from './commit-message.js'
 import type { SealedCommit } from './commit-message.js'
 
 interface Known {
@@ -145,7 +145,7 @@ export class Commits {
         if (unmarked) this.#markSoon(thread, unmarked)
         return
       } catch {
-        await pause(againMs)
+        await sleep(againMs)
       }
     }
     // Whoever holds the thread next finds it in the journal.
@@ -173,10 +173,10 @@ export class Commits {
     return known
   }
 
-  async #last(thread: string): Promise<Message | undefined> {
+  async #last(thread: string): Promise<StreamMessage | undefined> {
     const { reads, names } = this.#ground
     const message = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
-    if (!message || !noteOf(message).removed) return message
+    if (!message || !noteOfCommit(message).removed) return message
     await this.#finishRemoval(thread)
     return undefined
   }
@@ -241,9 +241,9 @@ export class Commits {
     })
   }
 
-  async #headIn(message: Message): Promise<Head | undefined> {
-    const note = noteOf(message)
-    return note.head ?? tailOf(note, await this.#ground.payloadOf(message)).head
+  async #headIn(message: StreamMessage): Promise<Head | undefined> {
+    const note = noteOfCommit(message)
+    return note.head ?? tailOfCommit(note, await this.#ground.payloadOf(message)).head
   }
 
   forget(threads: Iterable<string>): void {
@@ -263,7 +263,7 @@ export class Commits {
     await reads.scan(
       { stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true, ...barrier },
       (message) => {
-        const { thread, sends, removed } = noteOf(message)
+        const { thread, sends, removed } = noteOfCommit(message)
         if (sends > 0) unsure.push(message.seq)
         if (removed) dying.push(thread)
       },
@@ -276,8 +276,8 @@ export class Commits {
     const { reads, names, payloadOf } = this.#ground
     const message = await reads.get(names.streams.log, { seq })
     if (!message) return
-    const note = noteOf(message)
-    const { sends, head = note.head } = tailOf(note, await payloadOf(message))
+    const note = noteOfCommit(message)
+    const { sends, head = note.head } = tailOfCommit(note, await payloadOf(message))
     this.#remember(note.thread, knownFrom(message))
     await this.#chains.run(note.thread, () =>
       this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq, epoch }),
@@ -291,7 +291,7 @@ export class Commits {
     await reads.scan(
       { stream: names.streams.log, filter: names.logOfTree(root), last: true, headersOnly: true },
       (message) => {
-        const { thread, sends } = noteOf(message)
+        const { thread, sends } = noteOfCommit(message)
         if (sends > 0) unsure.push({ thread, last: message.seq })
       },
     )
@@ -308,7 +308,7 @@ export class Commits {
     while (this.#unmarked.get(thread)?.last !== last) {
       const now = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
       if (now?.seq !== last) return
-      await pause(lookMs)
+      await sleep(lookMs)
     }
   }
 
@@ -320,8 +320,8 @@ export class Commits {
   }
 }
 
-function knownFrom(message: Message): Known {
-  const { seq, epoch, born } = noteOf(message)
+function knownFrom(message: StreamMessage): Known {
+  const { seq, epoch, born } = noteOfCommit(message)
   // Its subject says the root: <namespace>.log.<partition>.<root>.<thread>.
   return { last: message.seq, seq, epoch, born: born || message.seq, root: rootIn(message.subject) }
 }

@@ -7,11 +7,11 @@
  * - What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
  * - Where nobody lists for a while, nothing is kept and nothing is followed.
  */
-import { after, pause } from '../connection/timers.js'
+import { after, sleep } from '../connection/timers.js'
 import type { NatsContext } from '../context.js'
 import { rootIn } from '../subjects.js'
-import type { Message } from '../connection/read.js'
-import { Tail } from '../connection/tail.js'
+import type { StreamMessage } from '../connection/read.js'
+import { StreamTail } from '../connection/tail.js'
 import type { StoredHead } from '../../port.js'
 import { noteHeader, readable } from './commit-message.js'
 import type { CommitNote } from './commit-message.js'
@@ -31,7 +31,7 @@ const lookMs = 20
 const looks = 3
 
 interface Following {
-  readonly tail: Promise<Tail>
+  readonly tail: Promise<StreamTail>
   /** By subject. */
   readonly rows: Map<string, DirectoryRow>
   /** Subjects that hold no head: barriers, and what nobody of ours wrote. */
@@ -86,7 +86,7 @@ export class Directory {
     const rows = new Map<string, DirectoryRow>()
     const others = new Set<string>()
     const dying = new Set<string>()
-    const each = (message: Message): void => {
+    const each = (message: StreamMessage): void => {
       const { subject, seq } = message
       // A message that nobody of ours wrote is no head.
       if (!message.headers.has(noteHeader)) {
@@ -102,18 +102,24 @@ export class Directory {
       rows,
       others,
       dying,
-      tail: Tail.open(link, { stream: names.streams.log, filter: names.everyLog, each, last: true, headersOnly: true }),
+      tail: StreamTail.open(link, {
+        stream: names.streams.log,
+        filter: names.everyLog,
+        each,
+        last: true,
+        headersOnly: true,
+      }),
     }
   }
 
   /** Until the last message that is there was given. */
-  async #catchUp(tail: Tail): Promise<void> {
+  async #catchUp(tail: StreamTail): Promise<void> {
     const { reads, names, live } = this.#ground
     for (;;) {
       live()
       const last = await reads.last(names.streams.log, names.everyLog)
       if (tail.last >= (last?.seq ?? 0)) return
-      await pause(lookMs)
+      await sleep(lookMs)
     }
   }
 

@@ -11,8 +11,8 @@ import { lastBarrier } from './barrier.js'
 import type { Directory } from './directory.js'
 import type { NatsContext } from '../context.js'
 import { idIn, partitionOf } from '../subjects.js'
-import type { Message, Scan } from '../connection/read.js'
-import { entryOf, headOfNote, noteOf, readable, tailOf } from './commit-message.js'
+import type { StreamMessage, Scan } from '../connection/read.js'
+import { entryOfCommit, headOfNote, noteOfCommit, readable, tailOfCommit } from './commit-message.js'
 import type { CommitNote } from './commit-message.js'
 
 interface Found {
@@ -23,23 +23,23 @@ interface Found {
 /** A range of the stream that is read rather than searched. */
 const worthReading = 256
 
-export function createJournal(ground: NatsContext): Journal {
+export function createNatsJournal(ground: NatsContext): Journal {
   const { reads, names, partitions, payloadOf, live } = ground
   const stream = names.streams.log
 
-  async function entries(messages: readonly Message[]): Promise<StoredEntry[]> {
+  async function entries(messages: readonly StreamMessage[]): Promise<StoredEntry[]> {
     const all = await Promise.all(
-      messages.map(async (message) => entryOf(noteOf(message), message, await payloadOf(message))),
+      messages.map(async (message) => entryOfCommit(noteOfCommit(message), message, await payloadOf(message))),
     )
     return all.filter((entry) => entry !== undefined)
   }
 
   /** Messages with records after a sequence of their thread; all that were acknowledged. */
-  async function collect(scan: Scan, limit: number, after = 0): Promise<Message[]> {
-    const found: Message[] = []
+  async function collect(scan: Scan, limit: number, after = 0): Promise<StreamMessage[]> {
+    const found: StreamMessage[] = []
     let last = (scan.from ?? 1) - 1
-    const each = (message: Message): boolean => {
-      const note = noteOf(message)
+    const each = (message: StreamMessage): boolean => {
+      const note = noteOfCommit(message)
       if (note.entry && note.seq > after) found.push(message)
       last = message.seq
       return found.length < limit
@@ -55,7 +55,7 @@ export function createJournal(ground: NatsContext): Journal {
     while (to - from > worthReading) {
       const middle = Math.floor((from + to) / 2)
       const message = await reads.get(stream, { seq: middle, next_by_subj: subject })
-      if (message && noteOf(message).seq <= after) from = message.seq + 1
+      if (message && noteOfCommit(message).seq <= after) from = message.seq + 1
       else to = middle
     }
     return from
@@ -66,7 +66,7 @@ export function createJournal(ground: NatsContext): Journal {
       live()
       const last = await reads.last(stream, names.logOf(partitionOf(thread, partitions), thread))
       if (!last || limit <= 0) return []
-      const { seq, born, entry } = noteOf(last)
+      const { seq, born, entry } = noteOfCommit(last)
       if (seq <= after) return []
       if (entry && entry.first <= after + 1) return entries([last])
       const first = born || last.seq
@@ -90,15 +90,18 @@ export function createJournal(ground: NatsContext): Journal {
 function createHeadReader({ reads, names, payloadOf }: NatsContext) {
   const stream = names.streams.log
 
-  async function stored(note: CommitNote, message: Pick<Message, 'seq' | 'subject'>): Promise<StoredHead | undefined> {
+  async function stored(
+    note: CommitNote,
+    message: Pick<StreamMessage, 'seq' | 'subject'>,
+  ): Promise<StoredHead | undefined> {
     const head = note.head ?? (await longHead(note, message))
     return head && headOfNote(note, head, message)
   }
 
   /** A head that was too long for a header (NF2 in wire.ts); a scan left its payload out. */
-  async function longHead(note: CommitNote, { seq }: Pick<Message, 'seq'>): Promise<Head | undefined> {
+  async function longHead(note: CommitNote, { seq }: Pick<StreamMessage, 'seq'>): Promise<Head | undefined> {
     const message = await reads.get(stream, { seq })
-    return message && tailOf(note, await payloadOf(message)).head
+    return message && tailOfCommit(note, await payloadOf(message)).head
   }
 
   async function scan(
@@ -108,7 +111,7 @@ function createHeadReader({ reads, names, payloadOf }: NatsContext) {
   ): Promise<Found[]> {
     // By thread: one that was written while the scan was cut off is given again (NR3 in read.ts).
     const found = new Map<string, Found>()
-    const long = new Map<string, { readonly note: CommitNote; readonly message: Message }>()
+    const long = new Map<string, { readonly note: CommitNote; readonly message: StreamMessage }>()
     await reads.scan({ stream, filter, last: true, headersOnly: true, ...upTo }, (message) => {
       const { note, head } = readable(message)
       const thread = idIn(message.subject)
@@ -126,7 +129,7 @@ function createHeadReader({ reads, names, payloadOf }: NatsContext) {
   return { stored, scan }
 }
 
-export function createHeads(ground: NatsContext, directory: Directory): Heads {
+export function createNatsHeads(ground: NatsContext, directory: Directory): Heads {
   const { reads, names, partitions, live } = ground
   const { stored, scan } = createHeadReader(ground)
 

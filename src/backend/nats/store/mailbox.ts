@@ -14,20 +14,20 @@ import type { Json } from '../../../core/json.js'
 import { isSkeinError } from '../../../core/failure.js'
 import type { Mail, Mailbox, Send, StoredMail } from '../../port.js'
 import { tell } from '../../topics.js'
-import { pause } from '../connection/timers.js'
+import { sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
 import { MailIndex, mailsPerMessage } from './mail-index.js'
 import { idIn, partitionOf } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Message } from '../connection/read.js'
+import type { StreamMessage } from '../connection/read.js'
 import { blobHeader, sealCommit } from './commit-message.js'
 import type { SealedCommit } from './commit-message.js'
 import type { NatsContext } from '../context.js'
-import { Tail } from '../connection/tail.js'
+import { StreamTail } from '../connection/tail.js'
 
 interface Held {
   readonly boxes: Map<string, MailIndex>
-  tail?: Tail
+  tail?: StreamTail
   /** Mail whose text is a blob is on its way; what follows waits. */
   loading: number
   loaded: Promise<void>
@@ -126,7 +126,7 @@ export class NatsMailbox implements Mailbox {
     if (lost.aborted) return
     const held: Held = { boxes: new Map(), loading: 0, loaded: Promise.resolve() }
     this.#held.set(partition, held)
-    const tail = await Tail.open(link, {
+    const tail = await StreamTail.open(link, {
       stream: names.streams.mail,
       filter: names.mailOfPartition(partition),
       each: (message) => this.#arrived(held, message),
@@ -141,7 +141,7 @@ export class NatsMailbox implements Mailbox {
     this.#held.delete(partition)
   }
 
-  #arrived(held: Held, message: Message): void {
+  #arrived(held: Held, message: StreamMessage): void {
     if (held.loading === 0 && !message.headers.has(blobHeader)) return this.#take(held, message, message.data)
     held.loading++
     held.loaded = held.loaded
@@ -151,20 +151,20 @@ export class NatsMailbox implements Mailbox {
   }
 
   /** Tried again until it is there; undefined when nobody here wants it any more. */
-  async #load(held: Held, message: Message): Promise<Uint8Array | undefined> {
+  async #load(held: Held, message: StreamMessage): Promise<Uint8Array | undefined> {
     while ([...this.#held.values()].includes(held)) {
       try {
         return await this.#ground.payloadOf(message)
       } catch (thrown) {
         // Without its text nobody can tell what it asks for: whoever opens it refuses it, and its sender hears of that.
         if (isSkeinError(thrown) && thrown.code === 'BLOB_MISSING') return new Uint8Array()
-        await pause(againMs)
+        await sleep(againMs)
       }
     }
     return undefined
   }
 
-  #take({ boxes }: Held, message: Message, payload: Uint8Array): void {
+  #take({ boxes }: Held, message: StreamMessage, payload: Uint8Array): void {
     const thread = idIn(message.subject)
     const letters = boxes.get(thread) ?? new MailIndex()
     boxes.set(thread, letters)
@@ -249,7 +249,7 @@ function isNotFound(thrown: unknown): boolean {
  * What is no mail, or lost its text, is one that nobody understands: whoever opens it refuses it, and goes on with
  * the next.
  */
-function mailsIn({ seq }: Message, payload: Uint8Array): Mail[] {
+function mailsIn({ seq }: StreamMessage, payload: Uint8Array): Mail[] {
   try {
     return mailSchema.parse(JSON.parse(Buffer.from(payload).toString()))
   } catch {

@@ -18,7 +18,7 @@ import type { NatsContext } from '../context.js'
 import type { NatsMailbox } from './mailbox.js'
 import { idIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { Message, Scan } from '../connection/read.js'
+import type { StreamMessage, Scan } from '../connection/read.js'
 import { blobHeader } from './commit-message.js'
 
 interface Sweep {
@@ -92,7 +92,7 @@ export class NatsTrees implements Trees {
   /** Undefined: there is nothing to do. */
   async #begin(before: number): Promise<Sweep | undefined> {
     const { reads, names, payloadOf } = this.#ground
-    const found: Message[] = []
+    const found: StreamMessage[] = []
     await reads.scan({ stream: names.streams.meta, filter: names.doomedLists }, (message) => void found.push(message))
     if (found.length === 0) return undefined
     const doomed = new Map<string, number>()
@@ -151,9 +151,9 @@ export class NatsTrees implements Trees {
   }
 
   /** With the text of each message; those whose text lies elsewhere come last. */
-  async #scan(scan: Scan, each: (message: Message, text: string) => boolean | void): Promise<void> {
+  async #scan(scan: Scan, each: (message: StreamMessage, text: string) => boolean | void): Promise<void> {
     const { reads, payloadOf } = this.#ground
-    const elsewhere: Message[] = []
+    const elsewhere: StreamMessage[] = []
     await reads.scan(scan, (message) => {
       if (!scan.headersOnly && message.headers.has(blobHeader)) elsewhere.push(message)
       return each(message, Buffer.from(message.data).toString())
@@ -168,12 +168,12 @@ export class NatsTrees implements Trees {
   }
 }
 
-function* namedIn({ headers }: Message, text: string): Generator<string> {
+function* namedIn({ headers }: StreamMessage, text: string): Generator<string> {
   const spilt = headers.get(blobHeader)
   if (spilt !== '') yield spilt
   yield* blobsNamedIn(text)
 }
 
-function spare(doomed: Map<string, number>, message: Message, text: string): void {
+function spare(doomed: Map<string, number>, message: StreamMessage, text: string): void {
   for (const hash of namedIn(message, text)) doomed.delete(hash)
 }

@@ -10,7 +10,7 @@ import type { ExitCode } from '../../exit.js'
 import { visible } from '../../visible.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
-import { inFiles, pathOf } from './entry.js'
+import { inFiles, filePath } from './entry.js'
 
 interface Asked {
   readonly id: string
@@ -27,7 +27,7 @@ export function register(command: Command, perform: RunCommand): void {
 }
 
 async function cat({ out }: CommandContext, client: SkeinClient, { id, path: given }: Asked): Promise<ExitCode> {
-  const path = await pathOf(given)
+  const path = await filePath(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   await inFiles(id, async () => {
     if (out.mode === 'plain') {

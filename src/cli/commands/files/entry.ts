@@ -2,14 +2,14 @@
 import { posix } from 'node:path'
 import type { FileStat, Files } from '../../../index.js'
 
-export interface Entry extends FileStat {
+export interface ShownFile extends FileStat {
   /** Absolute in the thread. */
   readonly path: string
   /** Where a link leads, as it was written. */
   readonly target?: string
 }
 
-export async function entryAt(files: Files, path: string): Promise<Entry> {
+export async function entryAt(files: Files, path: string): Promise<ShownFile> {
   const stat = await files.lstat(path)
   return { path, ...stat, ...(stat.kind === 'link' && { target: await files.readlink(path) }) }
 }
@@ -18,7 +18,7 @@ export async function entryAt(files: Files, path: string): Promise<Entry> {
  * What lies in a directory, in order of names; with `deep` all below it, a directory before what it holds. Links are
  * not followed.
  */
-export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<Entry> {
+export async function* entriesIn(files: Files, path: string, deep: boolean): AsyncGenerator<ShownFile> {
   for (const name of await files.readdir(path)) {
     if (name === '' || name === '.' || name === '..' || name.includes('/')) throw await noSuchName(path, name)
     const entry = await entryAt(files, posix.join(path, name))
@@ -38,7 +38,7 @@ async function noSuchName(path: string, name: string): Promise<Error> {
 }
 
 /** A path as it was given, made absolute. One that climbs above the root is refused, never bent into something else. */
-export async function pathOf(given: string): Promise<string> {
+export async function filePath(given: string): Promise<string> {
   const { SkeinError } = await import('../../../index.js')
   let depth = 0
   for (const name of given.split('/')) {

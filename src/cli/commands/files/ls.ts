@@ -7,8 +7,8 @@ import type { ExitCode } from '../../exit.js'
 import { dateTime, oneLine, table } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
-import { entriesIn, entryAt, inFiles, pathOf } from './entry.js'
-import type { Entry } from './entry.js'
+import { entriesIn, entryAt, inFiles, filePath } from './entry.js'
+import type { ShownFile } from './entry.js'
 
 interface Options {
   readonly long?: boolean
@@ -36,15 +36,15 @@ async function ls(
   client: SkeinClient,
   { id, path: given, long, recursive }: Asked,
 ): Promise<ExitCode> {
-  const path = await pathOf(given)
+  const path = await filePath(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   const entries = await inFiles(id, async () => {
     if ((await files.stat(path)).kind !== 'dir') return [await entryAt(files, path)]
-    const found: Entry[] = []
+    const found: ShownFile[] = []
     for await (const entry of entriesIn(files, path, recursive === true)) found.push(entry)
     return found
   })
-  const name = ({ path: of, kind }: Entry): string =>
+  const name = ({ path: of, kind }: ShownFile): string =>
     `${oneLine(posix.relative(path, of) || posix.basename(of), Infinity)}${kind === 'dir' ? '/' : ''}`
   if (out.mode === 'json') out.json({ thread: id, path, entries })
   else if (long)
@@ -65,7 +65,7 @@ async function ls(
 const kinds = { file: '-', dir: 'd', link: 'l' } as const
 
 /** As everyone knows it: `-rw-r--r--`. */
-function modeWord({ kind, mode }: Entry): string {
+function modeWord({ kind, mode }: ShownFile): string {
   const bits = [...'rwxrwxrwx'].map((letter, index) => (mode & (0o400 >> index) ? letter : '-'))
   return `${kinds[kind]}${bits.join('')}`
 }

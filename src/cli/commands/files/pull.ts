@@ -15,11 +15,11 @@ import type { Command } from 'commander'
 import type { Files, SkeinClient } from '../../../index.js'
 import { exitCode } from '../../exit.js'
 import type { ExitCode } from '../../exit.js'
-import { bytes, counted, oneLine } from '../../format.js'
+import { byteCount, counted, oneLine } from '../../format.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import { withClient } from '../../store.js'
-import { entriesIn, inFiles, pathOf } from './entry.js'
-import type { Entry } from './entry.js'
+import { entriesIn, inFiles, filePath } from './entry.js'
+import type { ShownFile } from './entry.js'
 
 interface Options {
   readonly force?: boolean
@@ -33,7 +33,7 @@ interface Asked extends Options {
 
 /** An entry and its place in the folder. */
 interface Piece {
-  readonly entry: Entry
+  readonly entry: ShownFile
   readonly to: string
   readonly exists: boolean
 }
@@ -61,7 +61,7 @@ async function pull(
   client: SkeinClient,
   { id, path: given, dir, force = false }: Asked,
 ): Promise<ExitCode> {
-  const path = await pathOf(given)
+  const path = await filePath(given)
   const files = await (await client.threads.get(id)).files.snapshot()
   const { entries, top } = await inFiles(id, () => listed(files, path))
   const { pieces, skipped } = await onDisk(dir, async () => {
@@ -87,7 +87,7 @@ async function pull(
       links: pieces.filter(({ entry }) => entry.kind === 'link').length - skipped.length,
       skipped,
     })
-  else out.print(`${counted(done.length, 'file')}, ${bytes(size)} in ${dir}\n`)
+  else out.print(`${counted(done.length, 'file')}, ${byteCount(size)} in ${dir}\n`)
   return exitCode.ok
 }
 
@@ -95,19 +95,19 @@ async function pull(
 async function listed(
   files: Files,
   path: string,
-): Promise<{ readonly entries: readonly Entry[]; readonly top: string }> {
+): Promise<{ readonly entries: readonly ShownFile[]; readonly top: string }> {
   const stat = await files.stat(path)
   // A file goes under the name that was asked for, also where that is a link to it.
   if (stat.kind !== 'dir') return { entries: [{ path, ...stat }], top: posix.dirname(path) }
   const top = await files.realpath(path)
-  const entries: Entry[] = []
+  const entries: ShownFile[] = []
   for await (const entry of entriesIn(files, top, true)) entries.push(entry)
   return { entries, top }
 }
 
 /** Every name is one step down, and no directory on the way is a link. */
 async function placed(
-  entries: readonly Entry[],
+  entries: readonly ShownFile[],
   { top, base }: { top: string; base: string },
 ): Promise<readonly Piece[]> {
   const { SkeinError } = await import('../../../index.js')
@@ -152,7 +152,7 @@ async function copied(
   pieces: readonly Piece[],
   top: string,
 ): Promise<{ readonly pieces: readonly Piece[]; readonly skipped: readonly Skipped[] }> {
-  const of = (kind: Entry['kind']): readonly Piece[] => pieces.filter(({ entry }) => entry.kind === kind)
+  const of = (kind: ShownFile['kind']): readonly Piece[] => pieces.filter(({ entry }) => entry.kind === kind)
   for (const { to, exists } of of('dir')) if (!exists) await mkdir(to)
   for (const { entry, to } of of('file')) {
     // Taken away and made anew: what is there may be a link, and writing would follow it.
@@ -176,7 +176,7 @@ async function copied(
 }
 
 /** The folder that `top` becomes. */
-function baseOf(to: string, { path }: Entry, top: string): string {
+function baseOf(to: string, { path }: ShownFile, top: string): string {
   return posix
     .relative(top, path)
     .split('/')

@@ -14,7 +14,7 @@ import { markUnanswered, tellUnanswered } from '../../unanswered.js'
 import type { CommandContext, RunCommand } from '../../run-command.js'
 import type { CliProcess } from '../../process.js'
 import { withClient } from '../../store.js'
-import { inFiles, pathOf } from './entry.js'
+import { inFiles, filePath } from './entry.js'
 
 interface Asked {
   readonly id: string
@@ -72,7 +72,7 @@ async function opened(file: string, { stdin }: CliProcess): Promise<Opened> {
 
 async function placeOf(files: Files, file: string, given: string | undefined): Promise<string> {
   const own = file === '-' ? undefined : basename(file)
-  const path = await pathOf(given ?? '/')
+  const path = await filePath(given ?? '/')
   const into = given === undefined || given.endsWith('/') || (await isDir(files, path))
   if (!into) return path
   if (own !== undefined) return posix.join(path, own)

@@ -24,7 +24,7 @@ onEveryStore('a host that is told which trees to go on with', (world) => {
     const again = looseTool('wait', () => 'waited')
     const second = await world.open(tinyApp({ script: ['done', 'done', 'done'], tools: [again] }).app, {
       resuming: ['two'],
-      told: (news) => void (news.type === 'left' && (left += news.threads)),
+      onHostEvent: (news) => void (news.type === 'left' && (left += news.threads)),
     })
     const statuses = async (): Promise<readonly string[]> =>
       Promise.all(['one', 'two', 'three'].map(async (id) => (await second.threads.get(id)).status()))

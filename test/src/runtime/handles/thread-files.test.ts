@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
-import type { Backend, BackendSource, Heads, Journal } from '../../../../src/backend/port.js'
+import type { Backend, Store, Heads, Journal } from '../../../../src/backend/port.js'
 import type { Json } from '../../../../src/core/json.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 
@@ -21,7 +21,7 @@ const said = (attachments: Json): Json => ({
 const node = (depth: number, name: string): Json => [depth, name, 'dir', 0o755, 1]
 
 /** A store that tells after which record a journal was read, and how often a head. */
-function counted(source: BackendSource): { readonly source: BackendSource; readonly reads: number[]; looks(): number } {
+function counted(source: Store): { readonly source: Store; readonly reads: number[]; looks(): number } {
   const reads: number[] = []
   let looks = 0
   const tap = (backend: Backend): Pick<Backend, 'journal' | 'heads'> => ({

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { definePrompt } from '../../../../src/agent/define.js'
 import { local } from '../../../../src/backend/local/local.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { diagnose, nodeFinding } from '../../../../src/runtime/diagnose.js'
 import type { DiagnoseOptions } from '../../../../src/runtime/diagnose.js'
 import { hostTools } from '../../../../src/tools/own/host-tools.js'
 import { looseTool, tinyApp } from '../../../helpers/app.js'
 
 /** A store that keeps no key, like NATS. */
-const keyless: BackendSource = {
+const keyless: Store = {
   open: () => Promise.reject(new RangeError('not asked for')),
   examine: async () => ({ findings: [], keepsKey: false }),
 }

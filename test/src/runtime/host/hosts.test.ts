@@ -5,7 +5,7 @@ import { failure } from '../../../../src/core/failure.js'
 import { anonymousHost } from '../../../../src/backend/host-info.js'
 import { partitionOf } from '../../../../src/backend/nats/subjects.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
-import type { BackendSource, Survey } from '../../../../src/backend/port.js'
+import type { Store, Survey } from '../../../../src/backend/port.js'
 import { recordVersion } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import type { HostEvent } from '../../../../src/runtime/host/host.js'
@@ -17,7 +17,7 @@ import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer } from '../../../helpers/nats-server.js'
 
 let server: NatsServer
-let source: BackendSource
+let source: Store
 let made = 0
 const opened = new Set<Skein>()
 
@@ -62,7 +62,7 @@ async function runAll(skein: Skein, ids: readonly string[], message: string): Pr
 }
 
 /** Told of what a host sees of its share. */
-function watched(of: BackendSource, seen: (survey: Survey) => void): BackendSource {
+function watched(of: Store, seen: (survey: Survey) => void): Store {
   return {
     async open(role, self) {
       const backend = await of.open(role, self)
@@ -209,7 +209,7 @@ describe('versions', () => {
     const news: HostEvent[] = []
     const older = await open(tinyApp({ script: () => 'old' }).app, {
       version: '1.0.0',
-      told: (each) => void (each.type === 'partitions' && news.push(each)),
+      onHostEvent: (each) => void (each.type === 'partitions' && news.push(each)),
       warn: () => undefined,
     })
     await expect((await older.threads.get(id)).send('hello?', { id: 'kept' }).result()).rejects.toMatchObject({
@@ -262,7 +262,7 @@ describe('the server', () => {
     source = nats({ servers: own.url, namespace: 'load', partitions: 4, leaseMs: 1_500, sync: 'relaxed' })
     const news: string[] = []
     const [one] = [
-      await open(spoken('one', ran), { told: ({ type }) => news.push(type) }),
+      await open(spoken('one', ran), { onHostEvent: ({ type }) => news.push(type) }),
       await open(spoken('two', ran)),
     ]
     await runAll(one, ids, 'before')

@@ -9,7 +9,7 @@ import type { Definition, Tool } from '../../../../src/agent/define.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
 import { partitionOf } from '../../../../src/backend/nats/subjects.js'
 import { nats } from '../../../../src/backend/nats/nats.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { manualClock } from '../../../../src/core/manual-clock.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
@@ -49,7 +49,7 @@ afterEach(async () => {
   proxies.clear()
 })
 
-const through = (port: number, partitions = 1): BackendSource =>
+const through = (port: number, partitions = 1): Store =>
   nats({ servers: `nats://127.0.0.1:${port}`, namespace, partitions, leaseMs, patienceMs: 500, sync: 'relaxed' })
 
 /** An agent that charges once and then tells what came of it. */

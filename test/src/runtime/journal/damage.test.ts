@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../../../../src/backend/local/database/driver.js'
-import type { BackendSource, StoredEntry } from '../../../../src/backend/port.js'
+import type { Store, StoredEntry } from '../../../../src/backend/port.js'
 import { recordVersion } from '../../../../src/core/records/record.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import { tinyApp } from '../../../helpers/app.js'
@@ -118,7 +118,7 @@ onEveryStore('a mailbox that cannot be read', (world) => {
     const [bad, good] = await twoThreads(world)
     world.tap.entry = (entry) => (entry.thread === bad ? { ...entry, hash: 'x'.repeat(22) } : entry)
     const { source } = world.store
-    const deaf: BackendSource = {
+    const deaf: Store = {
       async open(role) {
         const backend = tapped({ open: async () => source.open(role) }, world.tap)
         const opened = await backend.open(role)

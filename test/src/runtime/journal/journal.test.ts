@@ -5,7 +5,7 @@ import { fold } from '../../../../actors/thread/fold.js'
 import type { StoredEntry } from '../../../../src/backend/port.js'
 import { recordVersion } from '../../../../src/core/records/record.js'
 import type { ThreadRecord } from '../../../../src/core/records/record.js'
-import { chainStart, createReader, decode, pack } from '../../../../src/runtime/journal/journal.js'
+import { chainStart, createEntryReader, decode, pack } from '../../../../src/runtime/journal/journal.js'
 import { freeze, thaw } from '../../../../src/runtime/journal/snapshot.js'
 import { happenings, live } from '../../../helpers/life.js'
 import { times } from '../../../helpers/soak.js'
@@ -25,7 +25,7 @@ function store(records: readonly ThreadRecord[], sizes: readonly number[] = []):
 }
 
 const readAll = (entries: readonly StoredEntry[]): readonly ThreadRecord[] => {
-  const reader = createReader('t', { seq: 0, chain: chainStart })
+  const reader = createEntryReader('t', { seq: 0, chain: chainStart })
   return entries.flatMap((entry) => reader.unpack(entry))
 }
 
@@ -73,8 +73,8 @@ describe('the journal', () => {
     ])
     const [first, second] = store(records)
     if (!first || !second) throw new Error('two entries were expected')
-    expect(createReader('t', { seq: 2, chain: first.hash }).unpack(second)).toHaveLength(2)
-    expect(() => createReader('t', { seq: 2, chain: 'other' }).unpack(second)).toThrow(
+    expect(createEntryReader('t', { seq: 2, chain: first.hash }).unpack(second)).toHaveLength(2)
+    expect(() => createEntryReader('t', { seq: 2, chain: 'other' }).unpack(second)).toThrow(
       expect.objectContaining({ code: 'JOURNAL_CORRUPT' }),
     )
   })

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { Agent, Definition, Prompt, ToolDefinition, ToolState, Variable } from '../../../../src/agent/define.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import type { Message } from '../../../../src/core/records/message.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
 import type { Script } from '../../../../src/models/scripted.js'
@@ -442,7 +442,7 @@ onEveryStore('values of a thread', (world) => {
 })
 
 /** The same store as an older Skein left it. */
-function unchecked(source: BackendSource): BackendSource {
+function unchecked(source: Store): Store {
   return {
     open: async (role, self) => ({
       ...(await source.open(role, self)),

@@ -9,7 +9,7 @@ import { defineTool } from '../../../../src/agent/define.js'
 import type { ToolDefinition, ToolState } from '../../../../src/agent/define.js'
 import { local } from '../../../../src/backend/local/local.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
 import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { deferred, quiet, turn, until } from '../../../helpers/deferred.js'
@@ -211,7 +211,7 @@ function createTools(gates: ReadonlyMap<number, Deferred<void>>, ran: number[]):
 }
 
 /** `order`: in which the bodies of a step are let go. */
-async function together(source: BackendSource, steps: readonly (readonly Planned[])[], order: readonly number[]) {
+async function together(source: Store, steps: readonly (readonly Planned[])[], order: readonly number[]) {
   const gates = new Map(steps.flat().map((_, number) => [number, deferred()] as const))
   const ran: number[] = []
   let number = 0

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { Definition } from '../../../../src/agent/define.js'
-import { collect } from '../../../../src/models/ai-sdk/stream.js'
+import { collectReply } from '../../../../src/models/ai-sdk/stream.js'
 import type { Model, ModelDelta } from '../../../../src/models/port.js'
 import { replyLimits } from '../../../../src/models/retry/reply-limits.js'
 import { onEveryStore } from '../../../helpers/world.js'
@@ -74,7 +74,7 @@ describe('a stream of an AI SDK model', () => {
         ),
       cancel: () => Promise.resolve((cancelled = true)),
     }
-    const reading = collect(
+    const reading = collectReply(
       { getReader: () => reader },
       { model: 'm', signal: new AbortController().signal, emit: () => undefined },
     )

@@ -8,7 +8,7 @@ import { onEveryStore } from '../../../helpers/world.js'
 import { defineAgent, defineModel, definePrompt } from '../../../../src/agent/define.js'
 import type { ToolDefinition } from '../../../../src/agent/define.js'
 import { scriptedModel } from '../../../../src/models/scripted.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { wake, wakeWhole } from '../../../../src/runtime/journal/wake.js'
 
 onEveryStore('edges of turns', (world) => {
@@ -47,7 +47,7 @@ onEveryStore('edges of turns', (world) => {
 
   it('T10: an effect that happened is not told as failed because its result could not be stored', async () => {
     let fail = true
-    const source: BackendSource = {
+    const source: Store = {
       open: async (role) => {
         const backend = await world.store.source.open(role)
         return {

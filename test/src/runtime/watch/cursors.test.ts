@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { defineTool } from '../../../../src/agent/define.js'
 import { memory } from '../../../../src/backend/memory/memory.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import type { DurableEvent, SkeinEvent } from '../../../../src/core/records/event.js'
 import type { SkeinClient } from '../../../../src/runtime/handles/client.js'
 import { createSkein } from '../../../../src/runtime/skein.js'
@@ -202,7 +202,7 @@ describe('memory with news that is late and in no order', () => {
 })
 
 /** What is published is heard some turns later, each by itself. */
-function shuffled(source: BackendSource, chance: () => number): BackendSource {
+function shuffled(source: Store, chance: () => number): Store {
   return {
     async open(role, self) {
       const backend = await source.open(role, self)

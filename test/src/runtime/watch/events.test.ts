@@ -4,7 +4,7 @@ import { calls, looseTool, tinyApp } from '../../../helpers/app.js'
 import { collect, deferred, quiet, until } from '../../../helpers/deferred.js'
 import { onEveryStore } from '../../../helpers/world.js'
 import type { DurableEvent, SkeinEvent } from '../../../../src/core/records/event.js'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 
 /** Reads durable events until there are `count`. */
 async function take(events: AsyncIterable<SkeinEvent>, count: number): Promise<DurableEvent[]> {
@@ -134,7 +134,7 @@ onEveryStore('cursors', (world) => {
 })
 
 /** Loses the news of commits while `lost`; answers and everything else go through. */
-function losing(source: BackendSource, lost: () => boolean): BackendSource {
+function losing(source: Store, lost: () => boolean): Store {
   return {
     async open(role) {
       const backend = await source.open(role)

@@ -3,7 +3,7 @@
  * lost.
  */
 import { expect, it } from 'vitest'
-import type { BackendSource } from '../../../../src/backend/port.js'
+import type { Store } from '../../../../src/backend/port.js'
 import { connectSkein } from '../../../../src/runtime/handles/client.js'
 import { calls } from '../../../helpers/app.js'
 import { collect } from '../../../helpers/deferred.js'
@@ -33,7 +33,7 @@ onEveryStore(
 )
 
 /** Of a host: news of trees is never heard, and no answer the first time. */
-function losing(source: BackendSource): BackendSource {
+function losing(source: Store): Store {
   return {
     async open(role, self) {
       const backend = await source.open(role, self)
