@@ -133,12 +133,12 @@ const connectSchema = z.looseObject(keyFields)
 export interface ConnectOptions extends KeyOptions {
   readonly backend: Store
   readonly clock?: Clock
-  readonly chance?: Random
+  readonly random?: Random
 }
 
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
-  const { clock = systemClock, chance = systemRandom } = options
+  const { clock = systemClock, random = systemRandom } = options
   const given = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
   const secrets = new Secrets({ given, backend })
