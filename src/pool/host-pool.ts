@@ -6,7 +6,7 @@
 import type { ToolDefinition } from '../agent/define.js'
 import type { Clock } from '../core/clock.js'
 import { failure } from '../core/failure.js'
-import { workerModule } from '../tools/worker-url.js'
+import { importWorker } from '../tools/worker-url.js'
 import type { ToolJob, Pool, Returned } from './port.js'
 import type { FindTool } from './find-tool.js'
 
@@ -19,7 +19,7 @@ interface InvokeModule {
 }
 
 export async function createHostPool(find: FindTool, clock: Clock): Promise<Pool> {
-  const { invoke } = (await import(workerModule('body/invoke').href)) as InvokeModule
+  const { invoke } = (await importWorker('body/invoke')) as InvokeModule
   const means = { find, clock, limits: 'here' } as const
   const runFound = (tool: ToolDefinition | undefined, job: ToolJob): Promise<Returned> =>
     tool ? invoke(tool, job, means) : gone(job.tool)

@@ -4,8 +4,16 @@
  */
 const fromSource = import.meta.url.endsWith('.ts')
 
-/** To be imported into this process. */
-export function workerModule(name: string): URL {
+const loaded = new Map<string, Promise<unknown>>()
+
+/** Imports a module of workers/ into this process, once: later callers get it without asking the loader. */
+export function importWorker(name: string): Promise<unknown> {
+  const known = loaded.get(name) ?? import(workerModule(name).href)
+  loaded.set(name, known)
+  return known
+}
+
+function workerModule(name: string): URL {
   return new URL(`../../workers/${name}${fromSource ? '.ts' : '.js'}`, import.meta.url)
 }
 

@@ -48,7 +48,8 @@ const zones: Readonly<Record<string, Zone>> = {
   ...Object.fromEntries(ports.map((port) => [port, { ours: ['src/core', ...pure] }])),
   'src/runtime': { ours: ['src/core', 'actors', ...pure, ...ports] },
   'src/index.ts': { ours: ['src/core', ...pure, ...ports, 'src/runtime'], packages: withoutNode },
-  'src/testing.ts': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/index.ts'] },
+  'src/sim': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime'] },
+  'src/testing.ts': { ours: ['src/core', 'actors', ...pure, ...ports, 'src/runtime', 'src/sim', 'src/index.ts'] },
   'src/cli': { ours: [...doors, 'src/core/defined.ts'] },
   'src/http': { ours: doors },
 }

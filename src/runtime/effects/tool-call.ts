@@ -139,10 +139,10 @@ async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<
   await pauseBeforeRetry(clock, leftMs + leaseMs, job.cancel)
 }
 
-/** What dies twice is not tried for ever. */
-async function onceMore({ pool }: Services, job: CallJob): Promise<Returned> {
+/** A thread that dies twice is not tried for ever; what the body throws is retried as in any run (T6). */
+async function onceMore(means: Services, job: CallJob): Promise<Returned> {
   job.acting = true
-  const returned = await pool.run(job)
+  const returned = await withToolRetries(means, job, lostThread)
   const { outcome } = returned
   if (outcome.ok || outcome.failure.code !== 'WORKER_CRASHED') return returned
   return {

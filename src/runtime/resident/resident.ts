@@ -232,6 +232,8 @@ export class Resident implements MailHandler, EffectRunner {
     if (record.type === 'call.returned' || record.type === 'call.settled' || record.type === 'turn.ended')
       this.#lastOutcome = record.seq
     if (record.type === 'call.began') (this.#begun ??= new Map()).set(callKey(record.step, record.index), record)
+    // Whoever told it: the body here, a receipt of the host that had it before, or a cancel.
+    if (record.type === 'call.returned') this.#recovery?.over(callKey(record.step, record.index))
     if (record.type === 'turn.ended') this.#begun = undefined
     if (record.type === 'turn.ended') this.#recovery?.end()
     this.#outbox.record(record, sendsOf(this.state, record))

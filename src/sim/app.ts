@@ -1,0 +1,103 @@
+/**
+ * The app of a simulation: the user's definitions, with models that take their time and fail now and then, and tools
+ * whose runs are written down. Bodies run on the host's own thread: nothing here runs beside anything else.
+ */
+import { isDefinition } from '../agent/schema.js'
+import type { Definition, ToolDefinition } from '../agent/define.js'
+import { effectOf } from '../agent/effect.js'
+import { SkeinError } from '../core/failure.js'
+import type { ManualClock } from '../core/manual-clock.js'
+import type { Model } from '../models/port.js'
+import { abortable } from '../models/retry/abort.js'
+import { toModel } from '../models/to-model.js'
+import type { FaultPlan } from './faults.js'
+import { Life } from './life.js'
+import type { SeededRandom } from './seeded-random.js'
+import { sleep } from './world.js'
+
+/** A body with a side effect that was begun. */
+export interface BodyRun {
+  readonly tool: string
+  readonly thread: string
+  readonly key: string
+  /** Doing it twice is doing it once, or it can be found out whether it was done. */
+  readonly repeatable: boolean
+  readonly by: string
+  ended: boolean
+}
+
+export interface AppServices {
+  readonly clock: ManualClock
+  readonly random: SeededRandom
+  readonly plan: FaultPlan
+  readonly models: Readonly<Record<string, Model>>
+  readonly latencyMs: readonly [number, number]
+  readonly bodies: BodyRun[]
+}
+
+/** A list of definitions, or a module that exports them. */
+export type SimApp = readonly Definition[] | Readonly<Record<string, unknown>> | URL | string
+
+export async function definitionsOf(app: SimApp): Promise<readonly Definition[]> {
+  if (Array.isArray(app)) return app
+  const module: object = app instanceof URL || typeof app === 'string' ? await import(String(app)) : app
+  const found = [
+    ...new Set<unknown>(Object.values(module).flatMap((value) => (Array.isArray(value) ? value : [value]))),
+  ]
+  return found.filter((value): value is Definition => isDefinition(value))
+}
+
+export function simulatedApp(definitions: readonly Definition[], services: AppServices): readonly Definition[] {
+  const tools = new Map(definitions.flatMap((each) => (each.kind === 'tool' ? [[each.name, each] as const] : [])))
+  return definitions.map((each): Definition => {
+    if (each.kind === 'model') {
+      const model = services.models[each.name] ?? each.model
+      return { ...each, model: async () => slowModel(await toModel(model), services) }
+    }
+    return each.kind === 'tool' ? watchedTool(each, effectOf(each, { tools }), services) : each
+  })
+}
+
+function slowModel(model: Model, { clock, random, plan, latencyMs }: AppServices): Model {
+  const draws = random.stream(`model/${model.name}`)
+  return {
+    name: model.name,
+    async call(request, options) {
+      await abortable(sleep(clock, draws.between(...latencyMs)), options.signal)
+      if (plan.draw('models', `${model.name} fails in ${request.thread}`)) {
+        throw new SkeinError('MODEL_UNAVAILABLE', `${model.name} is away in this simulation`, { retry: true })
+      }
+      return model.call(request, options)
+    },
+  }
+}
+
+function watchedTool(
+  tool: ToolDefinition,
+  { sideEffect, idempotent }: ReturnType<typeof effectOf>,
+  { plan, bodies }: AppServices,
+): ToolDefinition {
+  const { execute } = tool
+  // A generator is told by its own form.
+  if (typeof execute !== 'function' || tool.eventSchema) return tool
+  return {
+    ...tool,
+    async execute(state, args) {
+      const run: BodyRun = {
+        tool: tool.name,
+        thread: state.threadId,
+        key: state.idempotencyKey,
+        repeatable: idempotent === true || tool.probe !== undefined || tool.onUnknown === 'retry',
+        by: Life.current()?.name ?? '?',
+        ended: false,
+      }
+      if (sideEffect) bodies.push(run)
+      else if (plan.draw('workers', `the worker of ${tool.name} in ${state.threadId} dies`)) {
+        throw new SkeinError('WORKER_CRASHED', `the worker of ${tool.name} died in this simulation`)
+      }
+      const result = await execute(state, args)
+      run.ended = true
+      return result
+    },
+  }
+}

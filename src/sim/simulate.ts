@@ -1,0 +1,247 @@
+/**
+ * `simulate`: an app lived through many times in virtual time, with everything going wrong that can, and checked
+ * after each life. A seed that fails is printed with what is needed to repeat it, and made smaller.
+ */
+import { z } from 'zod'
+import type { Definition } from '../agent/define.js'
+import { SkeinError } from '../core/failure.js'
+import type { Model } from '../models/port.js'
+import type { SkeinOptions } from '../runtime/skein.js'
+import { definitionsOf } from './app.js'
+import type { SimApp } from './app.js'
+import type { FinalThread } from './checks.js'
+import { faultSchema, faultsOf } from './faults.js'
+import type { Extent, Fault, FaultChoice } from './faults.js'
+import { SimulationRun } from './run.js'
+import type { RunOptions, RunOutcome, SimContext } from './run.js'
+import type { ServiceOptions, World } from './world.js'
+
+export interface SimulateOptions<Names extends string, Result> {
+  /** Definitions, a module that exports them, or a function that makes them for a world. */
+  readonly app: SimApp | ((world: World<Names>) => readonly Definition[])
+  /** Models in place of those of the app, by name. Every model takes its time. */
+  readonly models?: Readonly<Record<string, Model>>
+  readonly services?: Readonly<Record<Names, ServiceOptions>>
+  /** Default 3. */
+  readonly hosts?: number
+  /** How many seeds are tried, from `seed` on. Default 100. */
+  readonly seeds?: number
+  /** The first seed. Default 1; `SKEIN_SEED` in the environment is tried alone. */
+  readonly seed?: number
+  /** Default `all`. */
+  readonly faults?: FaultChoice
+  /** How long model calls take: from, to. Default 1 to 400. */
+  readonly modelMs?: readonly [number, number]
+  /** Virtual time after which a scenario is said never to end. Default one hour. */
+  readonly maxVirtualMs?: number
+  readonly leaseMs?: number
+  /** Further options of each host. */
+  readonly skein?: Pick<SkeinOptions, 'limits' | 'env' | 'retention' | 'quotas' | 'maxResident' | 'snapshotEvery'>
+  /** Texts that may be in no byte of the store. */
+  readonly secrets?: readonly string[]
+  /** What is done to the swarm. What it returns is compared by `check`. */
+  readonly scenario: (context: SimContext<Names>) => Promise<Result>
+  /** Throws when something is not as it should be. `quiet`: the same without faults. */
+  readonly check?: (
+    context: SimContext<Names> & { readonly result: Result; readonly quiet: Result },
+  ) => Promise<void> | void
+}
+
+/** What happened in all seeds together: a simulation in which nothing happened shows nothing. */
+export interface SimReport {
+  readonly seeds: number
+  /** Different courses of events among them. */
+  readonly interleavings: number
+  readonly faults: Readonly<Partial<Record<Fault['kind'], number>>>
+  readonly takeOvers: number
+  readonly commits: number
+  readonly threads: number
+  /** Calls that ran again because what they had read was changed. */
+  readonly staleRuns: number
+  /** Effects of which nobody knew whether they had happened. */
+  readonly unknownEffects: number
+  /** Calls that were under way when their host died, and ran again. */
+  readonly retriedCalls: number
+  readonly restartedChildren: number
+  readonly virtualMs: number
+}
+
+const optionsSchema = z.looseObject({
+  seeds: z.number().int().positive().optional(),
+  seed: z.number().int().optional(),
+  hosts: z.number().int().positive().optional(),
+  faults: faultSchema.optional(),
+  scenario: z.custom<() => Promise<unknown>>((value) => typeof value === 'function', 'must be a function'),
+})
+
+/** A seed for which something did not hold. */
+export class SimulationFailure extends Error {
+  readonly seed: number
+  readonly broken: readonly string[]
+  readonly faults: readonly Fault[]
+
+  constructor(seed: number, { broken, faults, virtualMs, log }: RunOutcome<unknown>, tries: number) {
+    super(
+      [
+        `seed ${seed} fails after ${virtualMs} ms of virtual time:`,
+        ...broken.map((text) => `  - ${text}`),
+        faults.length === 0
+          ? 'Nothing went wrong before.'
+          : `What went wrong (the first ${faults.length} faults are enough, of ${tries}):`,
+        ...faults.map(({ at, kind, what }) => `  ${at} ms ${kind}: ${what}`),
+        'The last commits:',
+        ...log.slice(-lastCommits).map((line) => `  ${line}`),
+        `Repeat it with SKEIN_SEED=${seed}.`,
+      ].join('\n'),
+    )
+    this.name = 'SimulationFailure'
+    this.seed = seed
+    this.broken = broken
+    this.faults = faults
+  }
+}
+
+export async function simulate<Result, Names extends string = never>(
+  options: SimulateOptions<Names, Result>,
+): Promise<SimReport> {
+  checkOptions(options)
+  const environment = process.env['SKEIN_SEED']
+  const first = environment === undefined ? (options.seed ?? 1) : Number(environment)
+  const seeds = environment === undefined ? (options.seeds ?? 100) : 1
+  const base = await runOptions(options)
+  const quietRun = await new SimulationRun({
+    ...base,
+    seed: 0,
+    calm: true,
+    faults: {},
+    extent: none,
+    check: () => undefined,
+  }).run()
+  if (quietRun.broken.length > 0) throw new SimulationFailure(first, quietRun, 0)
+  const quiet = quietRun.result as Result
+  const report = new ReportBuilder()
+  const check: RunOptions<Names, Result>['check'] = (context) => options.check?.({ ...context, quiet })
+  for (let seed = first; seed < first + seeds; seed++) {
+    const run = (mostFaults?: number): Promise<RunOutcome<Result>> =>
+      new SimulationRun({
+        ...base,
+        seed,
+        extent: quietRun.extent,
+        check,
+        ...(mostFaults !== undefined && { mostFaults }),
+      }).run()
+    const outcome = await run()
+    if (outcome.broken.length > 0)
+      throw new SimulationFailure(seed, await smallest(outcome, run), outcome.faults.length)
+    report.add(outcome)
+  }
+  return report.report()
+}
+
+const lastCommits = 20
+const none: Extent = { commits: 0, requests: 0 }
+
+/** The run with the fewest of its first faults that still fails, found by halving. */
+async function smallest<Result>(
+  failing: RunOutcome<Result>,
+  run: (mostFaults: number) => Promise<RunOutcome<Result>>,
+): Promise<RunOutcome<Result>> {
+  let [low, high, least] = [0, failing.faults.length, failing]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const outcome = await run(middle)
+    if (outcome.broken.length > 0) [high, least] = [middle, outcome]
+    else low = middle + 1
+  }
+  return least
+}
+
+function checkOptions(options: unknown): void {
+  const checked = optionsSchema.safeParse(options)
+  if (!checked.success) throw new SkeinError('BAD_OPTION', `simulate: ${z.prettifyError(checked.error)}`)
+}
+
+async function runOptions<Names extends string, Result>(
+  options: SimulateOptions<Names, Result>,
+): Promise<Omit<RunOptions<Names, Result>, 'seed' | 'extent' | 'check'>> {
+  const { app, models = {}, hosts = 3, faults = 'all', modelMs = [1, 400], maxVirtualMs = 3_600_000 } = options
+  const { leaseMs = 3_000, skein = {}, secrets = [], scenario } = options
+  const define = isFactory(app) ? app : await definedBy(app)
+  const services = options.services ?? ({} as Record<Names, ServiceOptions>)
+  const partitions = hosts * 2
+  return {
+    define,
+    models,
+    services,
+    hosts,
+    partitions,
+    leaseMs,
+    modelMs,
+    faults: faultsOf(faults),
+    maxVirtualMs,
+    skein,
+    secrets,
+    scenario,
+  }
+}
+
+function isFactory<Names extends string>(
+  app: SimulateOptions<Names, unknown>['app'],
+): app is (world: World<Names>) => readonly Definition[] {
+  return typeof app === 'function'
+}
+
+async function definedBy(app: SimApp): Promise<() => readonly Definition[]> {
+  const definitions = await definitionsOf(app)
+  return () => definitions
+}
+
+/** Adds up what happened. */
+class ReportBuilder {
+  readonly #digests = new Set<string>()
+  readonly #faults: Partial<Record<Fault['kind'], number>> = {}
+  #sums = {
+    seeds: 0,
+    takeOvers: 0,
+    commits: 0,
+    threads: 0,
+    staleRuns: 0,
+    unknownEffects: 0,
+    retriedCalls: 0,
+    restartedChildren: 0,
+    virtualMs: 0,
+  }
+
+  add(outcome: RunOutcome<unknown>): void {
+    const threads = [...outcome.final.threads.values()]
+    this.#digests.add(outcome.digest)
+    for (const { kind } of outcome.faults) this.#faults[kind] = (this.#faults[kind] ?? 0) + 1
+    const more = {
+      seeds: 1,
+      takeOvers: outcome.takeOvers,
+      commits: outcome.extent.commits,
+      threads: threads.length,
+      staleRuns: countRecords(threads, (record) => record.type === 'call.settled' && record.verdict === 'stale'),
+      unknownEffects: countRecords(
+        threads,
+        (record) =>
+          record.type === 'call.returned' && !record.outcome.ok && record.outcome.failure.code === 'EFFECT_UNKNOWN',
+      ),
+      retriedCalls: countRecords(threads, ({ type }) => type === 'call.tried'),
+      restartedChildren: countRecords(threads, ({ type }) => type === 'child.restarted'),
+      virtualMs: outcome.virtualMs,
+    }
+    for (const name of Object.keys(more) as (keyof typeof more)[]) this.#sums[name] += more[name]
+  }
+
+  report(): SimReport {
+    return { ...this.#sums, interleavings: this.#digests.size, faults: this.#faults }
+  }
+}
+
+function countRecords(
+  threads: readonly FinalThread[],
+  counts: (record: FinalThread['records'][number]) => boolean,
+): number {
+  return threads.reduce((sum, { records }) => sum + records.filter(counts).length, 0)
+}
