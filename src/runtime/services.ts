@@ -24,7 +24,7 @@ import type { Environments } from './secrets/environment.js'
 export type Warn = (what: string, thrown: unknown) => void
 
 /** Options of a host with their defaults filled in: made once, frozen, and passed on by reference. */
-export interface Settings {
+export interface HostSettings {
   /** Calls of one step that run at once. */
   readonly maxParallelTools: number
   /** How many hosts may die while a call is under way before it is given up. */

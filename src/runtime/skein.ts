@@ -40,7 +40,7 @@ import type { QuotaRules } from './host/quotas.js'
 import { createAgentSetup } from './resolve/model-request.js'
 import type { AgentSetup } from './resolve/model-request.js'
 import { Secrets } from './secrets/secrets.js'
-import type { Services, Settings } from './services.js'
+import type { Services, HostSettings } from './services.js'
 import type { Resuming } from './host/unfinished.js'
 
 export interface Limits {
@@ -330,8 +330,8 @@ function selfOf({ app, name, version }: SkeinOptions, { clock, warn, onHostEvent
 
 function settingsOf(
   { limits = {}, maxResident = 256, snapshotEvery = 2_000, resuming = 'all', closeGraceMs = 5_000 }: SkeinOptions,
-  told: Pick<Settings, 'warn' | 'onHostEvent'>,
-): Settings {
+  told: Pick<HostSettings, 'warn' | 'onHostEvent'>,
+): HostSettings {
   const { maxParallelTools = 8, maxHostDeaths = 3, maxWallClockMs } = limits
   return Object.freeze({
     maxParallelTools,

@@ -26,7 +26,7 @@ import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
 import type { Outbox } from '../resident/outbox.js'
 import type { Resident } from '../resident/resident.js'
-import type { Services, Settings } from '../services.js'
+import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
 import { RetainedStates } from './retained.js'
 
@@ -49,7 +49,7 @@ export type HostEvent =
 export interface HostOptions {
   readonly backend: Backend
   readonly services: Services
-  readonly settings: Settings
+  readonly settings: HostSettings
   /** A tree was removed. */
   readonly removed: () => void
 }

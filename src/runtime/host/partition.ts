@@ -19,7 +19,7 @@ import { headOf } from '../resident/head.js'
 import { tellParked } from '../resident/parking.js'
 import { Resident } from '../resident/resident.js'
 import type { ResidentOptions } from '../resident/resident.js'
-import type { Services, Settings } from '../services.js'
+import type { Services, HostSettings } from '../services.js'
 import type { RetainedStates } from './retained.js'
 import { StuckThreads } from './stuck-threads.js'
 
@@ -27,7 +27,7 @@ import { StuckThreads } from './stuck-threads.js'
 export interface PartitionOptions extends Pick<ResidentOptions, 'actors' | 'lastTries' | 'flushSoon' | 'turnEnded'> {
   readonly backend: Backend
   readonly services: Services
-  readonly settings: Settings
+  readonly settings: HostSettings
   /** States of threads that were let go, as long as there is room. */
   readonly retained: RetainedStates
   /** A thread came to rest and stays in memory until its host lets it go. */

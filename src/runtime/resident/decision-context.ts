@@ -5,10 +5,10 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import { immediateOf } from '../resolve/immediate-children.js'
 import { rulesOf } from '../resolve/model-request.js'
-import type { Services, Settings } from '../services.js'
+import type { Services, HostSettings } from '../services.js'
 
 export function decisionContext(
-  { services, settings }: { readonly services: Services; readonly settings: Settings },
+  { services, settings }: { readonly services: Services; readonly settings: HostSettings },
   state: ThreadState,
   mayBegin: boolean,
 ): DecisionContext {

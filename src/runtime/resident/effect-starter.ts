@@ -9,7 +9,7 @@ import { ModelCall } from '../effects/model-call.js'
 import type { TreeRemoval } from '../effects/remove-tree.js'
 import { awaitDeadline, awaitSchedule } from '../effects/timers.js'
 import { RunningCall } from '../effects/tool-call.js'
-import type { EffectOwner, RunningEffect, Services, Settings } from '../services.js'
+import type { EffectOwner, RunningEffect, Services, HostSettings } from '../services.js'
 import type { CallLedger } from './call-ledger.js'
 import type { Outbox } from './outbox.js'
 import type { EffectRunner } from './reconcile.js'
@@ -18,7 +18,7 @@ import type { LastTries, RecoveryServices } from './recovery.js'
 
 export interface EffectStarterOptions {
   readonly services: Services
-  readonly settings: Settings
+  readonly settings: HostSettings
   readonly lastTries: LastTries
   readonly removeTree: (removal: TreeRemoval) => RunningEffect
 }

@@ -15,7 +15,7 @@ import type { Failure } from '../../core/failure.js'
 import { bringsKeys, openMail } from '../journal/mail.js'
 import { resolveCommand } from '../resolve/commands.js'
 import type { CommandResolution } from '../resolve/commands.js'
-import type { Services, Settings } from '../services.js'
+import type { Services, HostSettings } from '../services.js'
 import { needsNoDefinition, tellParked } from './parking.js'
 
 /** The thread whose mail it is. */
@@ -35,7 +35,7 @@ export interface MailHandler {
 interface MailReaderOptions {
   readonly backend: Backend
   readonly services: Services
-  readonly settings: Settings
+  readonly settings: HostSettings
 }
 
 export class MailReader {

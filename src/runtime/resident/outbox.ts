@@ -15,14 +15,14 @@ import type { ThreadRecord, TurnEnded } from '../../core/records/record.js'
 import { pack } from '../journal/journal.js'
 import { freeze, SnapshotPace } from '../journal/snapshot.js'
 import type { Woken } from '../journal/wake.js'
-import type { Settings } from '../services.js'
+import type { HostSettings } from '../services.js'
 import { answerTopic, asSignal, tellTree } from '../watch/topics.js'
 import type { MailFinishedSignal, TreeSignal } from '../watch/topics.js'
 import { headOf } from './head.js'
 
 export interface OutboxOptions {
   readonly backend: Backend
-  readonly settings: Settings
+  readonly settings: HostSettings
   /** Of the lease that the thread is written under. */
   readonly epoch: number
   /** Asks the host to call `flush` at the end of this turn of the event loop. */

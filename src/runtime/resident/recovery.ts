@@ -16,7 +16,7 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { CallTried } from '../../core/records/record.js'
-import type { Settings } from '../services.js'
+import type { HostSettings } from '../services.js'
 import type { Outbox } from './outbox.js'
 
 /** Last tries on one host: one at a time. */
@@ -53,7 +53,7 @@ export interface RecoveryServices {
   readonly state: ThreadState
   readonly outbox: Outbox
   readonly lastTries: LastTries
-  readonly settings: Settings
+  readonly settings: HostSettings
   /** Must be in the journal before the call that it counts starts. */
   record(fact: CallTried): void
   land(landing: Landing): void
