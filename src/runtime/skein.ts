@@ -402,5 +402,5 @@ function createServices(app: App, { random, admission, ...given }: Given): Servi
     setups.set(key, known)
     return known
   }
-  return { ...given, app, setupOf, model: createModels(app, { clock: given.clock, random, admission }) }
+  return { ...given, app, setupOf, model: createModels(app, { clock: given.clock, random, gates: admission }) }
 }

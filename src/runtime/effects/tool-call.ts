@@ -20,7 +20,7 @@ import type { Media } from '../../core/media.js'
 import { callId } from '../../core/records/message.js'
 import type { Landed, RecordedCall } from '../../core/records/record.js'
 import type { Returned } from '../../pool/port.js'
-import { archived, isLong } from './long-results.js'
+import { archiveResult, isLong } from './long-results.js'
 import { CallJob, CallOutput } from './tool-job.js'
 import { recordCall } from '../resolve/tool-calls.js'
 import { mergeChildFiles } from './merge-child-files.js'
@@ -213,7 +213,9 @@ async function storeAll(
     ))
   const asker = { threadId: job.threadId, allowed: new Set(job.definition?.uses) }
   const calls = queued && (await Promise.all(queued.map((request) => recordCall(services, asker, request))))
-  const shortened = isLong(outcome, whole) ? await archived(blobs, outcome, callId(job.state.step, index)) : undefined
+  const shortened = isLong(outcome, whole)
+    ? await archiveResult(blobs, outcome, callId(job.state.step, index))
+    : undefined
   return landedOf(services, slot, { returned, ...defined({ shortened, calls, media }) })
 }
 

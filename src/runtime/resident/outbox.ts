@@ -173,7 +173,7 @@ export class Outbox {
     if (last) this.#durable = last.seq
     if (entry) {
       this.#chain = entry.hash
-      this.#pace.went(entry)
+      this.#pace.appended(entry)
     }
     this.#tell(() =>
       last
