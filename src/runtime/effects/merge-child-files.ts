@@ -1,8 +1,8 @@
 /**
  * Merges the files of a child that worked on a copy of its parent's files and has ended (B3).
  *
- * - Only an answer is merged. Changes of a child that failed or was cancelled are put into a folder of their own, and the
- *   model is told where: unfinished work is never mixed with the parent's files.
+ * - Only an answer is merged. Changes of a child that failed or was cancelled are put into a folder of their own, and
+ *   the model is told where: unfinished work is never mixed with the parent's files.
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'

@@ -35,7 +35,7 @@ export class ModelStream implements ModelCallOptions {
   #reasoningMask: TextStream
   /** By index. */
   #calls: Map<number, CallArgs> | undefined
-  /** What was told of the text. */
+  /** The text that was told so far. */
   #text = ''
   #reasoningLength = 0
   #meter = new ReplyMeter()

@@ -1,6 +1,6 @@
 /**
- * Orphaned calls: calls with a side effect whose thread has left this host while their bodies ran (its lease was lost, a
- * commit was refused or failed). What a body did to the world is done, whoever owns the thread now.
+ * Orphaned calls: calls with a side effect whose thread has left this host while their bodies ran (its lease was lost,
+ * a commit was refused or failed). What a body did to the world is done, whoever owns the thread now.
  *
  * OR1 A body is not ended because its thread has left. Its outcome goes to the thread's mailbox, as a receipt for that
  *     call.

@@ -1,6 +1,6 @@
 /**
- * Removing a deleted tree: an effect of its root like any other. It is outstanding as long as the root is there, so after
- * a crash in the middle the next host continues.
+ * Removing a deleted tree: an effect of its root like any other. It is outstanding as long as the root is there, so
+ * after a crash in the middle the next host continues.
  *
  * - Nothing is removed before every thread below the root has ended and rests, and no mail is on its way to one.
  */

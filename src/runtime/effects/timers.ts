@@ -1,8 +1,9 @@
 /**
- * Timers: effects that wait for an instant. A deadline tells its thread that time is up. A schedule queues a call, which
- * is recorded as its tool is defined then, not as it was when it was scheduled.
+ * Timers: effects that wait for an instant. A deadline tells its thread that time is up. A schedule queues a call,
+ * which is recorded as its tool is defined then, not as it was when it was scheduled.
  *
- * - A scheduled call whose tool is gone by then, or takes other args, is made all the same: its result is an error (P3).
+ * - A scheduled call whose tool is gone by then, or takes other args, is made all the same: its result is an error
+ *   (P3).
  */
 import type { DeadlineEffect, ScheduleEffect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'

@@ -135,8 +135,8 @@ async function resolveUnknown(services: Services, job: CallJob): Promise<SideEff
 }
 
 /**
- * Until the call's deadline and one lease longer, the host where it began may still run it, or send its receipt. Measured
- * with our own clock: if that is wrong, we wait at least a lease, and at most the whole limit and a lease.
+ * Until the call's deadline and one lease longer, the host where it began may still run it, or send its receipt.
+ * Measured with our own clock: if that is wrong, we wait at least a lease, and at most the whole limit and a lease.
  */
 async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<void> {
   if (leaseMs === 0) return

@@ -3,8 +3,8 @@
  *
  * - The idempotency key is derived from the call itself, never from a provider's call id: the same after a retry or a
  *   crash (T10).
- * - Files that a body sees are those of one instant; values are read with their version, which is compared at the call's
- *   turn.
+ * - Files that a body sees are those of one instant; values are read with their version, which is compared at the
+ *   call's turn.
  * - A call that may run ahead sees the thread as it is when it first looks; any other waits until the calls before it
  *   are settled, so that it reads what they left (T3).
  */
@@ -127,7 +127,7 @@ export class CallJob implements ToolJob {
     return new CallJob(this.#start, { part: 'probe' })
   }
 
-  /** What it is known by, here and outside. */
+  /** Its place in the journal, and its name outside. */
   get identity(): { readonly thread: string; readonly step: number; readonly index: number; readonly key: string } {
     const { step, index } = this.#start.effect
     return { thread: this.threadId, step, index, key: this.idempotencyKey }

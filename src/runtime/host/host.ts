@@ -1,14 +1,12 @@
 /**
  * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their
- * partitions. What happens within a partition is in partition.ts.
+ * partitions. Each partition is a HeldPartition (partition.ts).
  *
  * - A host does nothing for a thread whose partition it does not hold.
- * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
- *   threads.
- * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is
- *     going on, who has too little takes what is free. A lost lease is had again when there is one. A partition is
- *     left between two calls of its threads, so that none waits for another's; where that moment does not come for a
- *     while, without it.
+ * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of threads.
+ * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
+ *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
+ *     two calls of its threads, so that none waits for another's; if that moment does not come for a while, without it.
  * - Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../../actors/thread/position.js'
@@ -210,12 +208,12 @@ export class Host {
     lease.lost.addEventListener('abort', () => this.#lost(partition), { once: true })
     if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(partition) : this.#lost(partition)
     try {
-      const { due, alarms, damaged, left } = await findUnfinished(backend, number, settings.resuming)
+      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, number, settings.resuming)
       for (const { thread, why } of damaged) partition.mend(thread, why)
       for (const { thread, at } of alarms) partition.alarm(thread, at)
       this.#wakeAll(partition, due)
-      for (const { thread, root } of left) this.#leftAloneOf(root ?? thread).push({ partition, thread })
-      if (left.length > 0) settings.onHostEvent({ type: 'left', threads: left.length })
+      for (const { thread, root } of leftAlone) this.#leftAloneOf(root ?? thread).push({ partition, thread })
+      if (leftAlone.length > 0) settings.onHostEvent({ type: 'left', threads: leftAlone.length })
     } catch (thrown) {
       if (!leases.shared) throw thrown
       settings.warn(`partition ${number} could not be taken over`, thrown)
@@ -225,7 +223,7 @@ export class Host {
 
   #wakeAll(partition: HeldPartition, threads: Iterable<string>): void {
     for (const thread of threads) this.#due.push({ partition, thread })
-    for (let left = this.#due.length; left > 0 && this.#wakers < wakingAtOnce; left--) void this.#wakeNext()
+    for (let count = this.#due.length; count > 0 && this.#wakers < wakingAtOnce; count--) void this.#wakeNext()
   }
 
   async #wakeNext(): Promise<void> {
@@ -281,9 +279,9 @@ export class Host {
   }
 
   #leftAloneOf(root: string): DueThread[] {
-    const left = this.#leftAlone.get(root) ?? []
-    this.#leftAlone.set(root, left)
-    return left
+    const threads = this.#leftAlone.get(root) ?? []
+    this.#leftAlone.set(root, threads)
+    return threads
   }
 
   /** The thread has mail: if its tree was left alone, someone wants it now, and it is taken up whole. */

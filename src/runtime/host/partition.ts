@@ -4,9 +4,9 @@
  *
  * - A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
  * - A thread that cannot be woken is parked, and all others continue (stuck-threads.ts).
- * - When the lease is lost, everything stops at once, and what was not committed is forgotten (OR1: effects on the world
- *   continue). When the partition is left, nothing new starts, running calls may land within a grace, and what was
- *   decided is committed.
+ * - When the lease is lost, everything stops at once, and what was not committed is forgotten (OR1: effects on the
+ *   world continue). When the partition is left, nothing new starts, running calls may land within a grace, and what
+ *   was decided is committed.
  */
 import type { Backend, Lease } from '../../backend/port.js'
 import { hasEnded } from '../../../actors/thread/state.js'

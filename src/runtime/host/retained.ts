@@ -1,11 +1,11 @@
 /**
- * Retained states: states of threads that were let go, as far as there is room, so that waking one of them folds nothing
- * again. Without them a host with more threads at work than it keeps awake would fold the whole history of each, turn
- * for turn. Owns no thread.
+ * Retained states: states of threads that were let go, as far as there is room, so that waking one of them folds
+ * nothing again. Without them a host with more threads at work than it keeps awake would fold the whole history of
+ * each, turn for turn. Owns no thread.
  *
  * - A state has one user at a time: `take` removes it. Nothing changes a state while it is here.
- * - All of them together take about `maxBytes`, and the oldest is dropped first; a state that is larger than a sixteenth
- *   of that is not retained.
+ * - All of them together take about `maxBytes`, and the oldest is dropped first; a state that is larger than a
+ *   sixteenth of that is not retained.
  * - It is a cache: a state is compared with the journal before it is used (`continueFrom`).
  */
 import type { ThreadState } from '../../../actors/thread/state.js'

@@ -1,8 +1,8 @@
 /**
  * Threads of a partition that cannot go on, in one of three ways, and for how long that is remembered:
  *
- * - parked: no retry can mend it (a damaged journal, a record from a newer Skein, a secret that cannot be read, a broken
- *   invariant). The thread is not woken again under this lease; its mail is kept and its senders are told.
+ * - parked: no retry can mend it (a damaged journal, a record from a newer Skein, a secret that cannot be read, a
+ *   broken invariant). The thread is not woken again under this lease; its mail is kept and its senders are told.
  * - undefined: its agent is not defined here. The thread is awake and inert, and can be ended (TH6: like any). Only the
  *   first time is told.
  * - retrying: the store has failed or refused a commit. The thread is woken again from its journal, after a pause that

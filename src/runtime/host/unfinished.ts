@@ -1,9 +1,9 @@
 /**
- * What a host finds unfinished in a partition that it takes: threads with work or mail, alarms, and threads that wait for
- * variables.
+ * What a host finds unfinished in a partition that it takes: threads with work or mail, alarms, and threads that wait
+ * for variables.
  *
- * - A host may be told to resume some trees only. It leaves the others as they are and tells how many threads that is; as
- *   soon as a thread of such a tree gets mail, the whole tree is resumed, because someone wants it.
+ * - A host may be told to resume some trees only. It leaves the others as they are and tells how many threads that is;
+ *   as soon as a thread of such a tree gets mail, the whole tree is resumed, because someone wants it.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
@@ -19,7 +19,7 @@ export interface Unfinished {
   /** Threads whose heads cannot be read, and why. */
   readonly damaged: readonly { readonly thread: string; readonly why: string }[]
   /** Threads with work or mail that are not resumed, and the roots of their trees. */
-  readonly left: readonly { readonly thread: string; readonly root: string | undefined }[]
+  readonly leftAlone: readonly { readonly thread: string; readonly root: string | undefined }[]
 }
 
 export async function findUnfinished(backend: Backend, partition: number, resuming: Resuming): Promise<Unfinished> {
@@ -27,24 +27,24 @@ export async function findUnfinished(backend: Backend, partition: number, resumi
   const isResumed = (root: string | undefined): boolean =>
     resuming === 'all' || (root !== undefined && resuming.includes(root))
   const due = new Set<string>()
-  const left = new Map<string, string | undefined>()
+  const leftAlone = new Map<string, string | undefined>()
   const alarms: { thread: string; at: number }[] = []
   const damaged: { thread: string; why: string }[] = []
   for (const { thread, root, rest, wakeAt, damaged: damage } of await heads.restless(partition)) {
     if (damage !== undefined) damaged.push({ thread, why: damage })
-    else if (!isResumed(root)) left.set(thread, root)
+    else if (!isResumed(root)) leftAlone.set(thread, root)
     else if (!rest) due.add(thread)
     else if (wakeAt !== undefined) alarms.push({ thread, at: wakeAt })
   }
   for (const thread of await mailbox.waiting(partition)) {
-    if (due.has(thread) || left.has(thread)) continue
+    if (due.has(thread) || leftAlone.has(thread)) continue
     const root = resuming === 'all' ? undefined : await rootOf(backend, thread)
     if (isResumed(root)) due.add(thread)
-    else left.set(thread, root)
+    else leftAlone.set(thread, root)
   }
   // The definitions and options of this host may have the values that they wait for.
   for await (const { thread, root } of awaitingVariables(backend, partition)) if (isResumed(root)) due.add(thread)
-  return { due: [...due], alarms, damaged, left: [...left].map(([thread, root]) => ({ thread, root })) }
+  return { due: [...due], alarms, damaged, leftAlone: [...leftAlone].map(([thread, root]) => ({ thread, root })) }
 }
 
 /** The root of a thread; if it is not created yet, the one that the `create` in its mailbox names. */

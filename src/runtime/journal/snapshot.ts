@@ -1,9 +1,10 @@
 /**
- * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The transcript is
- * left out (it is in the journal and would make every snapshot as long as the history); it is read when it is needed.
+ * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The transcript
+ * is left out (it is in the journal and would make every snapshot as long as the history); it is read when it is
+ * needed.
  *
- * - A snapshot begins with the hash of the rest. One of another fold version, or whose bytes are not what was written, is
- *   as good as none.
+ * - A snapshot begins with the hash of the rest. One of another fold version, or whose bytes are not what was written,
+ *   is as good as none.
  * - Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
  * - The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
  *   children writes, and what it reads when it wakes, grows with its history and not with that times its children.
@@ -82,7 +83,7 @@ export class SnapshotPace {
     this.#bytes += body.length
   }
 
-  /** For whoever continues from this state. */
+  /** Counted on when this state is continued. */
   get tail(): JournalTail {
     return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes }
   }

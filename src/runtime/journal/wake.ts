@@ -1,6 +1,6 @@
 /**
- * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host that owns
- * the thread and by readers (messages, run results) alike.
+ * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host that
+ * owns the thread and by readers (messages, run results) alike.
  *
  * - A state waker folds no record twice. It keeps what a snapshot would hold, and so no transcript.
  * - A state that was retained is continued only if the journal still has the entry that it ended with, by its hash:

@@ -89,7 +89,9 @@ export class EffectStarter implements EffectRunner {
     return firstStep && ledger.outcomesDurable(outbox.durable)
   }
 
-  /** TH2: no body runs in a thread that others cannot see yet, and none with a side effect before its intent is durable. */
+  /**
+   * TH2: no body runs in a thread that others cannot see yet, and none with a side effect before its intent is durable.
+   */
   #callReady(effect: CallEffect, running: number): boolean {
     const { state, outbox } = this.#thread
     if (outbox.durable === 0) return false

@@ -187,8 +187,8 @@ export class Outbox {
           }
         : { kind: 'finished' },
     )
-    // Those who wait until the tree rests may have seen the mail before it was finished. If it never is, this host is
-    // gone, and the next one tells.
+    // Watchers that wait until the tree rests may have seen this mail before the store removed it: they look again. If
+    // that fails, this host has lost the store, and the next one tells.
     finished?.then(() => this.#tell(() => ({ kind: 'finished' }))).catch(() => undefined)
     for (const reply of batch.replies) this.#tellAnswer(reply)
     for (const record of batch.records) if (record.type === 'turn.ended') this.#options.turnEnded(this.#state, record)

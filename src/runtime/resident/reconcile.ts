@@ -152,7 +152,9 @@ export class Reconciler {
     inFlight.running = this.#runner.start(effect, inFlight)
   }
 
-  /** Takes an effect out of flight. False when it was not in flight: its outcome does not count (RC1: only one runs). */
+  /**
+   * Takes an effect out of flight. False when it was not in flight: its outcome does not count (RC1: only one runs).
+   */
   remove(inFlight: EffectInFlight): boolean {
     const { key, kind } = inFlight.effect
     if (this.#inFlight.get(key) !== inFlight) return false

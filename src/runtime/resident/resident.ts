@@ -41,7 +41,7 @@ import { refusalsOf, sendsOf } from './outgoing-mail.js'
 import { Reconciler } from './reconcile.js'
 import type { EffectThread } from './reconcile.js'
 
-/** What a resident is given by its host. */
+/** Shared by all residents of a partition. */
 export interface ResidentOptions extends OutboxOptions, EffectStarterOptions {
   readonly actors: ThreadActors
   /** The thread came to rest. */
@@ -50,10 +50,7 @@ export interface ResidentOptions extends OutboxOptions, EffectStarterOptions {
   readonly stopped: (resident: Resident, why: Failure) => void
 }
 
-/**
- * What its mail, its outbox and its effects ask of it are methods, not closures: a host may have thousands of
- * residents.
- */
+/** Implements what its parts ask of it as methods, not closures: a host may have thousands of residents. */
 export class Resident implements MailHandler, CommitOwner, EffectThread, StarterThread {
   readonly id: string
   readonly state: ThreadState
@@ -244,8 +241,8 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   }
 
   /**
-   * Records of calls whose bodies wait for their turn behind a call that waits for a person that they are blocked too: the
-   * thread may then have nothing left to do by itself.
+   * Records of calls whose bodies wait for their turn behind a call that waits for a person that they are blocked too:
+   * the thread may then have nothing left to do by itself.
    */
   #recordBlockedCalls(): void {
     if (this.state.slots.held === 0) return
@@ -287,7 +284,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
   /** The host closes: starts nothing more, ends model calls (they can be asked again), lets running calls land. */
   drain(): void {
     this.#draining = true
-    // RH1: a call that is cut off by closing is not counted as one that killed its host.
+    // RH1: a host that closes in good order is not counted as one that a call has killed.
     for (const { step, index } of this.ledger.takeIntents()) this.#record({ type: 'call.unbegun', step, index })
     for (const { step, index } of this.#reconciler.calls)
       this.#record({ type: 'call.tried', step, index, tries: (this.state.slots.items[index]?.tries ?? 0) - 1 })
@@ -303,7 +300,7 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
 
   /**
    * Ends the residence: what was not committed is forgotten, effects are aborted, but those on the world continue (OR1:
-   * their outcomes go to whoever has the thread then).
+   * their outcomes go to its next owner).
    */
   stop(why?: Failure): void {
     if (this.#stopped) return
