@@ -152,7 +152,7 @@ export class HeldPartition {
       services.setupOf(state.agent)
       return undefined
     } catch (thrown) {
-      if (this.#stuck.isNewlyUndefined(state.id)) settings.warn(`thread ${state.id} is parked`, thrown)
+      if (this.#stuck.noteMissingAgent(state.id)) settings.warn(`thread ${state.id} is parked`, thrown)
       return toFailure(thrown, 'UNKNOWN_AGENT')
     }
   }

@@ -3,8 +3,8 @@
  *
  * - parked: no retry can mend it (a damaged journal, a record from a newer Skein, a secret that cannot be read, a
  *   broken invariant). The thread is not woken again under this lease; its mail is kept and its senders are told.
- * - undefined: its agent is not defined here. The thread is awake and inert, and can be ended (TH6: like any). Only the
- *   first time is told.
+ * - without its agent: that is not defined here. The thread is awake and inert, and can be ended (TH6: like any). The
+ *   operator is warned once.
  * - retrying: the store has failed or refused a commit. The thread is woken again from its journal, after a pause that
  *   doubles each time, until it comes to rest.
  */
@@ -21,7 +21,7 @@ const longestRetryMs = 5_000
 
 interface Stuck {
   readonly parked?: Failure
-  readonly isUndefined?: true
+  readonly lacksAgent?: true
   readonly retries?: number
 }
 
@@ -40,10 +40,10 @@ export class StuckThreads {
     return true
   }
 
-  /** Its agent is not defined. True the first time. */
-  isNewlyUndefined(thread: string): boolean {
-    if (this.#threads.get(thread)?.isUndefined) return false
-    this.#note(thread, { isUndefined: true })
+  /** Its agent is not defined here: says whether that is news. */
+  noteMissingAgent(thread: string): boolean {
+    if (this.#threads.get(thread)?.lacksAgent) return false
+    this.#note(thread, { lacksAgent: true })
     return true
   }
 
@@ -67,7 +67,7 @@ export class StuckThreads {
     else this.#threads.delete(thread)
   }
 
-  #note(thread: string, what: Stuck): void {
-    this.#threads.set(thread, { ...this.#threads.get(thread), ...what })
+  #note(thread: string, why: Stuck): void {
+    this.#threads.set(thread, { ...this.#threads.get(thread), ...why })
   }
 }
