@@ -23,7 +23,6 @@ import type { ModelGates } from './effects/model-gates.js'
 import { check, createClient, keyFields, once } from './handles/client.js'
 import type { SkeinClient } from './handles/client.js'
 import { debugged, warnProcess } from './debugging.js'
-import type { Services } from './effects/model-call.js'
 import { Environments } from './secrets/environment.js'
 import { Host } from './host/host.js'
 import type { HostEvent } from './host/host.js'
@@ -41,6 +40,7 @@ import type { QuotaRules } from './host/quotas.js'
 import { createAgentSetup } from './resolve/model-request.js'
 import type { AgentSetup } from './resolve/model-request.js'
 import { Secrets } from './secrets/secrets.js'
+import type { Services, HostSettings } from './services.js'
 import type { Resuming } from './host/unfinished.js'
 
 export interface Limits {
@@ -259,7 +259,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const orphans = new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
     const host = await Host.open({
       backend,
-      means: createMeans(app, {
+      services: createServices(app, {
         clock,
         random,
         admission,
@@ -276,15 +276,7 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
         },
         ...defined({ quotas }),
       }),
-      ...callLimits(limits),
-      ...turnLimits(limits),
-      ...(limits.maxWallClockMs !== undefined && { maxWallClockMs: limits.maxWallClockMs }),
-      maxResident: options.maxResident ?? 256,
-      snapshotEvery: options.snapshotEvery ?? 2_000,
-      resuming: options.resuming ?? 'all',
-      closeGraceMs: options.closeGraceMs ?? 5_000,
-      warn,
-      told,
+      settings: settingsOf(options, { warn, onHostEvent: told }),
       removed: () => janitor.sweep(),
     })
     running.host = host
@@ -336,11 +328,22 @@ function selfOf({ app, name, version }: SkeinOptions, { clock, warn, onHostEvent
   }
 }
 
-function callLimits({ maxParallelTools = 8, maxHostDeaths = 3 }: Limits): {
-  readonly maxParallelTools: number
-  readonly maxHostDeaths: number
-} {
-  return { maxParallelTools, maxHostDeaths }
+function settingsOf(
+  { limits = {}, maxResident = 256, snapshotEvery = 2_000, resuming = 'all', closeGraceMs = 5_000 }: SkeinOptions,
+  told: Pick<HostSettings, 'warn' | 'onHostEvent'>,
+): HostSettings {
+  const { maxParallelTools = 8, maxHostDeaths = 3, maxWallClockMs } = limits
+  return Object.freeze({
+    maxParallelTools,
+    maxHostDeaths,
+    ...defined({ maxWallClockMs }),
+    ...turnLimits(limits),
+    maxResident,
+    snapshotEvery,
+    resuming,
+    closeGraceMs,
+    ...told,
+  })
 }
 
 function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): { readonly turnLimits?: Amounts } {
@@ -391,13 +394,13 @@ type Given = Pick<
   'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'
 > & { readonly random: Random; readonly admission: ModelGates }
 
-function createMeans(app: App, { random, admission, ...given }: Given): Services {
-  const briefs = new Map<string, AgentSetup>()
-  const brief: Services['brief'] = (agent, side = 'a', disabled = []) => {
+function createServices(app: App, { random, admission, ...given }: Given): Services {
+  const setups = new Map<string, AgentSetup>()
+  const setupOf: Services['setupOf'] = (agent, side = 'a', disabled = []) => {
     const key = [side, agent, ...disabled].join(' ')
-    const known = briefs.get(key) ?? createAgentSetup(app, agent, { side, disabled })
-    briefs.set(key, known)
+    const known = setups.get(key) ?? createAgentSetup(app, agent, { side, disabled })
+    setups.set(key, known)
     return known
   }
-  return { ...given, app, brief, model: createModels(app, { clock: given.clock, random, admission }) }
+  return { ...given, app, setupOf, model: createModels(app, { clock: given.clock, random, gates: admission }) }
 }

@@ -1,27 +1,27 @@
 /**
  * Long results: the journal and the model get the beginning, the whole is a blob that `get_tool_response` reads.
  *
- * - No success over `longest` characters stands in a journal, unless its tool says `retention: 'keep'` or
- *   the session reads a property of it.
+ * - A journal holds no result over `maxRecorded` characters, unless its tool says `retention: 'keep'` or the session
+ *   reads a property of it.
  */
 import type { Blobs } from '../../backend/port.js'
 import type { Outcome } from '../../core/effect.js'
 import { longerThan } from '../../core/json.js'
 import { resultText } from '../../core/records/message.js'
 
-const longest = 64 * 1024
-/** What the model reads of it. */
+const maxRecorded = 64 * 1024
+/** Characters that the model reads. */
 const shown = 16 * 1024
 
 type Success = Extract<Outcome, { readonly ok: true }>
 
-/** `keep`: the tool wants its results whole. */
-export function isLong(outcome: Outcome, keep: boolean): outcome is Success {
-  return !keep && outcome.ok && longerThan(outcome.value, longest)
+/** `whole`: the result is recorded whole, however long it is. */
+export function isLong(outcome: Outcome, whole: boolean): outcome is Success {
+  return !whole && outcome.ok && longerThan(outcome.value, maxRecorded)
 }
 
-/** `call`: the id of the call whose result it is. */
-export async function archived(
+/** Stores the whole as a blob. `call`: the id of the call whose result it is. */
+export async function archiveResult(
   blobs: Blobs,
   outcome: Success,
   call: string,
@@ -35,7 +35,7 @@ export async function archived(
   return { outcome: { ok: true, value: start, whole: { hash, size } }, text }
 }
 
-/** Ends before half of a character. */
+/** Does not end in the middle of a surrogate pair. */
 function beginning(text: string): string {
   const last = text.charCodeAt(shown - 1)
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? shown - 1 : shown)

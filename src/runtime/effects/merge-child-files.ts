@@ -1,8 +1,8 @@
 /**
- * A child that worked on a copy of its parent's files has ended: what it did there is merged into them (B3).
+ * Merges the files of a child that worked on a copy of its parent's files and has ended (B3).
  *
- * - Only an answer is merged. What a child that failed or was cancelled had changed is put aside, whole, and the
- *   model is told where: half of a work is never mixed with the parent's own.
+ * - Only an answer is merged. Changes of a child that failed or was cancelled are put into a folder of their own, and
+ *   the model is told where: unfinished work is never mixed with the parent's files.
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -19,7 +19,7 @@ export async function mergeChildFiles(blobs: Blobs, state: ThreadState, { base, 
   if (!outcome.ok)
     return {
       outcome,
-      ...leftAside(state, { base: thawTree(base), theirs: thawTree(tree), name: call.child?.reference ?? 'child' }),
+      ...putAside(state, { base: thawTree(base), theirs: thawTree(tree), name: call.child?.reference ?? 'child' }),
     }
   const { changes, conflicts } = await mergeTrees({
     base: thawTree(base),
@@ -39,19 +39,20 @@ export async function mergeChildFiles(blobs: Blobs, state: ThreadState, { base, 
   }
 }
 
-function leftAside(state: ThreadState, of: Parameters<typeof unusedName>[1]): Pick<Landed, 'note' | 'changes'> {
-  const { changes, folder, made, gone } = unusedName(state.files, of)
+function putAside(state: ThreadState, child: Parameters<typeof unusedName>[1]): Pick<Landed, 'note' | 'changes'> {
+  const { changes, folder, made, gone } = unusedName(state.files, child)
   if (made.length === 0 && gone.length === 0) return {}
   const parts = [
     'Because it did not finish, nothing that it did to the files was merged into yours.',
-    ...(made.length > 0 ? [`What it had made or changed is below ${folder}: ${some(made)}. Copy what is of use.`] : []),
-    ...(gone.length > 0 ? [`It had deleted: ${some(gone)}; yours are still there.`] : []),
+    ...(made.length > 0 ? [`What it had made or changed is below ${folder}: ${list(made)}. Copy what is of use.`] : []),
+    ...(gone.length > 0 ? [`It had deleted: ${list(gone)}; yours are still there.`] : []),
   ]
   return { note: parts.join(' '), ...(changes.length > 0 && { changes: { files: changes } }) }
 }
 
-const most = 20
+const maxListed = 20
 
-function some(paths: readonly string[]): string {
-  return paths.length <= most ? paths.join(', ') : `${paths.slice(0, most).join(', ')} and ${paths.length - most} more`
+function list(paths: readonly string[]): string {
+  if (paths.length <= maxListed) return paths.join(', ')
+  return `${paths.slice(0, maxListed).join(', ')} and ${paths.length - maxListed} more`
 }

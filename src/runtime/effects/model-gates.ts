@@ -1,10 +1,10 @@
 /**
- * The gates of a host's models (L5), joined with those of other hosts by signals; and who waits before them, for
- * whoever asks.
+ * The rate-limit gates of a host's models (L5), joined with those of other hosts by signals; and which threads wait at
+ * them.
  *
- * AY1 News of a limit may be lost: a host that missed it is limited itself. No result depends on it.
+ * AY1 The signal of a limit may be lost: a host that missed it is limited itself. No result depends on it.
  * - It says for how long, not until when: clocks of hosts differ. Each host adds a random time of its own.
- * - News is passed on only by whom the provider told: it goes round once.
+ * - Only the host that the provider has limited sends it: nobody passes it on.
  */
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'
@@ -21,12 +21,12 @@ export interface ThreadWait extends ModelWait {
 }
 
 export interface ModelGates {
-  /** Of a model of the app. */
+  /** The gate of a model of the app. */
   gate(model: string): RateLimitGate
   close(): void
 }
 
-interface AdmissionMeans {
+interface GateServices {
   readonly app: App
   readonly signals: Signals
   readonly clock: Clock
@@ -37,12 +37,12 @@ const limitSchema = z.object({ model: z.string(), waitMs: z.number().min(0), fro
 const askSchema = z.object({ to: z.string() })
 const waitSchema = z.object({ thread: z.string(), model: z.string(), place: z.number(), inMs: z.number() })
 
-/** Of each model, in one answer. */
-const mostListed = 1_000
+/** Waiting threads of each model in one answer. */
+const maxListed = 1_000
 /** How long hosts have to answer. */
-const answeredWithinMs = 250
+const answerMs = 250
 
-export function createModelGates({ app, signals, clock, random }: AdmissionMeans): ModelGates {
+export function createModelGates({ app, signals, clock, random }: GateServices): ModelGates {
   const gates = new Map<string, RateLimitGate>()
   const me = random.id()
 
@@ -58,17 +58,17 @@ export function createModelGates({ app, signals, clock, random }: AdmissionMeans
 
   const stops = [
     signals.subscribe(limitsTopic, (value) => {
-      const { data: news } = limitSchema.safeParse(value)
-      // Of a model that another version of the app has, nobody here asks.
-      if (news && news.from !== me && app.models.has(news.model)) gate(news.model).heard(news.waitMs)
+      const { data: limit } = limitSchema.safeParse(value)
+      // Another version of the app may have a model that is not used here.
+      if (limit && limit.from !== me && app.models.has(limit.model)) gate(limit.model).heard(limit.waitMs)
     }),
     signals.subscribe(waitsTopic, (value) => {
-      const { data: asked } = askSchema.safeParse(value)
+      const { data: request } = askSchema.safeParse(value)
       const now = clock.now()
       const waits = [...gates.values()]
-        .flatMap((each) => each.waiting(mostListed))
+        .flatMap((each) => each.waiting(maxListed))
         .map(({ thread, model, place, until }) => ({ thread, model, place, inMs: Math.max(0, until - now) }))
-      if (asked && waits.length > 0) signals.publish(asked.to, waits)
+      if (request && waits.length > 0) signals.publish(request.to, waits)
     }),
   ]
   return {
@@ -77,12 +77,8 @@ export function createModelGates({ app, signals, clock, random }: AdmissionMeans
   }
 }
 
-/** Threads of all hosts that wait before a model's gate, the first 1,000 of each model and host. */
-export async function askWaits({
-  signals,
-  clock,
-  random,
-}: Omit<AdmissionMeans, 'app'>): Promise<readonly ThreadWait[]> {
+/** Threads of all hosts that wait at a gate, the first 1,000 of each model and host. */
+export async function askWaits({ signals, clock, random }: Omit<GateServices, 'app'>): Promise<readonly ThreadWait[]> {
   const to = `${waitsTopic}/${random.id()}`
   const waits: ThreadWait[] = []
   const stop = signals.subscribe(to, (value: Json) => {
@@ -92,7 +88,7 @@ export async function askWaits({
   })
   signals.publish(waitsTopic, { to })
   await new Promise<void>((resolve) => {
-    clock.wakeAt(clock.now() + answeredWithinMs, resolve)
+    clock.wakeAt(clock.now() + answerMs, resolve)
   })
   stop()
   return waits

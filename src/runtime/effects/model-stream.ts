@@ -1,8 +1,9 @@
 /**
- * What a model says while it speaks a step, on its way to whoever watches.
+ * The stream of a model call: deltas of a step on their way from the model to the watchers of its thread.
  *
- * - Text is told as it comes, with the attempt and the offset it belongs to (EV2).
- * VZ2 Secrets are masked: what could be the start of one is held back until it is known (RX5).
+ * - Text is told as it comes, with its attempt and offset (EV2: text of an older attempt is void).
+ * VZ2 Secrets are masked: text that could be the start of one is held back until it is known (RX5: the pieces together
+ *     are what the whole text would have been).
  */
 import type { Cancel } from '../../core/async/cancel.js'
 import { defined } from '../../core/defined.js'
@@ -11,46 +12,48 @@ import { SkeinError } from '../../core/failure.js'
 import type { Redactor, TextStream } from '../../core/redact/redact.js'
 import type { ModelCallOptions, ModelDelta, ModelWait } from '../../models/port.js'
 import { ReplyMeter } from '../../models/retry/reply-limits.js'
-import type { EffectOwner } from './model-call.js'
+import type { EffectOwner } from '../services.js'
 
-const asItIs: TextStream = { push: (piece) => piece, end: () => '' }
+const unmasked: TextStream = { push: (piece) => piece, end: () => '' }
 
-interface Line {
+/** The args of a call as the model writes them. */
+interface CallArgs {
   readonly tool: string
-  readonly line: TextStream
+  readonly text: TextStream
 }
 
 /** A class: a swarm asks its models thousands of times a second. */
 export class ModelStream implements ModelCallOptions {
-  readonly #wanting: EffectOwner
+  readonly #owner: EffectOwner
   readonly #step: number
   readonly #cancel: Cancel
   readonly #redactor: Redactor | undefined
-  /** What people call whoever speaks. */
+  /** The name that people know the speaker by. */
   label: string | undefined
   #attempt = 1
-  #said: TextStream
-  #reasoned: TextStream
-  /** Args of calls, by index. */
-  #asked: Map<number, Line> | undefined
+  #textMask: TextStream
+  #reasoningMask: TextStream
+  /** By index. */
+  #calls: Map<number, CallArgs> | undefined
+  /** The text that was told so far. */
   #text = ''
-  #reasonedLength = 0
+  #reasoningLength = 0
   #meter = new ReplyMeter()
   #wait: ModelWait | undefined
-  /** A model may go on speaking after its step was given up: that belongs to no turn any more. */
+  /** The step was aborted. Its model may go on for a while: what it says then belongs to no turn. */
   #muted = false
 
   constructor(
-    wanting: EffectOwner,
+    owner: EffectOwner,
     step: number,
     { cancel, redactor }: { readonly cancel: Cancel; readonly redactor: Redactor | undefined },
   ) {
-    this.#wanting = wanting
+    this.#owner = owner
     this.#step = step
     this.#cancel = cancel
     this.#redactor = redactor
-    this.#said = this.#clean()
-    this.#reasoned = this.#clean()
+    this.#textMask = this.#mask()
+    this.#reasoningMask = this.#mask()
   }
 
   get signal(): AbortSignal {
@@ -62,7 +65,7 @@ export class ModelStream implements ModelCallOptions {
   }
 
   readonly emit = (delta: ModelDelta): void => {
-    // An adapter's mistake ends its step here, not the process of whoever listens.
+    // A mistake of an adapter fails its step here, and not the watchers.
     if (typeof delta.text !== 'string')
       throw new SkeinError(
         'MODEL_REJECTED',
@@ -70,44 +73,42 @@ export class ModelStream implements ModelCallOptions {
       )
     if (this.#muted) return
     this.#meter.add(delta.type, delta.text.length)
-    if (delta.type === 'text') this.#say(this.#said.push(delta.text))
-    else if (delta.type === 'reasoning') this.#reason(this.#reasoned.push(delta.text))
+    if (delta.type === 'text') this.#tellText(this.#textMask.push(delta.text))
+    else if (delta.type === 'reasoning') this.#tellReasoning(this.#reasoningMask.push(delta.text))
     else {
       const { index, tool } = delta
-      this.#asked ??= new Map()
-      const { line } = this.#asked.get(index) ?? { line: this.#clean() }
-      this.#asked.set(index, { tool, line })
-      this.#ask(index, this.#redactor?.text(tool) ?? tool, line.push(delta.text))
+      this.#calls ??= new Map()
+      const { text } = this.#calls.get(index) ?? { text: this.#mask() }
+      this.#calls.set(index, { tool, text })
+      this.#tellArgs(index, tool, text.push(delta.text))
     }
   }
 
   readonly restarted = (): void => {
     if (this.#muted) return
     this.#attempt++
-    this.#said = this.#clean()
-    this.#reasoned = this.#clean()
-    this.#asked = undefined
+    this.#textMask = this.#mask()
+    this.#reasoningMask = this.#mask()
+    this.#calls = undefined
     this.#text = ''
-    this.#reasonedLength = 0
+    this.#reasoningLength = 0
     this.#meter = new ReplyMeter()
-    this.#wanting.speak(() => this.#reset())
+    this.#owner.speak(() => this.#reset())
   }
 
-  /** Not a field: few calls ever wait. */
+  /** A method and not a field: few calls ever wait. */
   waiting(wait: ModelWait): void {
     if (this.#muted) return
     this.#wait = wait.place > 0 ? wait : undefined
-    this.#wanting.speak(() => this.#waits(wait))
+    this.#owner.speak(() => this.#waits(wait))
   }
 
-  /** The reply is there: what was held back is told. */
+  /** The reply is complete: tells what was held back. */
   end(): void {
     if (this.#muted) return
-    this.#reason(this.#reasoned.end())
-    this.#say(this.#said.end())
-    if (this.#asked)
-      for (const [index, { tool, line }] of this.#asked)
-        this.#ask(index, this.#redactor?.text(tool) ?? tool, line.end())
+    this.#tellReasoning(this.#reasoningMask.end())
+    this.#tellText(this.#textMask.end())
+    if (this.#calls) for (const [index, { tool, text }] of this.#calls) this.#tellArgs(index, tool, text.end())
   }
 
   soFar(): readonly DeltaEvent[] {
@@ -115,19 +116,19 @@ export class ModelStream implements ModelCallOptions {
   }
 
   #reset(): DeltaEvent {
-    return { type: 'stream.reset', ...this.#place(), text: this.#text }
+    return { type: 'stream.reset', ...this.#origin(), text: this.#text }
   }
 
   #waits({ model, place, until }: ModelWait): DeltaEvent {
-    return { type: 'model.waiting', ...this.#place(), model, place, until }
+    return { type: 'model.waiting', ...this.#origin(), model, place, until }
   }
 
-  #clean(): TextStream {
-    return this.#redactor?.stream() ?? asItIs
+  #mask(): TextStream {
+    return this.#redactor?.stream() ?? unmasked
   }
 
-  #place() {
-    const { state } = this.#wanting
+  #origin() {
+    const { state } = this.#owner
     const side = state.turn?.session?.side
     return {
       thread: state.id,
@@ -140,21 +141,23 @@ export class ModelStream implements ModelCallOptions {
     }
   }
 
-  #say(piece: string): void {
+  #tellText(piece: string): void {
     if (piece === '') return
     const offset = this.#text.length
     this.#text += piece
-    this.#wanting.speak(() => ({ type: 'text.delta', ...this.#place(), offset, text: piece }))
+    this.#owner.speak(() => ({ type: 'text.delta', ...this.#origin(), offset, text: piece }))
   }
 
-  #reason(piece: string): void {
+  #tellReasoning(piece: string): void {
     if (piece === '') return
-    const offset = this.#reasonedLength
-    this.#reasonedLength += piece.length
-    this.#wanting.speak(() => ({ type: 'reasoning.delta', ...this.#place(), offset, text: piece }))
+    const offset = this.#reasoningLength
+    this.#reasoningLength += piece.length
+    this.#owner.speak(() => ({ type: 'reasoning.delta', ...this.#origin(), offset, text: piece }))
   }
 
-  #ask(index: number, tool: string, piece: string): void {
-    if (piece !== '') this.#wanting.speak(() => ({ type: 'call.delta', ...this.#place(), index, tool, text: piece }))
+  #tellArgs(index: number, name: string, piece: string): void {
+    if (piece === '') return
+    const tool = this.#redactor?.text(name) ?? name
+    this.#owner.speak(() => ({ type: 'call.delta', ...this.#origin(), index, tool, text: piece }))
   }
 }

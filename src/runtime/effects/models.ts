@@ -16,13 +16,13 @@ import type { AgentSetup } from '../resolve/model-request.js'
 export interface ModelServices {
   readonly clock: Clock
   readonly random: Random
-  readonly admission: ModelGates
+  readonly gates: ModelGates
 }
 
 export function createModels(
   app: App,
-  { clock, random, admission }: ModelServices,
-): (brief: AgentSetup) => Model | Promise<Model> {
+  { clock, random, gates }: ModelServices,
+): (setup: AgentSetup) => Model | Promise<Model> {
   const made = new Map<string, Model | Promise<Model>>()
 
   async function make(definition: ModelDefinition): Promise<Model> {
@@ -37,7 +37,7 @@ export function createModels(
     const model = await toModel(source)
     const named: Model = { name, call: (request, options) => model.call(withSettings(definition, request), options) }
     const timely = withTimeLimits(named, { ...defaultTimeLimits, ...timeouts }, clock)
-    return withRetries(timely, { clock, random, gate: admission.gate(name), ...defined({ maxRetries }) })
+    return withRetries(timely, { clock, random, gate: gates.gate(name), ...defined({ maxRetries }) })
   }
 
   return ({ model: definition }) => {
@@ -45,7 +45,7 @@ export function createModels(
     if (known) return known
     const model = make(definition)
     made.set(definition.name, model)
-    // What could not be made is tried again with the next turn.
+    // A model that could not be made is tried again with the next turn.
     model.then(
       (ready) => made.set(definition.name, ready),
       () => made.delete(definition.name),
@@ -54,25 +54,22 @@ export function createModels(
   }
 }
 
-/** What the prompt says is stronger than what its model does. */
+/** Settings of the model, under those of the prompt. */
 function withSettings(definition: ModelDefinition, request: ModelRequest): ModelRequest {
   const { temperature, maxOutputTokens, promptCache, media, providerOptions } = definition
   if ([temperature, maxOutputTokens, promptCache, media, providerOptions].every((setting) => setting === undefined))
     return request
   return {
-    ...defined({ temperature }),
-    ...defined({ maxOutputTokens }),
-    ...defined({ promptCache }),
-    ...defined({ media: media || undefined }),
+    ...defined({ temperature, maxOutputTokens, promptCache, media: media || undefined }),
     ...request,
-    ...(providerOptions && { providerOptions: merged(providerOptions, request.providerOptions) }),
+    ...(providerOptions && { providerOptions: mergeOptions(providerOptions, request.providerOptions) }),
   }
 }
 
 type ProviderOptions = NonNullable<ModelRequest['providerOptions']>
 
-function merged(of: ProviderOptions, stronger: ProviderOptions = {}): ProviderOptions {
-  const all: Record<string, ProviderOptions[string]> = { ...of }
-  for (const [provider, settings] of Object.entries(stronger)) all[provider] = { ...all[provider], ...settings }
+function mergeOptions(ofModel: ProviderOptions, ofPrompt: ProviderOptions = {}): ProviderOptions {
+  const all: Record<string, ProviderOptions[string]> = { ...ofModel }
+  for (const [provider, settings] of Object.entries(ofPrompt)) all[provider] = { ...all[provider], ...settings }
   return all
 }

@@ -1,16 +1,16 @@
 /**
- * The removal of a tree that was deleted: an effect of its root like any other. It is wanted as long as the root is
- * there, so a crash in the middle changes nothing: the next host goes on.
+ * Removing a deleted tree: an effect of its root like any other. It is outstanding as long as the root is there, so
+ * after a crash in the middle the next host continues.
  *
- * - Nothing is removed before everything below the root is over and at rest, and no mail is on its way to it.
+ * - Nothing is removed before every thread below the root has ended and rests, and no mail is on its way to one.
  */
 import type { Backend } from '../../backend/port.js'
-import type { RunningEffect } from '../resident/reconcile.js'
+import type { RunningEffect } from '../services.js'
 import { treeSettled } from '../watch/until-settled.js'
 
 export interface TreeRemoval {
   readonly root: string
-  /** The last record of the root that is durable, and nothing is under way; undefined while something is. */
+  /** The last record in the journal of the root; undefined while the root has something to do. */
   durable(): number | undefined
   failed(thrown: unknown): void
 }

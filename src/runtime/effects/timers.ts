@@ -1,10 +1,11 @@
 /**
- * Scheduled calls: their time is awaited like any deadline, and when it comes the call is recorded as its tool is
- * defined then, not as it was when it was scheduled.
+ * Timers: effects that wait for an instant. A deadline tells its thread that time is up. A schedule queues a call,
+ * which is recorded as its tool is defined then, not as it was when it was scheduled.
  *
- * - A call whose tool is gone by then, or takes other args, is made all the same: what it reads is its error (P3).
+ * - A scheduled call whose tool is gone by then, or takes other args, is made all the same: its result is an error
+ *   (P3).
  */
-import type { ScheduleEffect } from '../../core/effect.js'
+import type { DeadlineEffect, ScheduleEffect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { Command } from '../../core/records/command.js'
@@ -12,20 +13,20 @@ import type { ScheduleChange } from '../../core/records/schedule.js'
 import { checkArgs } from '../../tools/args.js'
 import { recordCall } from '../resolve/tool-calls.js'
 import type { CallDefinitions } from '../resolve/tool-calls.js'
-import type { Services, EffectOwner } from './model-call.js'
-import type { RunningEffect } from '../resident/reconcile.js'
+import type { EffectOwner, RunningEffect, Services } from '../services.js'
 
-export function awaitSchedule(means: Services, wanting: EffectOwner, { scheduled }: ScheduleEffect): RunningEffect {
+export function awaitDeadline({ clock }: Services, owner: EffectOwner, { at, key }: DeadlineEffect): RunningEffect {
+  return { abort: clock.wakeAt(at, () => owner.land({ kind: 'deadline', key })) }
+}
+
+export function awaitSchedule(services: Services, owner: EffectOwner, { scheduled }: ScheduleEffect): RunningEffect {
   const { id, tool, args, at } = scheduled
   const queue = async (): Promise<void> => {
-    const call = await recordCall(
-      means,
-      { threadId: wanting.state.id, allowed: new Set(means.app.tools.keys()) },
-      { tool, args },
-    )
-    wanting.land({ kind: 'scheduled', id, call })
+    const asker = { threadId: owner.state.id, allowed: new Set(services.app.tools.keys()) }
+    const call = await recordCall(services, asker, { tool, args })
+    owner.land({ kind: 'scheduled', id, call })
   }
-  return { abort: means.clock.wakeAt(at, () => void queue()) }
+  return { abort: services.clock.wakeAt(at, () => void queue()) }
 }
 
 type Changing = Extract<Command, { kind: 'change' | 'create' }>

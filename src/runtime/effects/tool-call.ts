@@ -1,11 +1,11 @@
 /**
- * A call's effect: its body is run (again, after a failure, as its tool says), and what came of it becomes a landing.
+ * A tool call: runs the body of a call (again after a failure, as its tool says), and lands its outcome.
  *
  * EX3 An effect on the world whose outcome is not known is never silently repeated (T10).
  * - Bytes are stored before the landing that names them.
- * - What a body said is told while it runs, and all of it before its result.
+ * - Output of a body is told while it runs, and all of it before its result.
  * - An intent of another host is resolved only when no receipt for it can be expected any more.
- * - What came of an effect on the world is stored at last, however often the store fails: it cannot be had again.
+ * - The outcome of an effect on the world is stored however often the store fails: it cannot be had again.
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
@@ -20,57 +20,56 @@ import type { Media } from '../../core/media.js'
 import { callId } from '../../core/records/message.js'
 import type { Landed, RecordedCall } from '../../core/records/record.js'
 import type { Returned } from '../../pool/port.js'
-import { archived, isLong } from './long-results.js'
+import { archiveResult, isLong } from './long-results.js'
 import { CallJob, CallOutput } from './tool-job.js'
 import { recordCall } from '../resolve/tool-calls.js'
-import type { Services, EffectOwner } from './model-call.js'
 import { mergeChildFiles } from './merge-child-files.js'
 import { maskReturned } from '../secrets/mask.js'
-import type { RunningEffect } from '../resident/reconcile.js'
+import type { EffectOwner, RunningEffect, Services } from '../services.js'
 import type { OrphanedCall } from './orphaned-calls.js'
 import { pauseBeforeRetry, withToolRetries } from './tool-retry.js'
 
 export interface CallStart extends CallEffect {
-  /** Its intent was recorded before this host had the thread: the body may have run. */
+  /** Its intent was not recorded by this residence: the body may have run already. */
   readonly recovered: boolean
 }
 
 /** A class: a swarm makes thousands of calls a second. */
 export class RunningCall implements RunningEffect {
-  readonly #means: Services
+  readonly #services: Services
   readonly #cancel: Cancel
-  readonly #voice: CallOutput
+  readonly #output: CallOutput
   readonly #job: CallJob | undefined
   readonly #work: Promise<Landing> | undefined
   /** Its body began before the thread left this host and came back. */
   readonly #adopted: OrphanedCall | undefined
 
-  constructor(means: Services, wanting: EffectOwner, effect: CallStart) {
-    const slot = wanting.state.slots.items[effect.index]
-    this.#means = means
-    this.#adopted = effect.recovered && slot?.began ? means.orphans.adopt(wanting.state.id, effect.key) : undefined
+  constructor(services: Services, owner: EffectOwner, effect: CallStart) {
+    const slot = owner.state.slots.items[effect.index]
+    this.#services = services
+    this.#adopted = effect.recovered && slot?.began ? services.orphans.adopt(owner.state.id, effect.key) : undefined
     this.#cancel = this.#adopted?.cancel ?? createCancel()
-    this.#voice = this.#adopted?.voice?.follow(wanting) ?? new CallOutput(means, wanting, effect)
+    this.#output = this.#adopted?.output?.follow(owner) ?? new CallOutput(services, owner, effect)
     if (!slot) return
-    this.#job = new CallJob({ means, wanting, effect, slot, cancel: this.#cancel, voice: this.#voice })
-    this.#work = this.#adopted?.work ?? carryOut(means, this.#job, { effect, slot })
-    // Only the store can fail here: a value could not be read, or what came of the body not be kept. The thread
-    // starts over from its journal.
+    this.#job = new CallJob({ services, owner, effect, slot, cancel: this.#cancel, output: this.#output })
+    this.#work = this.#adopted?.work ?? carryOut(services, this.#job, { effect, slot })
+    // Only the store can fail here: a value could not be read, or the outcome of the body not be stored.
     this.#work.then(
-      (landing) => wanting.land(landing),
-      (thrown: unknown) => wanting.storeFailed(thrown),
+      (landing) => owner.land(landing),
+      (thrown: unknown) => owner.storeFailed(thrown),
     )
   }
 
-  /** OR1 */
+  /** OR1: a body with a side effect is not ended because its thread leaves. */
   leave(): boolean {
-    const orphan =
-      this.#adopted ??
-      (this.#job?.acting && this.#work
-        ? { ...this.#job.place, work: this.#work, cancel: this.#cancel, voice: this.#voice }
-        : undefined)
-    if (orphan) this.#means.orphans.leave(orphan)
+    const orphan = this.#adopted ?? this.#toOrphan()
+    if (orphan) this.#services.orphans.leave(orphan)
     return orphan !== undefined
+  }
+
+  #toOrphan(): OrphanedCall | undefined {
+    if (!this.#job?.acting || !this.#work) return undefined
+    return { ...this.#job.identity, work: this.#work, cancel: this.#cancel, output: this.#output }
   }
 
   abort(reason: string): void {
@@ -78,73 +77,82 @@ export class RunningCall implements RunningEffect {
   }
 
   soFar(): readonly DeltaEvent[] {
-    return this.#voice.soFar()
+    return this.#output.soFar()
   }
 }
 
-interface Asked {
-  readonly effect: CallStart
-  readonly slot: Slot
-}
-
-async function carryOut(means: Services, job: CallJob, { effect, slot }: Asked): Promise<Landing> {
+async function carryOut(
+  services: Services,
+  job: CallJob,
+  { effect, slot }: { readonly effect: CallStart; readonly slot: Slot },
+): Promise<Landing> {
   const { step, index, recovered } = effect
-  if (slot.join) return { kind: 'returned', step, index, landed: await mergeChildFiles(means.blobs, job.state, slot) }
-  // Before the body begins: what cannot be read is no failure of the call (VQ2).
+  if (slot.join)
+    return { kind: 'returned', step, index, landed: await mergeChildFiles(services.blobs, job.state, slot) }
+  // Unsealed before the body begins: a value that cannot be read is no failure of the call (VQ2: it stops the thread).
   const { env: _ } = job
   const effectful = slot.call.sideEffect && !slot.answer
-  const returned = await (effectful ? runEffect(means, job, recovered) : withToolRetries(means, job))
+  const returned = await (effectful ? runSideEffect(services, job, recovered) : withToolRetries(services, job))
   if ('ask' in returned) return { kind: 'held', step, index, why: 'approval', prompt: returned.ask }
   if (returned.held) return { kind: 'held', step, index, why: 'person' }
-  const keep = (): Landed | Promise<Landed> => toLanded(means, job, { returned, slot, index })
-  const landed = job.acting ? keptAtLast(means, job, keep) : keep()
+  const store = (): Landed | Promise<Landed> => toLanded(services, job, { returned, slot, index })
+  const landed = job.acting ? storedAtLast(services, job, store) : store()
   return { kind: 'returned', step, index, landed: landed instanceof Promise ? await landed : landed }
 }
 
-const againMs = 1_000
-const lostThread: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
+const storeAgainMs = 1_000
+const crashed: ReadonlySet<FailureCode> = new Set(['WORKER_CRASHED'])
 
-type Effected = Returned | { readonly ask: string }
+/** The outcome of a body, or what a person is asked because it is not known. */
+type SideEffectResult = Returned | { readonly ask: string }
 
 /** EX3: a body that may have run is not run again, unless the tool says how that is safe. */
-async function runEffect(means: Services, job: CallJob, recovered: boolean): Promise<Effected> {
-  const tool = job.definition
-  job.acting = !recovered
-  if (recovered && !tool?.idempotent) await receiptTime(means, job)
-  // A thread that died is no failure that may be tried again: the body may have acted.
-  const first = recovered ? undefined : await withToolRetries(means, job, lostThread)
-  if (first && (first.outcome.ok || first.outcome.failure.code !== 'WORKER_CRASHED')) return first
-  if (tool?.idempotent || (!tool?.probe && tool?.onUnknown === 'retry')) return onceMore(means, job)
-  const found = tool?.probe && (await means.pool.run(job.probing()))
-  if (found?.outcome.ok) return found.outcome.value === null ? onceMore(means, job) : found
-  const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
-  if (tool?.onUnknown === 'ask')
-    return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
-  return {
-    outcome: unknown(
-      `${message}; find out before you ask for it again`,
-      found && !found.outcome.ok ? found.outcome.failure : undefined,
-    ),
+async function runSideEffect(services: Services, job: CallJob, recovered: boolean): Promise<SideEffectResult> {
+  if (recovered) {
+    if (!job.definition?.idempotent) await receiptTime(services, job)
+    return resolveUnknown(services, job)
   }
+  job.acting = true
+  // A worker that died is no failure that may be retried: the body may have acted.
+  const first = await withToolRetries(services, job, crashed)
+  return hasCrashed(first.outcome) ? resolveUnknown(services, job) : first
+}
+
+function hasCrashed(outcome: Outcome): boolean {
+  return !outcome.ok && outcome.failure.code === 'WORKER_CRASHED'
+}
+
+/** The body may have run: the tool's own rules decide, in this order: `idempotent`, `probe`, `onUnknown`. */
+async function resolveUnknown(services: Services, job: CallJob): Promise<SideEffectResult> {
+  const { idempotent, probe, onUnknown } = job.definition ?? {}
+  if (idempotent || (!probe && onUnknown === 'retry')) return runAgain(services, job)
+  const found = probe && (await services.pool.run(job.probing()))
+  if (found?.outcome.ok) return found.outcome.value === null ? runAgain(services, job) : found
+  const message = `${job.tool} had begun when its process or thread ended, so it may already have happened`
+  if (onUnknown === 'ask') return { ask: `${message}. Approve to run it again; reject if it must not be repeated.` }
+  const probeFailure = found && !found.outcome.ok ? found.outcome.failure : undefined
+  return { outcome: unknown(`${message}; find out before you ask for it again`, probeFailure) }
 }
 
 /**
- * Until its deadline and for a lease after it, the host where it began may be at work on it, or on its way to
- * tell. By our own clock: one that is wrong makes the wait a lease at least, and the whole limit and a lease at most.
+ * Until the call's deadline and one lease longer, the host where it began may still run it, or send its receipt.
+ * Measured with our own clock: if that is wrong, we wait at least a lease, and at most the whole limit and a lease.
  */
 async function receiptTime({ clock, leaseMs }: Services, job: CallJob): Promise<void> {
   if (leaseMs === 0) return
   const { limitMs = 0, beganAt = clock.now() } = job.begun
-  const leftMs = Math.min(Math.max(beganAt + limitMs - clock.now(), 0), limitMs)
-  await pauseBeforeRetry(clock, leftMs + leaseMs, job.cancel)
+  const remainingMs = Math.min(Math.max(beganAt + limitMs - clock.now(), 0), limitMs)
+  await pauseBeforeRetry(clock, remainingMs + leaseMs, job.cancel)
 }
 
-/** A thread that dies twice is not tried for ever; what the body throws is retried as in any run (T6). */
-async function onceMore(means: Services, job: CallJob): Promise<Returned> {
+/**
+ * Once more: a call that kills its worker twice is given up. What its body throws is retried as in any run (T6).
+ */
+async function runAgain(services: Services, job: CallJob): Promise<Returned> {
   job.acting = true
-  const returned = await withToolRetries(means, job, lostThread)
+  const returned = await withToolRetries(services, job, crashed)
   const { outcome } = returned
-  if (outcome.ok || outcome.failure.code !== 'WORKER_CRASHED') return returned
+  if (outcome.ok || !hasCrashed(outcome)) return returned
   return {
     outcome: unknown(
       `${job.tool} was run again and its thread died again, so it may have happened; find out before you ask for ` +
@@ -158,79 +166,79 @@ function unknown(message: string, cause?: Failure): Outcome {
   return { ok: false, failure: { ...failure('EFFECT_UNKNOWN', message), ...defined({ cause }) } }
 }
 
-async function keptAtLast(
+/** Retries the store until the outcome is stored or the call is cancelled. */
+async function storedAtLast(
   { clock }: Services,
   { cancel }: CallJob,
-  keep: () => Landed | Promise<Landed>,
+  store: () => Landed | Promise<Landed>,
 ): Promise<Landed> {
   for (;;) {
     try {
-      return await keep()
+      return await store()
     } catch (thrown) {
       if (cancel.reason) throw thrown
-      await pauseBeforeRetry(clock, againMs, cancel)
+      await pauseBeforeRetry(clock, storeAgainMs, cancel)
     }
   }
 }
 
-/** A promise only where something is to be stored or asked: most calls say nothing besides their outcome. */
-function toLanded(
-  means: Services,
-  job: CallJob,
-  { returned: given, slot, index }: { returned: Returned; slot: Slot; index: number },
-): Landed | Promise<Landed> {
-  const redactor = means.envs.redactor(job.state)
-  const returned = redactor ? maskReturned(redactor, given) : given
-  const { contents, queued, media, outcome } = returned
-  const keep = job.definition?.retention === 'keep' || slot.call.session?.message !== undefined
-  if (!contents && !queued && !media && !isLong(outcome, keep)) return landedOf(means, slot, { returned })
-  return keepAll(means, job, { returned, slot, index, keep })
-}
-
-async function keepAll(
-  means: Services,
-  job: CallJob,
-  { returned, slot, index, keep }: { returned: Returned; slot: Slot; index: number; keep: boolean },
-): Promise<Landed> {
-  const { outcome, contents, queued, media: given } = returned
-  if (contents) await Promise.all(contents.map(({ bytes }) => means.blobs.put(bytes)))
-  const media =
-    given &&
-    (await Promise.all(given.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await means.blobs.put(bytes)) }))))
-  const calls =
-    queued &&
-    (await Promise.all(
-      queued.map((asked) =>
-        recordCall(means, { threadId: job.threadId, allowed: new Set(job.definition?.uses) }, asked),
-      ),
-    ))
-  const kept = isLong(outcome, keep) ? await archived(means.blobs, outcome, callId(job.state.step, index)) : undefined
-  return landedOf(means, slot, { returned, ...defined({ kept, calls, media }) })
-}
-
-interface Kept {
+interface ReturnedCall {
   readonly returned: Returned
-  /** Of a long outcome. */
-  readonly kept?: { readonly outcome: Outcome; readonly text: string }
+  readonly slot: Slot
+  readonly index: number
+}
+
+/** A promise only if something is to be stored or asked: most calls give nothing besides their outcome. */
+function toLanded(services: Services, job: CallJob, call: ReturnedCall): Landed | Promise<Landed> {
+  const { slot } = call
+  const redactor = services.envs.redactor(job.state)
+  const returned = redactor ? maskReturned(redactor, call.returned) : call.returned
+  const { contents, queued, media, outcome } = returned
+  const whole = job.definition?.retention === 'keep' || slot.call.session?.message !== undefined
+  if (!contents && !queued && !media && !isLong(outcome, whole)) return landedOf(services, slot, { returned })
+  return storeAll(services, job, { ...call, returned, whole })
+}
+
+/** `whole`: the outcome is recorded whole, however long it is. */
+async function storeAll(
+  services: Services,
+  job: CallJob,
+  { returned, slot, index, whole }: ReturnedCall & { readonly whole: boolean },
+): Promise<Landed> {
+  const { blobs } = services
+  const { outcome, contents, queued } = returned
+  if (contents) await Promise.all(contents.map(({ bytes }) => blobs.put(bytes)))
+  const media =
+    returned.media &&
+    (await Promise.all(
+      returned.media.map(async ({ mediaType, bytes }) => ({ mediaType, ...(await blobs.put(bytes)) })),
+    ))
+  const asker = { threadId: job.threadId, allowed: new Set(job.definition?.uses) }
+  const calls = queued && (await Promise.all(queued.map((request) => recordCall(services, asker, request))))
+  const shortened = isLong(outcome, whole)
+    ? await archiveResult(blobs, outcome, callId(job.state.step, index))
+    : undefined
+  return landedOf(services, slot, { returned, ...defined({ shortened, calls, media }) })
+}
+
+interface StoredOutcome {
+  readonly returned: Returned
+  /** The beginning of a long outcome; the whole is a blob. */
+  readonly shortened?: { readonly outcome: Outcome; readonly text: string }
   readonly calls?: readonly RecordedCall[]
   readonly media?: readonly Media[]
 }
 
-function landedOf(means: Services, slot: Slot, { returned, kept, calls, media }: Kept): Landed {
+function landedOf({ quota }: Services, slot: Slot, { returned, shortened, calls, media }: StoredOutcome): Landed {
   const { outcome, reads, changes, messages, attached, told, preliminaries } = returned
-  const text = returned.text ?? kept?.text
+  const text = returned.text ?? shortened?.text
   return {
-    outcome: kept?.outcome ?? outcome,
+    outcome: shortened?.outcome ?? outcome,
     ...(slot.again && { again: true }),
-    ...defined({ text }),
-    ...defined({ media }),
-    // Only a call that ran before its turn can have seen what is not so any more.
+    ...defined({ text, media }),
+    // Only a call that ran before its turn can have read what has changed since.
     ...(reads && slot.call.ahead && !slot.again && { reads }),
-    ...(changes && { changes, ...(changes.files && means.quota) }),
-    ...defined({ queued: calls }),
-    ...defined({ messages }),
-    ...defined({ attached }),
-    ...defined({ told }),
-    ...defined({ preliminaries }),
+    ...(changes && { changes, ...(changes.files && quota) }),
+    ...defined({ queued: calls, messages, attached, told, preliminaries }),
   }
 }

@@ -1,8 +1,12 @@
 /**
  * A call as a job for the pool: what its body may use of its thread and of the skein.
  *
- * - The idempotency key is derived from what is asked, never from a provider's call id: the same after a retry or a
+ * - The idempotency key is derived from the call itself, never from a provider's call id: the same after a retry or a
  *   crash (T10).
+ * - Files that a body sees are those of one instant; values are read with their version, which is compared at the
+ *   call's turn.
+ * - A call that may run ahead sees the thread as it is when it first looks; any other waits until the calls before it
+ *   are settled, so that it reads what they left (T3).
  */
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -11,47 +15,49 @@ import type { Cancel } from '../../core/async/cancel.js'
 import { defined } from '../../core/defined.js'
 import type { CallEffect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
+import { kvKey } from '../../core/records/change.js'
 import { callId } from '../../core/records/message.js'
-import type { SnapshotAccess, ToolJob, BodyPart, ToolOutput } from '../../pool/port.js'
+import { createTreeSource } from '../../files/tree-source.js'
+import type { BodyPart, Snapshot, SnapshotAccess, ToolJob, ToolOutput, ValueAt } from '../../pool/port.js'
 import { idempotencyKeyOf } from '../resolve/tool-calls.js'
-import { createSnapshotAccess } from './desk.js'
-import type { Services, EffectOwner } from './model-call.js'
+import { entriesOf } from '../resolve/entries.js'
 import type { CallEnv } from '../secrets/environment.js'
 import { maskOutput } from '../secrets/mask.js'
+import type { EffectOwner, Services } from '../services.js'
 
-/** Things said by a call that a watcher who comes late is told. */
+/** Outputs of a call that are told to a watcher who comes late. */
 const remembered = 128
-/** Never changed. */
-const nothing: DeltaEvent[] = []
+/** Shared and never changed: most calls say nothing. */
+const none: DeltaEvent[] = []
 
-/** What a call says. One for all tries of it: what is said is numbered on. */
+/** What a call says while it runs: progress and logs. One for all tries of it, so that its numbers continue. */
 export class CallOutput {
-  readonly #means: Services
-  #wanting: EffectOwner
+  readonly #services: Services
+  #owner: EffectOwner
   readonly #effect: CallEffect
-  /** Most calls say nothing. */
-  #last: DeltaEvent[] = nothing
+  /** The last outputs. */
+  #last: DeltaEvent[] = none
   #number = 0
 
-  constructor(means: Services, wanting: EffectOwner, effect: CallEffect) {
-    this.#means = means
-    this.#wanting = wanting
+  constructor(services: Services, owner: EffectOwner, effect: CallEffect) {
+    this.#services = services
+    this.#owner = owner
     this.#effect = effect
   }
 
-  /** The thread is awake anew: it is heard there. */
-  follow(wanting: EffectOwner): this {
-    this.#wanting = wanting
+  /** The thread was woken again on this host: from now on its watchers are told through its new resident. */
+  follow(owner: EffectOwner): this {
+    this.#owner = owner
     return this
   }
 
-  said(told: ToolOutput): void {
-    const { state } = this.#wanting
+  said(output: ToolOutput): void {
+    const { state } = this.#owner
     const { step, index, again } = this.#effect
-    const redactor = this.#means.envs.redactor(state)
-    const what = redactor ? maskOutput(redactor, told) : told
+    const redactor = this.#services.envs.redactor(state)
+    const masked = redactor ? maskOutput(redactor, output) : output
     const tool = state.slots.items[index]?.call.tool ?? ''
-    const place = {
+    const origin = {
       thread: state.id,
       path: state.path,
       run: state.turn?.run ?? '',
@@ -63,37 +69,37 @@ export class CallOutput {
       number: this.#number++,
     }
     const event: DeltaEvent =
-      what.type === 'log'
-        ? { type: 'tool.log', ...place, text: what.text }
-        : { type: `tool.${what.type}`, ...place, event: what.event }
+      masked.type === 'log'
+        ? { type: 'tool.log', ...origin, text: masked.text }
+        : { type: `tool.${masked.type}`, ...origin, event: masked.event }
     if (this.#last.length === 0 || this.#last.length >= 2 * remembered) this.#last = this.#last.slice(-remembered)
     this.#last.push(event)
-    this.#wanting.speak(() => event)
+    this.#owner.speak(() => event)
   }
 
-  /** The last of what was said. */
+  /** For a watcher that comes late. */
   soFar(): readonly DeltaEvent[] {
     return this.#last
   }
 }
 
 export interface CallJobStart {
-  readonly means: Services
-  readonly wanting: EffectOwner
+  readonly services: Services
+  readonly owner: EffectOwner
   readonly effect: CallEffect
   readonly slot: Slot
   readonly cancel: Cancel
-  readonly voice: CallOutput
+  readonly output: CallOutput
 }
 
-/** A class, so that what most bodies never use (desk, key, env) is made only when it is asked for. */
+/** A class, so that what most bodies never use (snapshot, key, env) is made only when it is asked for. */
 export class CallJob implements ToolJob {
   readonly tool: string
   readonly args: ToolJob['args']
   readonly threadId: string
   readonly cancel: Cancel
   readonly run: BodyPart
-  /** Its body runs, or has: what comes of it is not to be lost. */
+  /** Its body runs or has run, and has a side effect: its outcome must not be lost. */
   acting = false
   readonly #start: CallJobStart
   readonly #definition: ToolDefinition | undefined
@@ -101,28 +107,28 @@ export class CallJob implements ToolJob {
   #opened: CallEnv | undefined
 
   constructor(start: CallJobStart, run?: BodyPart) {
-    const { slot, wanting, cancel, means } = start
+    const { slot, owner, cancel, services } = start
     this.#start = start
     this.tool = slot.call.tool
     this.args = slot.call.args
-    this.threadId = wanting.state.id
+    this.threadId = owner.state.id
     this.cancel = cancel
     this.run = run ?? (slot.answer ? { part: 'respond', answer: slot.answer.output } : { part: 'execute' })
-    this.#definition = means.app.tools.get(this.tool)
+    this.#definition = services.app.tools.get(this.tool)
   }
 
-  /** The same call once more, with an end of its own: one that was late may be tried again. */
+  /** One try of the call, with a cancel of its own: a try that took too long may be followed by another. */
   trying(cancel: Cancel): CallJob {
     return new CallJob({ ...this.#start, cancel }, this.run)
   }
 
-  /** The same call, asking the world whether it happened. */
+  /** The tool's probe: asks the world whether the call happened. */
   probing(): ToolJob {
     return new CallJob(this.#start, { part: 'probe' })
   }
 
-  /** What it is known by, here and outside. */
-  get place(): { readonly thread: string; readonly step: number; readonly index: number; readonly key: string } {
+  /** Its place in the journal, and its name outside. */
+  get identity(): { readonly thread: string; readonly step: number; readonly index: number; readonly key: string } {
     const { step, index } = this.#start.effect
     return { thread: this.threadId, step, index, key: this.idempotencyKey }
   }
@@ -138,7 +144,7 @@ export class CallJob implements ToolJob {
   }
 
   get state(): ThreadState {
-    return this.#start.wanting.state
+    return this.#start.owner.state
   }
 
   get hasParent(): boolean {
@@ -147,7 +153,7 @@ export class CallJob implements ToolJob {
 
   get shares(): readonly string[] {
     const tree = this.state.path[0] ?? this.threadId
-    const tag = this.#start.means.quotas?.tagOf(tree)
+    const tag = this.#start.services.quotas?.tagOf(tree)
     return tag === undefined ? [tree] : [tree, tag]
   }
 
@@ -155,10 +161,10 @@ export class CallJob implements ToolJob {
     return idempotencyKeyOf(this.threadId, this.#start.effect, this)
   }
 
-  /** Opened once; throws where a value cannot be (VQ2). */
+  /** Unsealed once; throws if a value cannot be (VQ2: that stops the thread, not its turn). */
   get #values(): CallEnv {
-    const { means, wanting } = this.#start
-    return (this.#opened ??= means.envs.ofCall(wanting.state, this.tool))
+    const { services, owner } = this.#start
+    return (this.#opened ??= services.envs.ofCall(owner.state, this.tool))
   }
 
   get env(): ToolJob['env'] {
@@ -170,20 +176,38 @@ export class CallJob implements ToolJob {
   }
 
   get desk(): SnapshotAccess {
-    const { means, wanting, effect } = this.#start
-    const { contextSchema, sharedSchema } = this.#definition ?? {}
-    this.#desk ??= createSnapshotAccess({
-      state: wanting.state,
-      index: effect.index,
-      blobs: means.blobs,
-      quota: means.quota,
-      turn: () => wanting.turn(effect.index),
-      contexts: [...(contextSchema ? [`context/${this.tool}`] : []), ...(sharedSchema ? ['shared'] : [])],
-    })
-    return this.#desk
+    return (this.#desk ??= createSnapshotAccess(this.#start, this.#contexts))
   }
 
-  said(what: ToolOutput): void {
-    this.#start.voice.said(what)
+  /** Keys of the contexts that the body reads without waiting. */
+  get #contexts(): readonly string[] {
+    const { contextSchema, sharedSchema } = this.#definition ?? {}
+    return [...(contextSchema ? [`context/${this.tool}`] : []), ...(sharedSchema ? ['shared'] : [])]
+  }
+
+  said(output: ToolOutput): void {
+    this.#start.output.said(output)
+  }
+}
+
+const unset: ValueAt = { version: 0 }
+
+function createSnapshotAccess(
+  { services: { blobs, quota }, owner, effect: { index }, slot }: CallJobStart,
+  contexts: readonly string[],
+): SnapshotAccess {
+  const { state } = owner
+  const value = (key: string): ValueAt => (Object.hasOwn(state.values, key) ? (state.values[key] ?? unset) : unset)
+  const snapshot = (): Snapshot => ({
+    files: createTreeSource({ tree: state.files, at: state.stepAt, blobs, ...quota }),
+    value: async (key) => value(key),
+    entries: async (prefix) => ({ version: value(kvKey).version, entries: entriesOf(state.values, prefix) }),
+  })
+  return {
+    async open() {
+      if (!slot.call.ahead || slot.again) await owner.whenItsTurn(index)
+      return snapshot()
+    },
+    ...(contexts.length > 0 && { given: Object.fromEntries(contexts.map((key) => [key, value(key)])) }),
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tries a tool again after a failure, as its definition says (T6). Only the last outcome reaches the thread; waits end
- * with the call.
+ * Retries a tool after a failure, as its definition says (T6). Only the last outcome reaches the thread; waits end with
+ * the call.
  */
 import type { RetryPolicy } from '../../agent/define.js'
 import { createCancel } from '../../core/async/cancel.js'
@@ -13,7 +13,7 @@ import type { Thrown } from '../../core/thrown.js'
 import type { Pool, Returned } from '../../pool/port.js'
 import type { CallJob } from './tool-job.js'
 
-/** What trying again cannot mend, or must not. */
+/** Failures that a retry cannot mend, or must not. */
 const final: ReadonlySet<FailureCode> = new Set([
   'CANCELLED',
   'UNKNOWN_TOOL',
@@ -21,79 +21,79 @@ const final: ReadonlySet<FailureCode> = new Set([
   'TOOL_NOT_ALLOWED',
   'ENV_MISSING',
 ])
-const nothingElse: ReadonlySet<FailureCode> = new Set()
+const noCodes: ReadonlySet<FailureCode> = new Set()
 
-const usualRetries = 2
+const defaultRetries = 2
 
-/** Who says how to try again wants it tried; a breaker alone only counts. */
+/** A policy that says how to retry services that it should be; one with a breaker alone does not. */
 export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
-  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? usualRetries : 0)
+  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? defaultRetries : 0)
 }
 
-interface Means {
+interface RetryServices {
   readonly pool: Pool
   readonly clock: Clock
 }
 
-/** `never`: failures after which it is not tried again, besides those that are final for any call. */
-export function withToolRetries(means: Means, job: CallJob, never = nothingElse): Promise<Returned> {
+/** `never`: failures that are not retried, besides those that are final for any call. */
+export function withToolRetries(services: RetryServices, job: CallJob, never = noCodes): Promise<Returned> {
   const policy = job.definition?.retry
-  return policy && retriesOf(policy) > 0 ? tryAgain(means, job, { policy, never }) : means.pool.run(job)
+  return policy && retriesOf(policy) > 0 ? tryAgain(services, job, { policy, never }) : services.pool.run(job)
 }
 
 async function tryAgain(
-  means: Means,
+  services: RetryServices,
   job: CallJob,
   { policy, never }: { readonly policy: RetryPolicy; readonly never: ReadonlySet<FailureCode> },
 ): Promise<Returned> {
   let delayMs = policy.backoffMs ?? 0
   for (let retries = 0; ; retries++) {
-    const returned = await tryOnce(means, job)
+    const returned = await tryOnce(services, job)
     const { outcome } = returned
     if (
       outcome.ok ||
       retries >= retriesOf(policy) ||
       job.cancel.reason ||
       never.has(outcome.failure.code) ||
-      !wants(policy, outcome.failure, returned.thrown)
+      !isRetried(policy, outcome.failure, returned.thrown)
     )
       return returned
-    if (delayMs > 0) await pauseBeforeRetry(means.clock, delayMs, job.cancel)
+    if (delayMs > 0) await pauseBeforeRetry(services.clock, delayMs, job.cancel)
     if (job.cancel.reason) return { outcome: { ok: false, failure: toFailure(job.cancel.reason, 'CANCELLED') } }
     delayMs *= 2
   }
 }
 
-/** With an end of its own: a time-out ends the try, not the call. */
-async function tryOnce({ pool }: Means, job: CallJob): Promise<Returned> {
+/** With a cancel of its own: a time-out ends the try, not the call. */
+async function tryOnce({ pool }: RetryServices, job: CallJob): Promise<Returned> {
   const cancel = createCancel()
-  const deafen = job.cancel.onAbort((reason) => cancel.abort(reason))
+  const unsubscribe = job.cancel.onAbort((reason) => cancel.abort(reason))
   try {
     return await pool.run(job.trying(cancel))
   } finally {
-    deafen()
+    unsubscribe()
   }
 }
 
-function wants({ shouldRetry }: RetryPolicy, failed: Failure, thrown: Thrown | undefined): boolean {
+function isRetried({ shouldRetry }: RetryPolicy, failed: Failure, thrown: Thrown | undefined): boolean {
   if (final.has(failed.code)) return false
   try {
     return shouldRetry?.(thrown ? fromThrown(thrown) : fromFailure(failed)) ?? true
   } catch {
-    return false // the rule is broken, not what it was asked about
+    return false // `shouldRetry` itself is broken: the failure of the tool is the result
   }
 }
 
-/** That long, or until the call is ended. */
+/** Resolves after `delayMs`, or when the call is cancelled. */
 export function pauseBeforeRetry(clock: Clock, delayMs: number, cancel: Cancel): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       stop()
-      deafen()
+      unsubscribe()
       resolve()
     }
-    let deafen: () => void = () => undefined
+    let unsubscribe: () => void = () => undefined
     const stop = clock.wakeAt(clock.now() + delayMs, end)
-    deafen = cancel.onAbort(end)
+    unsubscribe = cancel.onAbort(end)
   })
 }

@@ -1,39 +1,36 @@
 /**
  * A host: holds leases of its backend, one or a share of many, and gives mail and time to the threads of their
- * partitions. What happens within a partition is in holding.ts.
+ * partitions. Each partition is a HeldPartition (partition.ts).
  *
  * - A host does nothing for a thread whose partition it does not hold.
- * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of
- *   threads.
- * HO3 Hosts that share a store hold a share of it each: who has too much leaves the partitions where the least is
- *     going on, who has too little takes what is free. A lost lease is had again when there is one. A partition is
- *     left between two calls of its threads, so that none waits for another's; where that moment does not come for a
- *     while, without it.
+ * - Residents that rest are let go, oldest first, past `maxResident`: memory does not grow with the number of threads.
+ * HO3 Hosts that share a store hold a share of it each: a host with too many partitions leaves the least busy ones, a
+ *     host with too few takes free ones. A lost lease is acquired again when it is free. A partition is left between
+ *     two calls of its threads, so that none waits for another's; if that moment does not come for a while, without it.
  * - Commits of all residents that are ready together are handed over together.
  */
 import { ThreadActors } from '../../../actors/thread/position.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { HostWork } from '../../backend/host-info.js'
 import type { Backend, Survey } from '../../backend/port.js'
-import type { Amounts } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
 import { SkeinError } from '../../core/failure.js'
 import type { StopReason, TurnEnded } from '../../core/records/record.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
-import type { Services } from '../effects/model-call.js'
 import { HeldPartition } from './partition.js'
-import type { PartitionServices } from './partition.js'
+import type { PartitionOptions } from './partition.js'
 import { asSignal, catchUpTopic, treeTopic } from '../watch/topics.js'
 import { LastTries } from '../resident/recovery.js'
+import type { Outbox } from '../resident/outbox.js'
 import type { Resident } from '../resident/resident.js'
+import type { Services, HostSettings } from '../services.js'
 import { findUnfinished, rootOf } from './unfinished.js'
-import type { Resuming } from './unfinished.js'
 import { RetainedStates } from './retained.js'
 
 /** What happens to a host. */
 export type HostEvent =
-  /** How many of the partitions it holds now. */
+  /** How many of all partitions it holds now. */
   | { readonly type: 'partitions'; readonly held: number; readonly of: number }
   | { readonly type: 'server.lost' | 'server.back' }
   /** A turn of a thread without a parent has ended here. */
@@ -44,98 +41,66 @@ export type HostEvent =
       readonly reason: StopReason
       readonly why?: string
     }
-  /** So many threads have unfinished work that this host was told to leave alone. */
+  /** This host was told to leave so many unfinished threads alone. */
   | { readonly type: 'left'; readonly threads: number }
 
 export interface HostOptions {
   readonly backend: Backend
-  readonly means: Services
-  readonly maxParallelTools: number
-  /** Hosts that one call may cost. */
-  readonly maxHostDeaths: number
-  readonly maxWallClockMs?: number
-  readonly turnLimits?: Amounts
-  readonly maxResident: number
-  readonly snapshotEvery: number
-  readonly resuming: Resuming
-  /** How long running calls may go on after `close` was asked for. */
-  readonly closeGraceMs: number
-  readonly warn: (what: string, thrown: unknown) => void
-  readonly told: (news: HostEvent) => void
+  readonly services: Services
+  readonly settings: HostSettings
   /** A tree was removed. */
   readonly removed: () => void
 }
 
-/** How often it looks for a moment in which nothing runs: for one lease, on NATS. */
-const looksForCalm = 12
-/** Threads that are being woken at once when a host takes over. */
+/** Surveys at which a partition that is to be left is spared because calls run in it: for one lease, on NATS. */
+const surveysForCalm = 12
+/** Threads that are woken at once when a host takes over. */
 const wakingAtOnce = 64
 
-interface Due {
-  readonly holding: HeldPartition
+interface DueThread {
+  readonly partition: HeldPartition
   readonly thread: string
 }
 
 export class Host {
   readonly #options: HostOptions
-  readonly #holdings = new Map<number, HeldPartition>()
+  readonly #partitions = new Map<number, HeldPartition>()
   /** In the order in which they came to rest. */
   readonly #resting = new Map<Resident, HeldPartition>()
-  readonly #dirty = new Set<Resident>()
+  readonly #dirty = new Set<Outbox>()
   readonly #stops: (() => void)[] = []
-  readonly #holdingMeans: PartitionServices
-  /** Trees that were left alone, by their roots. */
-  readonly #left = new Map<string, Due[]>()
-  /** Threads that a take-over found, to be woken. */
-  #due: Due[] = []
-  /** How many of them were taken. */
-  #woken = 0
+  readonly #partitionOptions: PartitionOptions
+  /** Unfinished threads that this host was told to leave alone, by the roots of their trees. */
+  readonly #leftAlone = new Map<string, DueThread[]>()
+  /** Threads that a take-over found unfinished; they are woken from `#nextDue` on. */
+  #due: DueThread[] = []
+  #nextDue = 0
   #wakers = 0
   #flushing = false
   #balancing: Promise<void> | undefined
-  /** Told while it was at it. */
+  /** The newest survey that came while it was balancing. */
   #toBalance: Survey | undefined
-  /** Looks in a row at which it had more than its share. */
+  /** Surveys in a row at which it had more than its share. */
   #crowded = 0
   #closing = false
-  /** What was last told of its partitions. */
-  #told = 0
+  /** How many partitions it last told that it holds. */
+  #partitionsTold = 0
   #barred = 0
 
   private constructor(options: HostOptions) {
-    const {
-      backend,
-      means,
-      maxParallelTools,
-      maxHostDeaths,
-      maxWallClockMs,
-      turnLimits,
-      snapshotEvery,
-      closeGraceMs,
-      warn,
-    } = options
+    const { backend, services, settings } = options
     this.#options = options
-    this.#holdingMeans = {
+    this.#partitionOptions = {
       backend,
-      means,
-      closeGraceMs,
-      warn,
+      services,
+      settings,
+      actors: new ThreadActors(),
+      lastTries: new LastTries(),
       retained: new RetainedStates(),
-      residentOptions: {
-        backend,
-        means,
-        actors: new ThreadActors(),
-        lastTries: new LastTries(maxHostDeaths),
-        maxParallelTools,
-        snapshotEvery,
-        ...defined({ maxWallClockMs }),
-        ...defined({ turnLimits }),
-        warn,
-        dirty: (resident) => this.#flushSoon(resident),
-        turnEnded: (state, ended) => this.#turnEnded(state, ended),
-      },
-      rested: (holding, resident) => this.#rested(holding, resident),
-      awake: (resident) => void this.#resting.delete(resident),
+      flushSoon: (outbox) => this.#flushSoon(outbox),
+      turnEnded: (state, ended) => this.#turnEnded(state, ended),
+      rested: (partition, resident) => this.#rested(partition, resident),
+      notResting: (resident) => void this.#resting.delete(resident),
       removed: (root) => this.#removed(root),
     }
   }
@@ -153,9 +118,9 @@ export class Host {
 
   get work(): Pick<HostWork, 'awake' | 'busy'> {
     let [awake, busy] = [0, 0]
-    for (const holding of this.#holdings.values()) {
-      awake += holding.residents.size
-      busy += holding.busy
+    for (const partition of this.#partitions.values()) {
+      awake += partition.residents.size
+      busy += partition.busy
     }
     return { awake, busy }
   }
@@ -164,13 +129,13 @@ export class Host {
     const { name, leases, mailbox, signals } = this.#options.backend
     this.#stops.push(
       mailbox.watch((thread) => {
-        this.#holdings.get(leases.partitionOf(thread))?.deliver(thread)
-        if (this.#left.size > 0) void this.#takeUp(thread)
+        this.#partitions.get(leases.partitionOf(thread))?.deliver(thread)
+        if (this.#leftAlone.size > 0) void this.#takeUp(thread)
       }),
     )
     this.#stops.push(signals.subscribe(catchUpTopic, (value) => this.#catchUp(value)))
     await this.#balance(await leases.survey())
-    if (!leases.shared && this.#holdings.size < leases.partitions) {
+    if (!leases.shared && this.#partitions.size < leases.partitions) {
       throw new SkeinError(
         'STORE_IN_USE',
         `the ${name} store is served by another host; close it first, or connect to it as a client`,
@@ -179,12 +144,12 @@ export class Host {
     this.#stops.push(leases.watch((survey) => this.#balanceSoon(survey)))
   }
 
-  /** One at a time. */
+  /** Balances one survey at a time, and after it the newest. */
   #balanceSoon(survey: Survey): void {
     if (this.#closing) return
     if (this.#balancing) return void (this.#toBalance = survey)
     this.#balancing = this.#balance(survey)
-      .catch((thrown: unknown) => this.#options.warn('partitions could not be taken over', thrown))
+      .catch((thrown: unknown) => this.#options.settings.warn('partitions could not be taken over', thrown))
       .finally(() => {
         const next = this.#toBalance
         this.#balancing = undefined
@@ -193,137 +158,155 @@ export class Host {
       })
   }
 
-  /** HO3 */
+  /** HO3: every host holds its share. */
   async #balance({ share, free, barred }: Survey): Promise<void> {
+    this.#warnBarred(barred)
+    this.#leaveSurplus(share)
+    const takeable = free
+      .filter((number) => !this.#partitions.has(number))
+      .slice(0, Math.max(0, share - this.#partitions.size))
+    await Promise.all(takeable.map((number) => this.#take(number)))
+    this.#tellPartitions()
+  }
+
+  #warnBarred(barred: number): void {
     if (barred !== this.#barred && barred > 0)
-      this.#options.warn(
+      this.#options.settings.warn(
         `${barred} of ${this.#options.backend.leases.partitions} partitions were written by a newer Skein; this ` +
           `host leaves them alone, and their threads wait for a newer one. Update Skein here`,
         undefined,
       )
     this.#barred = barred
-    const kept = [...this.#holdings.values()].filter(({ leaving }) => !leaving)
-    const surplus = kept
+  }
+
+  #leaveSurplus(share: number): void {
+    const held = [...this.#partitions.values()].filter(({ leaving }) => !leaving)
+    const surplus = held
       .sort((one, other) => one.running - other.running || one.busy - other.busy)
-      .slice(0, Math.max(0, kept.length - share))
+      .slice(0, Math.max(0, held.length - share))
     this.#crowded = surplus.length > 0 ? this.#crowded + 1 : 0
-    const left = surplus.filter(({ running }) => running === 0 || this.#crowded > looksForCalm)
-    if (left.length > 0) void Promise.all(left.map((holding) => this.#leave(holding))).then(() => this.#tell())
-    const wanted = free
-      .filter((partition) => !this.#holdings.has(partition))
-      .slice(0, Math.max(0, share - this.#holdings.size))
-    await Promise.all(wanted.map((partition) => this.#take(partition)))
-    this.#tell()
+    const leavable = surplus.filter(({ running }) => running === 0 || this.#crowded > surveysForCalm)
+    if (leavable.length > 0)
+      void Promise.all(leavable.map((partition) => this.#leave(partition))).then(() => this.#tellPartitions())
   }
 
-  #tell(): void {
-    const { told, backend } = this.#options
-    const held = this.#holdings.size
-    if (this.#closing || held === this.#told) return
-    this.#told = held
-    told({ type: 'partitions', held, of: backend.leases.partitions })
+  #tellPartitions(): void {
+    const { backend, settings } = this.#options
+    const held = this.#partitions.size
+    if (this.#closing || held === this.#partitionsTold) return
+    this.#partitionsTold = held
+    settings.onHostEvent({ type: 'partitions', held, of: backend.leases.partitions })
   }
 
-  async #take(partition: number): Promise<void> {
-    const { backend, resuming, told, warn } = this.#options
+  async #take(number: number): Promise<void> {
+    const { backend, settings } = this.#options
     const { leases } = backend
-    const lease = await leases.acquire(partition)
+    const lease = await leases.acquire(number)
     if (!lease) return
-    const holding = new HeldPartition(lease, this.#holdingMeans)
-    this.#holdings.set(partition, holding)
-    lease.lost.addEventListener('abort', () => this.#lost(holding), { once: true })
-    if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(holding) : this.#lost(holding)
+    const partition = new HeldPartition(lease, this.#partitionOptions)
+    this.#partitions.set(number, partition)
+    lease.lost.addEventListener('abort', () => this.#lost(partition), { once: true })
+    if (lease.lost.aborted || this.#closing) return this.#closing ? this.#leave(partition) : this.#lost(partition)
     try {
-      const { due, alarms, damaged, left } = await findUnfinished(backend, partition, resuming)
-      for (const { thread, why } of damaged) holding.mend(thread, why)
-      for (const { thread, at } of alarms) holding.alarm(thread, at)
-      this.#wakeAll(holding, due)
-      for (const { thread, root } of left) this.#leftOf(root ?? thread).push({ holding, thread })
-      if (left.length > 0) told({ type: 'left', threads: left.length })
+      const { due, alarms, damaged, leftAlone } = await findUnfinished(backend, number, settings.resuming)
+      for (const { thread, why } of damaged) partition.mend(thread, why)
+      for (const { thread, at } of alarms) partition.alarm(thread, at)
+      this.#wakeAll(partition, due)
+      for (const { thread, root } of leftAlone) this.#leftAloneOf(root ?? thread).push({ partition, thread })
+      if (leftAlone.length > 0) settings.onHostEvent({ type: 'left', threads: leftAlone.length })
     } catch (thrown) {
       if (!leases.shared) throw thrown
-      warn(`partition ${partition} could not be taken over`, thrown)
-      await this.#leave(holding)
+      settings.warn(`partition ${number} could not be taken over`, thrown)
+      await this.#leave(partition)
     }
   }
 
-  #wakeAll(holding: HeldPartition, threads: Iterable<string>): void {
-    for (const thread of threads) this.#due.push({ holding, thread })
-    for (let left = this.#due.length; left > 0 && this.#wakers < wakingAtOnce; left--) void this.#wakeNext()
+  #wakeAll(partition: HeldPartition, threads: Iterable<string>): void {
+    for (const thread of threads) this.#due.push({ partition, thread })
+    for (let count = this.#due.length; count > 0 && this.#wakers < wakingAtOnce; count--) void this.#wakeNext()
   }
 
   async #wakeNext(): Promise<void> {
     this.#wakers++
-    for (let next = this.#nextDue(); next && !this.#closing; next = this.#nextDue()) {
-      next.holding.deliver(next.thread)
-      await next.holding.woken(next.thread)
+    for (let next = this.#takeDue(); next && !this.#closing; next = this.#takeDue()) {
+      next.partition.deliver(next.thread)
+      await next.partition.woken(next.thread)
     }
     this.#wakers--
   }
 
-  #nextDue(): Due | undefined {
-    const next = this.#due[this.#woken++]
+  #takeDue(): DueThread | undefined {
+    const next = this.#due[this.#nextDue++]
     if (next) return next
     this.#due = []
-    this.#woken = 0
+    this.#nextDue = 0
     return undefined
   }
 
-  #lost(holding: HeldPartition): void {
-    if (this.#holdings.get(holding.lease.partition) === holding) this.#holdings.delete(holding.lease.partition)
-    holding.drop()
-    // All of them are lost at once.
-    setImmediate(() => this.#tell())
+  #lost(partition: HeldPartition): void {
+    this.#remove(partition)
+    partition.drop()
+    // Leases are lost all at once: one event tells of them.
+    setImmediate(() => this.#tellPartitions())
   }
 
-  async #leave(holding: HeldPartition): Promise<void> {
-    const { lease } = holding
-    await holding.leave()
-    if (this.#holdings.get(lease.partition) === holding) this.#holdings.delete(lease.partition)
+  async #leave(partition: HeldPartition): Promise<void> {
+    const { lease } = partition
+    await partition.leave()
+    this.#remove(partition)
     await lease
       .release()
       .catch((thrown: unknown) =>
-        this.#options.warn(
+        this.#options.settings.warn(
           `partition ${lease.partition} could not be given back; it is free when its lease ends`,
           thrown,
         ),
       )
   }
 
+  /** Unless the host has taken the same partition again meanwhile. */
+  #remove(partition: HeldPartition): void {
+    const { partition: number } = partition.lease
+    if (this.#partitions.get(number) === partition) this.#partitions.delete(number)
+  }
+
+  /** A new watcher of a tree asks for what is being said in it. */
   #catchUp(value: Json): void {
     if (!isObject(value)) return
-    for (const { residents } of this.#holdings.values()) {
-      for (const resident of residents.values()) if (resident.state.path[0] === value['root']) resident.sayAgain()
+    for (const { residents } of this.#partitions.values()) {
+      for (const resident of residents.values()) if (resident.state.path[0] === value['root']) resident.speakAgain()
     }
   }
 
-  #leftOf(root: string): Due[] {
-    const left = this.#left.get(root) ?? []
-    this.#left.set(root, left)
-    return left
+  #leftAloneOf(root: string): DueThread[] {
+    const threads = this.#leftAlone.get(root) ?? []
+    this.#leftAlone.set(root, threads)
+    return threads
   }
 
+  /** The thread has mail: if its tree was left alone, someone wants it now, and it is taken up whole. */
   async #takeUp(thread: string): Promise<void> {
-    const { backend, warn } = this.#options
+    const { backend, settings } = this.#options
     try {
       const root = (await rootOf(backend, thread)) ?? thread
-      const due = this.#left.get(root) ?? []
-      this.#left.delete(root)
-      for (const each of due) this.#wakeAll(each.holding, [each.thread])
+      const due = this.#leftAlone.get(root) ?? []
+      this.#leftAlone.delete(root)
+      for (const each of due) this.#wakeAll(each.partition, [each.thread])
     } catch (thrown) {
-      warn(`the tree of thread ${thread} could not be taken up`, thrown)
+      settings.warn(`the tree of thread ${thread} could not be taken up`, thrown)
     }
   }
 
-  /** Of children their parents hear. */
+  /** Turns of children are no events of the host: they are reported to their parents. */
   #turnEnded({ id: thread, agent, path }: ThreadState, { reason, failure: failed, detail }: TurnEnded): void {
     if (path.length > 1) return
     const why = failed?.message ?? detail
-    this.#options.told({ type: 'turn', thread, agent, reason, ...defined({ why }) })
+    this.#options.settings.onHostEvent({ type: 'turn', thread, agent, reason, ...defined({ why }) })
   }
 
-  #flushSoon(resident: Resident): void {
-    this.#dirty.add(resident)
+  /** All outboxes that fill in one turn of the event loop are flushed together. */
+  #flushSoon(outbox: Outbox): void {
+    this.#dirty.add(outbox)
     if (this.#flushing) return
     this.#flushing = true
     setImmediate(() => {
@@ -334,22 +317,22 @@ export class Host {
     })
   }
 
-  /** Nobody here has anything of that tree any more. */
+  /** A tree was removed: nothing of it stays in memory, and its watchers are told. */
   #removed(root: string): void {
-    for (const holding of this.#holdings.values()) holding.forget(root)
-    this.#holdingMeans.retained.forget(root)
+    for (const partition of this.#partitions.values()) partition.forget(root)
+    this.#partitionOptions.retained.forget(root)
     this.#options.backend.signals.publish(treeTopic(root), asSignal({ kind: 'removed' }))
     this.#options.removed()
   }
 
-  #rested(holding: HeldPartition, resident: Resident): void {
+  #rested(partition: HeldPartition, resident: Resident): void {
     this.#resting.delete(resident)
-    this.#resting.set(resident, holding)
-    if (this.#resting.size <= this.#options.maxResident) return
-    for (const [oldest, its] of this.#resting) {
-      // Its deadline may have come meanwhile: it will rest again, and is asked then.
+    this.#resting.set(resident, partition)
+    if (this.#resting.size <= this.#options.settings.maxResident) return
+    for (const [oldest, home] of this.#resting) {
+      // Its deadline may have passed meanwhile: it will come to rest again.
       if (!oldest.resting) continue
-      return its.letGo(oldest)
+      return home.letGo(oldest)
     }
   }
 
@@ -358,10 +341,10 @@ export class Host {
     this.#closing = true
     for (const stop of this.#stops) stop()
     const leaveAll = (): Promise<unknown> =>
-      Promise.all([...this.#holdings.values()].map((holding) => this.#leave(holding)))
+      Promise.all([...this.#partitions.values()].map((partition) => this.#leave(partition)))
     await leaveAll()
     await this.#balancing
-    await leaveAll() // what was being taken meanwhile
-    this.#options.means.orphans.close()
+    await leaveAll() // partitions that were being taken meanwhile
+    this.#options.services.orphans.close()
   }
 }

@@ -1,88 +1,83 @@
 /**
- * A holding: one partition while this host has its lease, and the threads of it that are awake here. Owns them, their
- * alarms and those that cannot be woken; all of it ends with the lease.
+ * A held partition: one partition while this host has its lease, and the threads of it that are awake here. Owns them,
+ * their alarms and the threads that are stuck; all of it ends with the lease.
  *
  * - A thread has one resident at most. Waking it after a crash is the same as waking it for mail.
- * - A thread that cannot be woken (damaged, from the future) is parked: its mail is kept, its senders are told, all
- *   other threads go on. One whose agent is unknown is parked too, but can be ended (TH6).
- * - A holding whose lease is lost does nothing more, at once; what was not committed is forgotten (effects on the
- *   world: OR1). One that is left starts nothing new, lets running calls land within a grace, and commits what was
- *   decided.
+ * - A thread that cannot be woken is parked, and all others continue (stuck-threads.ts).
+ * - When the lease is lost, everything stops at once, and what was not committed is forgotten (OR1: effects on the
+ *   world continue). When the partition is left, nothing new starts, running calls may land within a grace, and what
+ *   was decided is committed.
  */
 import type { Backend, Lease } from '../../backend/port.js'
 import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { fromFailure, SkeinError, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import type { Services } from '../effects/model-call.js'
-import { headOf } from '../resident/head.js'
-import { parking, tellParked } from '../resident/parking.js'
 import { removeTree } from '../effects/remove-tree.js'
-import { Resident } from '../resident/resident.js'
-import type { ResidentOptions } from '../resident/resident-options.js'
-import type { RetainedStates } from './retained.js'
 import { continueFrom, wake } from '../journal/wake.js'
+import { headOf } from '../resident/head.js'
+import { tellParked } from '../resident/parking.js'
+import { Resident } from '../resident/resident.js'
+import type { ResidentOptions } from '../resident/resident.js'
+import type { Services, HostSettings } from '../services.js'
+import type { RetainedStates } from './retained.js'
+import { StuckThreads } from './stuck-threads.js'
 
-export interface PartitionServices {
+/** What the partitions of a host share. */
+export interface PartitionOptions extends Pick<ResidentOptions, 'actors' | 'lastTries' | 'flushSoon' | 'turnEnded'> {
   readonly backend: Backend
-  readonly means: Services
-  readonly residentOptions: Omit<ResidentOptions, 'epoch' | 'rested' | 'remove'>
-  readonly closeGraceMs: number
-  /** What was let go, as long as there is room. */
+  readonly services: Services
+  readonly settings: HostSettings
+  /** States of threads that were let go, as long as there is room. */
   readonly retained: RetainedStates
-  readonly warn: (what: string, thrown: unknown) => void
   /** A thread came to rest and stays in memory until its host lets it go. */
-  readonly rested: (holding: HeldPartition, resident: Resident) => void
-  /** It is at work, or gone. */
-  readonly awake: (resident: Resident) => void
-  /** A tree is gone, wherever its threads were. */
+  readonly rested: (partition: HeldPartition, resident: Resident) => void
+  /** A thread does not rest any more: it is at work, or was let go. */
+  readonly notResting: (resident: Resident) => void
+  /** A tree was removed, on whatever hosts its threads were. */
   readonly removed: (root: string) => void
 }
-
-function headAgainstJournal({ id, seq }: ThreadState, says: number): string {
-  return (
-    `the journal of thread ${id} ends at record ${seq}, its head is at ${says}. The thread is parked; other ` +
-    `threads go on. Restore it from a back-up.`
-  )
-}
-
-const firstRetryMs = 50
-const longestRetryMs = 5_000
 
 export class HeldPartition {
   readonly lease: Lease
   readonly residents = new Map<string, Resident>()
-  readonly #host: PartitionServices
+  readonly #options: PartitionOptions
   readonly #residentOptions: ResidentOptions
   readonly #waking = new Map<string, Promise<void>>()
-  readonly #parked = new Map<string, Failure>()
-  /** Threads of which it was told that they lack their agent. */
-  readonly #lacking = new Set<string>()
-  /** Threads whose heads are damaged. */
+  readonly #stuck = new StuckThreads()
+  /** Threads whose heads are damaged, and are made again from their journals. */
   readonly #headless = new Set<string>()
+  /** By thread: cancels the alarm. */
   readonly #alarms = new Map<string, () => void>()
-  readonly #retries = new Map<string, number>()
-  readonly #retained: RetainedStates
-  /** Set while it is being left: looks whether everyone has. */
-  #left: (() => void) | undefined
-  #leave: Promise<void> | undefined
-  #over = false
+  /** Set while the partition is being left: ends the wait when no resident is left. */
+  #checkEmpty: (() => void) | undefined
+  #leaving: Promise<void> | undefined
+  /** The lease is lost or about to be released. */
+  #ended = false
 
-  constructor(lease: Lease, host: PartitionServices) {
+  constructor(lease: Lease, options: PartitionOptions) {
+    const { backend, services, settings, actors, lastTries, flushSoon, turnEnded, removed } = options
+    const { epoch } = lease
     this.lease = lease
-    this.#host = host
-    this.#retained = host.retained
+    this.#options = options
     this.#residentOptions = {
-      ...host.residentOptions,
-      epoch: lease.epoch,
-      rested: (resident, stopped) => (stopped ? this.#stopped(resident, stopped) : this.#rested(resident)),
-      remove: (doomed) => removeTree({ backend: host.backend, epoch: lease.epoch, removed: host.removed }, doomed),
+      backend,
+      services,
+      settings,
+      actors,
+      lastTries,
+      flushSoon,
+      turnEnded,
+      epoch,
+      rested: (resident) => this.#rested(resident),
+      stopped: (resident, why) => this.#stopped(resident, why),
+      removeTree: (removal) => removeTree({ backend, epoch, removed }, removal),
     }
   }
 
-  /** Whether it is on its way out. */
+  /** Whether it is being left, or has ended. */
   get leaving(): boolean {
-    return this.#over || this.#left !== undefined
+    return this.#ended || this.#checkEmpty !== undefined
   }
 
   /** Threads that are at work. */
@@ -99,65 +94,49 @@ export class HeldPartition {
     return count
   }
 
-  /** Resolves when it is awake, if it is being woken. */
+  /** Resolves when the thread is awake; undefined when it is not being woken. */
   woken(thread: string): Promise<void> | undefined {
     return this.#waking.get(thread)
   }
 
+  /** The thread has mail, or its time has come: wakes it if need be. */
   deliver(thread: string): void {
-    if (this.#over) return
-    const parked = this.#parked.get(thread)
-    if (parked) return void this.#holdMail(thread, parked)
+    if (this.#ended) return
+    const parked = this.#stuck.parked(thread)
+    if (parked) return void this.#tellSenders(thread, parked)
     const resident = this.residents.get(thread)
     if (resident) {
-      this.#host.awake(resident)
+      this.#options.notResting(resident)
       return resident.mailArrived()
     }
     if (this.#waking.has(thread) || this.leaving) return
     this.#waking.set(thread, this.#wake(thread))
   }
 
-  /** Its head cannot be read: it is made again from its journal (J11). */
+  /** The head of the thread cannot be read: it is made again from its journal (J11: no list fails because of it). */
   mend(thread: string, damage: string): void {
-    this.#host.warn(`the head of thread ${thread} is damaged and is made again from its journal`, damage)
+    this.#options.settings.warn(`the head of thread ${thread} is damaged and is made again from its journal`, damage)
     this.#headless.add(thread)
     this.deliver(thread)
-  }
-
-  async #mended(state: ThreadState): Promise<void> {
-    if (!this.#headless.has(state.id) || state.seq === 0) return
-    const { epoch } = this.lease
-    const result = await this.#host.backend.commit({
-      thread: state.id,
-      expected: state.seq,
-      epoch,
-      head: headOf(state),
-      sends: [],
-      done: [],
-    })
-    if (!result.ok)
-      throw new SkeinError('JOURNAL_CORRUPT', headAgainstJournal(state, result.seq), {
-        data: { thread: state.id, seq: state.seq },
-      })
-    this.#headless.delete(state.id)
   }
 
   async #wake(thread: string): Promise<void> {
     this.#alarms.get(thread)?.()
     this.#alarms.delete(thread)
-    const { backend, means } = this.#host
+    const { backend, services, retained } = this.#options
     try {
-      const kept = this.#retained.take(thread)
-      const woken = (kept && (await continueFrom(backend, kept))) ?? (await wake(backend, thread))
+      const known = retained.take(thread)
+      const woken = (known && (await continueFrom(backend, known))) ?? (await wake(backend, thread))
       if (this.leaving) return
       const lacks = this.#lacks(woken.state)
-      await this.#mended(woken.state)
-      if (woken.state.env.keys.length > 0) await means.envs.secrets.admit(woken.state.env.keys)
+      await this.#mendHead(woken.state)
+      if (woken.state.env.keys.length > 0) await services.envs.secrets.admit(woken.state.env.keys)
       if (this.leaving) return
       const resident = new Resident(woken, this.#residentOptions, lacks)
       this.residents.set(thread, resident)
-      // One that starts over here was not cut off by a death.
-      resident.begin(!this.#retries.has(thread))
+      // A thread that starts over on this host was not cut off by the death of one.
+      const recovered = !this.#stuck.isRetrying(thread)
+      resident.begin(recovered)
     } catch (thrown) {
       if (!this.leaving) this.#cannotGoOn(thread, toFailure(thrown, 'STORE_FAILED'))
     } finally {
@@ -165,126 +144,151 @@ export class HeldPartition {
     }
   }
 
-  /** What its definitions lack so that it could go on; one that is over needs none. */
+  /** Why the thread cannot go on with the definitions that there are; one that has ended needs none. */
   #lacks(state: ThreadState): Failure | undefined {
-    const { means, warn } = this.#host
+    const { services, settings } = this.#options
     if (state.seq === 0 || hasEnded(state)) return undefined
     try {
-      means.brief(state.agent)
+      services.setupOf(state.agent)
       return undefined
     } catch (thrown) {
-      if (!this.#lacking.has(state.id)) warn(`thread ${state.id} is parked`, thrown)
-      this.#lacking.add(state.id)
+      if (this.#stuck.noteMissingAgent(state.id)) settings.warn(`thread ${state.id} is parked`, thrown)
       return toFailure(thrown, 'UNKNOWN_AGENT')
     }
   }
 
-  /** HD2, or another try: from its journal, after a pause. */
-  #cannotGoOn(thread: string, why: Failure): void {
-    const { warn } = this.#host
-    if (!parking.has(why.code)) {
-      warn(`thread ${thread} starts over from its journal`, fromFailure(why))
-      return this.#retry(thread)
-    }
-    this.#parked.set(thread, why)
-    warn(`thread ${thread} is parked`, fromFailure(why))
-    void this.#holdMail(thread, why)
+  async #mendHead(state: ThreadState): Promise<void> {
+    if (!this.#headless.has(state.id) || state.seq === 0) return
+    const result = await this.#options.backend.commit({
+      thread: state.id,
+      expected: state.seq,
+      epoch: this.lease.epoch,
+      head: headOf(state),
+      sends: [],
+      done: [],
+    })
+    if (!result.ok) throw headAhead(state, result.seq)
+    this.#headless.delete(state.id)
   }
 
-  async #holdMail(thread: string, why: Failure): Promise<void> {
-    const { backend, warn } = this.#host
+  /** Parks the thread if no retry can mend it; else it starts over from its journal, after a pause. */
+  #cannotGoOn(thread: string, why: Failure): void {
+    const { services, settings } = this.#options
+    if (this.#stuck.park(thread, why)) {
+      settings.warn(`thread ${thread} is parked`, fromFailure(why))
+      return void this.#tellSenders(thread, why)
+    }
+    settings.warn(`thread ${thread} starts over from its journal`, fromFailure(why))
+    this.alarm(thread, services.clock.now() + this.#stuck.nextRetryMs(thread))
+  }
+
+  /** The mail of a parked thread is kept, and its senders are told. */
+  async #tellSenders(thread: string, why: Failure): Promise<void> {
+    const { backend, settings } = this.#options
     try {
       for (const mail of await backend.mailbox.read(thread, 0)) tellParked(backend, { thread, mail, why })
     } catch (thrown) {
-      warn(`the mail of the parked thread ${thread} could not be read`, thrown)
+      settings.warn(`the mail of the parked thread ${thread} could not be read`, thrown)
     }
   }
 
   #rested(resident: Resident): void {
-    this.#retries.delete(resident.id)
-    if (this.#left) {
+    this.#stuck.rested(resident.id)
+    if (this.#checkEmpty) {
       this.letGo(resident)
-      return this.#left()
+      return this.#checkEmpty()
     }
+    // It was not created: its first command was refused.
     if (resident.state.seq === 0) return this.letGo(resident)
-    this.#host.rested(this, resident)
+    this.#options.rested(this, resident)
   }
 
+  /** A commit was refused or failed: the journal is read again. */
+  #stopped(resident: Resident, why: Failure): void {
+    this.#remove(resident)
+    if (this.#checkEmpty) return this.#checkEmpty()
+    if (!this.#ended) this.#cannotGoOn(resident.id, why)
+  }
+
+  /** A resting thread sleeps until it has mail or its time comes. */
   letGo(resident: Resident): void {
     const { id, wakeAt, woken } = resident
-    this.#host.awake(resident)
-    this.residents.delete(id)
+    this.#remove(resident)
     resident.stop()
-    if (woken && !this.leaving) this.#retained.keep(woken)
-    if (wakeAt !== undefined && !this.leaving) this.alarm(id, wakeAt)
+    if (this.leaving) return
+    if (woken) this.#options.retained.keep(woken)
+    if (wakeAt !== undefined) this.alarm(id, wakeAt)
   }
 
-  /** The tree is gone: so is all that was awake of it. */
+  #remove(resident: Resident): void {
+    this.#options.notResting(resident)
+    this.residents.delete(resident.id)
+  }
+
+  /** The tree was removed: its residents end. */
   forget(root: string): void {
     for (const resident of [...this.residents.values()]) {
       if (resident.state.path[0] !== root) continue
-      this.#host.awake(resident)
-      this.residents.delete(resident.id)
+      this.#remove(resident)
       resident.stop()
     }
-    this.#left?.()
+    this.#checkEmpty?.()
   }
 
+  /** Wakes the thread at that time. */
   alarm(thread: string, at: number): void {
     this.#alarms.get(thread)?.()
     this.#alarms.set(
       thread,
-      this.#host.means.clock.wakeAt(at, () => this.deliver(thread)),
+      this.#options.services.clock.wakeAt(at, () => this.deliver(thread)),
     )
-  }
-
-  /** A commit was refused or failed: read the journal again and go on from there. */
-  #stopped(resident: Resident, why: Failure): void {
-    this.#host.awake(resident)
-    this.residents.delete(resident.id)
-    if (this.#left) return this.#left()
-    if (!this.#over) this.#cannotGoOn(resident.id, why)
-  }
-
-  #retry(thread: string): void {
-    const before = this.#retries.get(thread) ?? 0
-    const delayMs = Math.min(firstRetryMs * 2 ** before, longestRetryMs)
-    this.#retries.set(thread, before + 1)
-    this.alarm(thread, this.#host.means.clock.now() + delayMs)
   }
 
   /** The lease is still ours when it resolves, unless it was lost meanwhile. */
   leave(): Promise<void> {
-    return (this.#leave ??= this.#letAllGo())
+    return (this.#leaving ??= this.#letAllGo())
   }
 
   async #letAllGo(): Promise<void> {
-    if (this.#over) return
+    if (this.#ended) return
     for (const cancel of this.#alarms.values()) cancel()
-    await new Promise<void>((resolve) => {
-      const { clock } = this.#host.means
-      const cancel = clock.wakeAt(clock.now() + this.#host.closeGraceMs, resolve)
-      this.#left = () => {
-        if (this.residents.size > 0 && !this.#over) return
-        cancel()
-        resolve()
-      }
-      for (const resident of [...this.residents.values()]) resident.drain()
-      this.#left()
-    })
+    await this.#drained()
     await Promise.all(this.#waking.values())
     this.drop()
   }
 
-  /** At once. */
+  /** Resolves when every resident has come to rest, or after the grace. */
+  #drained(): Promise<void> {
+    const { services, settings } = this.#options
+    const { clock } = services
+    return new Promise((resolve) => {
+      const cancel = clock.wakeAt(clock.now() + settings.closeGraceMs, resolve)
+      this.#checkEmpty = () => {
+        if (this.residents.size > 0 && !this.#ended) return
+        cancel()
+        resolve()
+      }
+      for (const resident of [...this.residents.values()]) resident.drain()
+      this.#checkEmpty()
+    })
+  }
+
+  /** Ends at once. */
   drop(): void {
-    this.#over = true
+    this.#ended = true
     for (const cancel of this.#alarms.values()) cancel()
     for (const resident of this.residents.values()) {
-      this.#host.awake(resident)
+      this.#options.notResting(resident)
       resident.stop()
     }
     this.residents.clear()
-    this.#left?.()
+    this.#checkEmpty?.()
   }
+}
+
+function headAhead({ id, seq }: ThreadState, headSeq: number): SkeinError {
+  const message =
+    `the journal of thread ${id} ends at record ${seq}, its head is at ${headSeq}. The thread is parked; other ` +
+    `threads go on. Restore it from a back-up.`
+  return new SkeinError('JOURNAL_CORRUPT', message, { data: { thread: id, seq } })
 }

@@ -1,11 +1,10 @@
 /**
  * Quotas per tag: how many trees with a tag (a tenant, say) may live, and how many of them may work at once. Owned by
- * the host, which is the only one that makes threads in its store.
+ * the host, which is the only one that creates threads in its store.
  *
- * - Counted as records are folded, from what the store holds when the host opens it: no create looks at other
- *   threads.
- * - What a quota refuses changes nothing and may be tried again. Nothing that was accepted is refused later: turns
- *   that begin by themselves (a schedule, a child's answer) are counted, and go on.
+ * - Trees are counted once when the host opens the store, then as records are folded: no create looks at other threads.
+ * - A command that a quota refuses changes nothing and may be sent again. Nothing that was accepted is refused later:
+ *   turns that begin by themselves (a schedule, a child's answer) are counted, and continue.
  */
 import { hasEnded } from '../../../actors/thread/state.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -18,7 +17,7 @@ import type { ThreadRecord } from '../../core/records/record.js'
 export interface Quota {
   /** Trees with the tag that are neither done nor terminated. */
   readonly maxLiveTrees?: number
-  /** Of these, those whose root is in a turn. */
+  /** Trees with the tag whose root is in a turn. */
   readonly maxRunningTurns?: number
 }
 
@@ -77,7 +76,7 @@ export class Quotas {
     if (tag !== undefined) this.#tags.set(tree, tag)
   }
 
-  /** What holds the tree together with others: they have one part of the tools' places. */
+  /** Trees with the same tag share one part of the workers. */
   tagOf(tree: string): string | undefined {
     return this.#tags.get(tree)
   }
@@ -96,20 +95,23 @@ export class Quotas {
     return found
   }
 
-  /** Why the command is not obeyed, if it is not. */
-  refusal({ id, seq, parent, tags, turn, position: place }: ThreadState, command: Command): Failure | undefined {
-    if (command.kind === 'create' && seq === 0 && command.parent === undefined) {
-      for (const [tag, { quota, live }] of this.#of(command.tags)) {
-        const { maxLiveTrees: most } = quota
-        if (most !== undefined && live.size >= most)
-          return reached(`${tag} has ${live.size} trees, and ${most} may live at once; end or delete some first`, tag)
-      }
+  /** Why the command is refused, if it is. */
+  refusal(state: ThreadState, command: Command): Failure | undefined {
+    if (command.kind === 'create') return state.seq === 0 ? this.#tooManyTrees(command) : undefined
+    return startsTurn(state, command) ? this.#tooManyTurns(state) : undefined
+  }
+
+  #tooManyTrees({ tags, parent }: Extract<Command, { kind: 'create' }>): Failure | undefined {
+    if (parent !== undefined) return undefined
+    for (const [tag, { quota, live }] of this.#of(tags)) {
+      const { maxLiveTrees: most } = quota
+      if (most !== undefined && live.size >= most)
+        return reached(`${tag} has ${live.size} trees, and ${most} may live at once; end or delete some first`, tag)
     }
-    const begins =
-      command.kind === 'call' ||
-      (command.kind === 'message' && command.delivery !== 'store') ||
-      (command.kind === 'resume' && place.work === 'failed')
-    if (!begins || parent !== undefined || turn || hasEnded({ position: place })) return undefined
+    return undefined
+  }
+
+  #tooManyTurns({ id, tags }: ThreadState): Failure | undefined {
     for (const [tag, { quota, running }] of this.#of(tags)) {
       const { maxRunningTurns: most } = quota
       if (most !== undefined && running.size >= most && !running.has(id))
@@ -121,6 +123,7 @@ export class Quotas {
     return undefined
   }
 
+  /** To be called after every record. */
   note({ id, parent, tags }: ThreadState, { type }: ThreadRecord): void {
     if (parent !== undefined || !noted.has(type)) return
     if (type === 'thread.created') this.#tag(id, tags)
@@ -143,6 +146,21 @@ const noted: ReadonlySet<ThreadRecord['type']> = new Set([
   'thread.ended',
   'thread.terminated',
 ])
+
+/** Whether the command begins a turn of a root. */
+function startsTurn(state: ThreadState, command: Command): boolean {
+  if (state.parent !== undefined || state.turn || hasEnded(state)) return false
+  switch (command.kind) {
+    case 'call':
+      return true
+    case 'message':
+      return command.delivery !== 'store'
+    case 'resume':
+      return state.position.work === 'failed'
+    default:
+      return false
+  }
+}
 
 function reached(message: string, tag: string): Failure {
   return failure('QUOTA_REACHED', `nothing was changed: ${message}`, { retry: true, data: { tag } })

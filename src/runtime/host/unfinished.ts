@@ -1,53 +1,53 @@
 /**
- * What a host that takes a partition finds unfinished there: threads with work or mail, alarms, and threads that wait
+ * What a host finds unfinished in a partition that it takes: threads with work or mail, alarms, and threads that wait
  * for variables.
  *
- * - A host may be told to go on with some trees only. It leaves the rest as it is and says how much that is; a tree
- *   of which a thread gets mail while the host is there is taken up whole, because someone asked.
+ * - A host may be told to resume some trees only. It leaves the others as they are and tells how many threads that is;
+ *   as soon as a thread of such a tree gets mail, the whole tree is resumed, because someone wants it.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { readMail } from '../journal/mail.js'
 
-/** Which unfinished trees a host goes on with when it opens a store: all, or those with these roots. */
+/** Which unfinished trees a host resumes when it opens a store: all, or those with these roots. */
 export type Resuming = 'all' | readonly string[]
 
 export interface Unfinished {
-  /** To be woken now. */
+  /** Threads that are to be woken now. */
   readonly due: readonly string[]
   readonly alarms: readonly { readonly thread: string; readonly at: number }[]
   /** Threads whose heads cannot be read, and why. */
   readonly damaged: readonly { readonly thread: string; readonly why: string }[]
-  /** Threads with work or mail that are left as they are, and the roots of their trees. */
-  readonly left: readonly { readonly thread: string; readonly root: string | undefined }[]
+  /** Threads with work or mail that are not resumed, and the roots of their trees. */
+  readonly leftAlone: readonly { readonly thread: string; readonly root: string | undefined }[]
 }
 
 export async function findUnfinished(backend: Backend, partition: number, resuming: Resuming): Promise<Unfinished> {
   const { heads, mailbox } = backend
-  const wanted = (root: string | undefined): boolean =>
+  const isResumed = (root: string | undefined): boolean =>
     resuming === 'all' || (root !== undefined && resuming.includes(root))
   const due = new Set<string>()
-  const left = new Map<string, string | undefined>()
+  const leftAlone = new Map<string, string | undefined>()
   const alarms: { thread: string; at: number }[] = []
-  const bad: { thread: string; why: string }[] = []
-  for (const { thread, root, rest, wakeAt, damaged } of await heads.restless(partition)) {
-    if (damaged !== undefined) bad.push({ thread, why: damaged })
-    else if (!wanted(root)) left.set(thread, root)
+  const damaged: { thread: string; why: string }[] = []
+  for (const { thread, root, rest, wakeAt, damaged: damage } of await heads.restless(partition)) {
+    if (damage !== undefined) damaged.push({ thread, why: damage })
+    else if (!isResumed(root)) leftAlone.set(thread, root)
     else if (!rest) due.add(thread)
     else if (wakeAt !== undefined) alarms.push({ thread, at: wakeAt })
   }
   for (const thread of await mailbox.waiting(partition)) {
-    if (due.has(thread) || left.has(thread)) continue
+    if (due.has(thread) || leftAlone.has(thread)) continue
     const root = resuming === 'all' ? undefined : await rootOf(backend, thread)
-    if (resuming === 'all' || wanted(root)) due.add(thread)
-    else left.set(thread, root)
+    if (isResumed(root)) due.add(thread)
+    else leftAlone.set(thread, root)
   }
-  // Definitions and options may give them their values now.
-  for await (const { thread, root } of awaitingVariables(backend, partition)) if (wanted(root)) due.add(thread)
-  return { due: [...due], alarms, damaged: bad, left: [...left].map(([thread, root]) => ({ thread, root })) }
+  // The definitions and options of this host may have the values that they wait for.
+  for await (const { thread, root } of awaitingVariables(backend, partition)) if (isResumed(root)) due.add(thread)
+  return { due: [...due], alarms, damaged, leftAlone: [...leftAlone].map(([thread, root]) => ({ thread, root })) }
 }
 
-/** Of a thread that is not made yet, the mail that makes it says so. */
+/** The root of a thread; if it is not created yet, the one that the `create` in its mailbox names. */
 export async function rootOf({ heads, mailbox }: Backend, thread: string): Promise<string | undefined> {
   const head = await heads.get(thread)
   if (head) return head.root

@@ -11,7 +11,7 @@ import { SkeinError } from '../../core/failure.js'
 import { recordVersion } from '../../core/records/record.js'
 import type { ThreadRecord } from '../../core/records/record.js'
 
-/** What stands before the first entry. */
+/** The hash before the first entry. */
 export const chainStart = ''
 
 export function pack(records: readonly ThreadRecord[], before: string): Entry {
@@ -25,7 +25,7 @@ function link(before: string, body: string): string {
   return hash('sha256', before + body, 'base64url').slice(0, 22)
 }
 
-/** Reads entries in order; give each to `unpack` once. Fails with the position of the first break. */
+/** Reads entries in order: `unpack` is called once for each. Throws at the first that does not follow. */
 export function createEntryReader(thread: string, from: { readonly seq: number; readonly chain: string }) {
   let { seq, chain } = from
   return {
@@ -47,7 +47,7 @@ export function createEntryReader(thread: string, from: { readonly seq: number; 
   }
 }
 
-/** The records of an entry whose chain was checked before, or will be. */
+/** The records of an entry, without a look at the hash chain: that is checked elsewhere. */
 export function decode(thread: string, { first, body }: StoredEntry): readonly ThreadRecord[] {
   const { v, r } = parse(thread, first, body)
   if (v > recordVersion) {

@@ -1,6 +1,6 @@
 /**
- * Mail: a command on its way to a thread, and its opening at the other end. What arrives was written by another
- * process, maybe of another version, so it is checked.
+ * Mail: a command on its way to a thread, sealed by its sender and opened by its reader. It may have been written by
+ * another process of another version, so it is checked when it is opened.
  */
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'
@@ -15,17 +15,17 @@ import type { Json } from '../../core/json.js'
 
 const bodySchema = z.object({ command: commandSchema })
 
-/** Plain data, made of nothing but JSON; its type is only more precise than `Json` can say. The backend copies it. */
+/** A command is plain JSON; its type is only more precise than `Json` can say. The backend copies it. */
 export function sealMail(command: Command): Json {
   return { command } as unknown as Json
 }
 
-/** The command, if it is one. */
+/** The command, if this is one. */
 export function readMail(body: Json): Command | undefined {
   return bodySchema.safeParse(body).data?.command
 }
 
-/** The command, or why this host cannot even ask the thread. */
+/** The command, or why it is refused before the thread is asked. */
 export function openMail(mail: StoredMail, app: App): { readonly command: Command } | { readonly refused: Failure } {
   if (mail.damaged !== undefined) {
     return {
@@ -51,7 +51,7 @@ export function openMail(mail: StoredMail, app: App): { readonly command: Comman
   return { command }
 }
 
-/** It holds sealed values: the vault must be open when it is taken. */
+/** Whether it holds sealed values: then the vault must be open before it is decided. */
 export function bringsKeys({ body }: Mail): boolean {
   const command = isObject(body) ? body['command'] : undefined
   return isObject(command) && ('keys' in command || 'env' in command)

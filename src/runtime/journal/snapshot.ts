@@ -1,10 +1,10 @@
 /**
- * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The
- * transcript is left out (it is in the journal and would make every snapshot as long as the history); whoever
- * needs it reads it then.
+ * Snapshots: a disposable cache of a fold, so that waking a long thread does not read its whole journal. The transcript
+ * is left out (it is in the journal and would make every snapshot as long as the history); it is read when it is
+ * needed.
  *
- * - A snapshot of another fold version, or one that is not byte for byte what was written, is as good as none: it
- *   begins with the hash of the rest.
+ * - A snapshot begins with the hash of the rest. One of another fold version, or whose bytes are not what was written,
+ *   is as good as none.
  * - Waking from a snapshot and the tail gives the state that waking from the whole journal gives.
  * - The snapshots of a thread are together no longer than its journal, the last one aside: what a thread with 100,000
  *   children writes, and what it reads when it wakes, grows with its history and not with that times its children.
@@ -33,8 +33,8 @@ const envelope = z.object({
   messages: z.number(),
   files: z.custom<FrozenTree>(Array.isArray),
   children: z.array(z.tuple([z.string(), z.custom<Child>((value) => typeof value === 'object' && value !== null)])),
-  // The rest is what `freeze` of this very fold version wrote, as JSON: it keeps every text and key as the journal
-  // does. As bytes: for a text the codec sets three times its length aside.
+  // The other fields of the state, as `freeze` of this fold version wrote them: JSON, which keeps every text and key as
+  // the journal does, and bytes, because the codec allocates three times the length of a text.
   state: z
     .instanceof(Uint8Array)
     .transform((bytes): unknown => JSON.parse(Buffer.from(bytes).toString()))
@@ -61,35 +61,38 @@ export interface JournalTail {
  */
 export class SnapshotPace {
   readonly #every: number
+  /** Since the last snapshot. */
   #records: number
   #bytes: number
-  #taken: number
+  #snapshotBytes: number
 
   constructor({ folded, foldedBytes, snapshotBytes }: JournalTail, every: number) {
     this.#every = every
     this.#records = folded
     this.#bytes = foldedBytes
-    this.#taken = snapshotBytes
+    this.#snapshotBytes = snapshotBytes
   }
 
   get due(): boolean {
-    return this.#records >= this.#every && this.#bytes >= this.#taken
+    return this.#records >= this.#every && this.#bytes >= this.#snapshotBytes
   }
 
-  went({ count, body }: { readonly count: number; readonly body: string }): void {
+  /** An entry was appended to the journal. */
+  appended({ count, body }: { readonly count: number; readonly body: string }): void {
     this.#records += count
     this.#bytes += body.length
   }
 
-  /** As it was given: whoever goes on later counts on from here. */
+  /** Counted on when this state is continued. */
   get tail(): JournalTail {
-    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#taken }
+    return { folded: this.#records, foldedBytes: this.#bytes, snapshotBytes: this.#snapshotBytes }
   }
 
+  /** A snapshot was taken. */
   took({ length }: Uint8Array): void {
     this.#records = 0
     this.#bytes = 0
-    this.#taken = length
+    this.#snapshotBytes = length
   }
 }
 
@@ -105,7 +108,7 @@ export function freeze({ state, chain }: SnapshotSource): Uint8Array {
     children: [...children],
     state: Buffer.from(JSON.stringify(rest)),
   })
-  // The codec would keep what it wrote into for the next one, and that of a parent of thousands is megabytes.
+  // The codec would keep its buffer for the next snapshot, and that of a parent of thousands takes megabytes.
   if (packed.length > smallBytes) codec.useBuffer(Buffer.allocUnsafeSlow(smallBytes))
   return Buffer.concat([digest(packed), packed])
 }
@@ -120,17 +123,17 @@ export function thaw(id: string, bytes: Uint8Array | undefined): SnapshotSource 
   if (!checked.success || checked.data.state.id !== id) return undefined
   const { chain, accepted, messages, files, children, state } = checked.data
   const frozen = state as unknown as Omit<ThreadState, 'accepted' | 'transcript' | 'files' | 'children'>
-  const place = positionAt(frozen.position.gate, frozen.position.work)
-  const remembered = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
+  const position = positionAt(frozen.position.gate, frozen.position.work)
+  const commands = accepted.map(([command, { seq, at, run }]) => [command, { seq, at, ...defined({ run }) }] as const)
   return {
     chain,
     state: {
       ...createState(id),
       ...frozen,
-      position: place,
+      position,
       files: thawTree(files),
       children: new Map(children),
-      accepted: new Map(remembered),
+      accepted: new Map(commands),
       transcript: { skipped: messages, items: [] },
     },
   }

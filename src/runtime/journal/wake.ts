@@ -1,9 +1,9 @@
 /**
- * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host
- * that owns the thread and by readers (messages, run results) alike.
+ * Waking a thread: from its snapshot and the tail of its journal to a state, by the one fold. Used by the host that
+ * owns the thread and by readers (messages, run results) alike.
  *
- * - What a waker has folded it does not fold again. It keeps what a snapshot would hold, and so no transcript.
- * - A state that was kept is gone on with only if the journal still has the entry that it ended with, by its hash:
+ * - A state waker folds no record twice. It keeps what a snapshot would hold, and so no transcript.
+ * - A state that was retained is continued only if the journal still has the entry that it ended with, by its hash:
  *   another host may have written since, or the thread may be another one of the same id.
  */
 import { fold } from '../../../actors/thread/fold.js'
@@ -15,7 +15,7 @@ import { thaw } from './snapshot.js'
 import type { JournalTail, SnapshotSource } from './snapshot.js'
 
 /** Entries that are read at once. */
-const batch = 1_000
+const batchSize = 1_000
 
 export interface Woken extends SnapshotSource, JournalTail {}
 
@@ -26,9 +26,7 @@ export async function wake(backend: Backend, id: string): Promise<Woken> {
   return from ? advance(backend, from, snapshot?.length) : wakeWhole(backend, id)
 }
 
-/**
- * A state that was folded before, and what was written since; undefined when it is not this thread's any more.
- */
+/** A state that was folded before, with the records since; undefined if the journal does not continue it. */
 export async function continueFrom(backend: Backend, { state, chain, ...tail }: Woken): Promise<Woken | undefined> {
   if (state.seq === 0) return undefined
   const [last, ...since] = await backend.journal.read(state.id, { after: state.seq - 1 })
@@ -47,20 +45,20 @@ export function wakeWhole(backend: Backend, id: string): Promise<Woken> {
   return advance(backend, { state: createState(id), chain: chainStart })
 }
 
-/** The state after that record, and no further. */
+/** The state after the record `last`. */
 export async function wakeTo(backend: Backend, id: string, last: number): Promise<ThreadState> {
   const cached = thaw(id, await backend.snapshots.get(id))
   const { state, chain } = cached && cached.state.seq <= last ? cached : { state: createState(id), chain: chainStart }
   const reader = createEntryReader(id, { seq: state.seq, chain })
   while (state.seq < last) {
-    const entries = await backend.journal.read(id, { after: state.seq, limit: batch })
+    const entries = await backend.journal.read(id, { after: state.seq, limit: batchSize })
     if (entries.length === 0) return state
     for (const entry of entries) for (const record of reader.unpack(entry)) if (record.seq <= last) fold(state, record)
   }
   return state
 }
 
-/** Reads what was skipped of the transcript. */
+/** Reads the part of the transcript that was skipped. */
 export async function hydrate(backend: Backend, { id, transcript }: ThreadState): Promise<void> {
   const { state } = await wakeWhole(backend, id)
   transcript.items = [...state.transcript.items.slice(0, transcript.skipped), ...transcript.items]
@@ -82,38 +80,39 @@ function foldAll({ state, chain }: SnapshotSource, entries: readonly StoredEntry
   return { state, chain: reader.chain, folded: state.seq - seq, foldedBytes }
 }
 
-/** A thread's state after the whole journal, looked at time after time. Without its transcript. */
+/** A thread's state after the whole journal, for a reader that asks for it again and again. Without its transcript. */
 export interface StateWaker {
-  /** `see` is given the state for as long as it runs, and must keep nothing of it that is changed in place. */
+  /** `see` may use the state while it runs, and must keep nothing of it that is changed in place. */
   look<Seen>(see: (state: ThreadState) => Seen): Promise<Seen>
-  /** A record that is known to be in the journal: whoever looks from now on sees it. */
+  /** This record is known to be in the journal: later looks see it. */
   wrote(seq: number): void
 }
 
 export function createStateWaker(backend: Backend, id: string): StateWaker {
-  let kept: SnapshotSource | undefined
-  let turn: Promise<unknown> = Promise.resolve()
-  let least = 0
+  let known: SnapshotSource | undefined
+  /** One look at a time: folding changes the state. */
+  let previous: Promise<unknown> = Promise.resolve()
+  let leastSeq = 0
   async function upTo(head: StoredHead | undefined): Promise<ThreadState> {
-    // A thread that was removed and made again is another one.
-    const same = head?.createdAt === kept?.state.createdAt ? kept : undefined
-    if (same && same.state.seq >= Math.max(head?.seq ?? 0, least)) return same.state
-    kept = undefined // until it is whole again: folding changes it
+    // A thread that was removed and created again is another one.
+    const same = head?.createdAt === known?.state.createdAt ? known : undefined
+    if (same && same.state.seq >= Math.max(head?.seq ?? 0, leastSeq)) return same.state
+    known = undefined // if folding fails in the middle, the state is of no use
     const woken = same ? await advance(backend, same) : await wake(backend, id)
     const { transcript } = woken.state
     woken.state.transcript = { skipped: transcript.skipped + transcript.items.length, items: [] }
-    kept = woken
+    known = woken
     return woken.state
   }
   return {
     async look(see) {
       const head = await backend.heads.get(id)
-      const seen = turn.then(() => upTo(head)).then(see)
-      turn = Promise.allSettled([seen])
+      const seen = previous.then(() => upTo(head)).then(see)
+      previous = Promise.allSettled([seen])
       return seen
     },
     wrote(seq) {
-      least = Math.max(least, seq)
+      leastSeq = Math.max(leastSeq, seq)
     },
   }
 }

@@ -3,30 +3,23 @@ import type { DecisionContext } from '../../../actors/thread/decide/commands.js'
 import { hasSpoken } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
-import type { Services } from '../effects/model-call.js'
 import { immediateOf } from '../resolve/immediate-children.js'
 import { rulesOf } from '../resolve/model-request.js'
-
-export interface DecisionOptions {
-  readonly means: Services
-  readonly maxParallelTools: number
-  readonly maxWallClockMs?: number
-  readonly turnLimits?: NonNullable<DecisionContext['limits']>
-}
+import type { Services, HostSettings } from '../services.js'
 
 export function decisionContext(
-  { means, maxParallelTools, maxWallClockMs, turnLimits }: DecisionOptions,
+  { services, settings }: { readonly services: Services; readonly settings: HostSettings },
   state: ThreadState,
   mayBegin: boolean,
 ): DecisionContext {
-  const needs = means.envs.needs(state)
-  const immediate = state.turn && !hasSpoken(state) ? immediateOf(means, state) : undefined
+  const needs = services.envs.needs(state)
+  const immediate = state.turn && !hasSpoken(state) ? immediateOf(services, state) : undefined
   return {
-    now: means.clock.now(),
+    now: services.clock.now(),
     mayBegin,
-    maxBegun: maxParallelTools,
-    ...defined({ maxWallClockMs, limits: turnLimits }),
-    ...rulesOf(means.app, state),
+    maxBegun: settings.maxParallelTools,
+    ...defined({ maxWallClockMs: settings.maxWallClockMs, limits: settings.turnLimits }),
+    ...rulesOf(services.app, state),
     ...defined({ needs, immediate }),
   }
 }

@@ -5,14 +5,16 @@
 import { atRest, earliestWake } from '../../../actors/thread/outstanding.js'
 import type { Slot } from '../../../actors/thread/calls/slots.js'
 import { statusReported } from '../../../actors/thread/children/reports.js'
-import type { ThreadState } from '../../../actors/thread/state.js'
+import type { ThreadState, Turn } from '../../../actors/thread/state.js'
 import type { Head, Pending } from '../../backend/port.js'
 import { defined } from '../../core/defined.js'
 import { callId } from '../../core/records/message.js'
 
 export function headOf(state: ThreadState): Head {
-  const wake = earliestWake(state)
+  const wakeAt = earliestWake(state)
   const reason = state.endedFor ?? state.pausedFor
+  const pending = pendingOf(state)
+  const dead = Object.keys(state.dead).length
   return {
     agent: state.agent,
     status: statusReported(state),
@@ -23,64 +25,52 @@ export function headOf(state: ThreadState): Head {
     createdAt: state.createdAt,
     updatedAt: state.updatedAt,
     ...(state.parent !== undefined && { parent: state.parent }),
-    ...(state.child && nameOf(state, state.child)),
-    ...defined({ wakeAt: wake }),
-    ...defined({ reason }),
-    ...withPending(state),
-    ...withDead(state),
+    ...(state.child && childName(state, state.child.reference)),
+    ...(wakeAt !== undefined && { wakeAt }),
+    ...(reason !== undefined && { reason }),
+    ...(pending.length > 0 && { pending }),
+    ...(dead > 0 && { dead }),
   }
 }
 
-function withDead({ dead }: ThreadState): Pick<Head, 'dead'> {
-  const count = Object.keys(dead).length
-  return count > 0 ? { dead: count } : {}
-}
-
-function withPending({ turn, slots, step, agent, requests }: ThreadState): Pick<Head, 'pending'> {
-  const asked = Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] =>
-    ready
-      ? []
-      : [
-          {
-            call: request,
-            why: 'variables',
-            tool,
-            args: { agent: child.agent, reference: child.reference },
-            requestedAt: at,
-            missing,
-            request,
-          },
-        ],
-  )
-  if (!turn) return asked.length > 0 ? { pending: asked } : {}
-  const waiting: Pending[] = turn.missingVariables
-    ? [
-        {
-          call: 'turn',
-          why: 'variables',
-          tool: agent,
-          args: null,
-          requestedAt: turn.missingVariables.at,
-          missing: turn.missingVariables.missing,
-        },
-      ]
-    : []
-  const calls =
-    slots.held > slots.heldByChildren ? slots.items.flatMap((slot, index) => pendingOf(slot, callId(step, index))) : []
-  const pending = [...waiting, ...calls, ...asked]
-  return pending.length > 0 ? { pending } : {}
-}
-
-/** As its parent and people know it. */
-function nameOf(
+/** A child as its parent and people know it. */
+function childName(
   { tags, statusText: says }: ThreadState,
-  { reference }: { readonly reference: string },
+  reference: string,
 ): Pick<Head, 'reference' | 'name' | 'says'> {
-  const tag = tags.find((each) => each.startsWith('name:'))
-  return { reference, ...(tag !== undefined && { name: tag.slice('name:'.length) }), ...defined({ says }) }
+  const name = tags.find((tag) => tag.startsWith('name:'))?.slice('name:'.length)
+  return { reference, ...defined({ name, says }) }
 }
 
-function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
+const nothing: readonly Pending[] = []
+
+/** All that a person is waited for, in this order: variables of the turn, calls, variables of children to come. */
+function pendingOf(state: ThreadState): readonly Pending[] {
+  const { turn, slots, step } = state
+  const ofChildren = variablesOfChildren(state)
+  if (!turn) return ofChildren
+  const ofTurn = turn.missingVariables ? [variablesOfTurn(state, turn.missingVariables)] : nothing
+  // Most commits are made while nothing is held: then no call is looked at.
+  const ofCalls =
+    slots.held > slots.heldByChildren
+      ? slots.items.flatMap((slot, index) => heldCall(slot, callId(step, index)))
+      : nothing
+  return [...ofTurn, ...ofCalls, ...ofChildren]
+}
+
+function variablesOfChildren({ requests }: ThreadState): readonly Pending[] {
+  return Object.values(requests).flatMap(({ request, child, missing, tool, at, ready }): Pending[] => {
+    if (ready) return []
+    const args = { agent: child.agent, reference: child.reference }
+    return [{ call: request, why: 'variables', tool, args, requestedAt: at, missing, request }]
+  })
+}
+
+function variablesOfTurn({ agent }: ThreadState, { at, missing }: NonNullable<Turn['missingVariables']>): Pending {
+  return { call: 'turn', why: 'variables', tool: agent, args: null, requestedAt: at, missing }
+}
+
+function heldCall({ hold, call, began }: Slot, id: string): Pending[] {
   if (!hold || hold.why === 'children') return []
   const { why, at, missing, prompt, defaults, deadlineAt, atDeadline } = hold
   return [
@@ -90,9 +80,7 @@ function pendingOf({ hold, call, began }: Slot, id: string): Pending[] {
       tool: call.tool,
       args: call.args,
       requestedAt: at,
-      ...defined({ missing }),
-      ...defined({ prompt }),
-      ...defined({ defaults }),
+      ...defined({ missing, prompt, defaults }),
       ...(deadlineAt !== undefined && { deadlineAt, ...defined({ atDeadline }) }),
       ...(began && why === 'approval' && { unknown: true as const }),
     },

@@ -1,11 +1,10 @@
 /**
- * Reads a thread's mail in order of arrival and hands each on as an order; what may not be decided yet stays in the
- * box.
+ * Reads a thread's mail and hands it on as resolved commands; mail that may not be decided yet stays in the mailbox.
  *
- * - Mail is taken once while the thread is awake, in order of arrival, but for what asks a definition's own
- *   function: that takes its time, and other mail is not kept waiting.
- * - Mail that is read and not decided when the thread is let go is still in the box for whoever wakes it.
- * - Of a thread that is parked nothing is taken but its end; what came before that is decided after it.
+ * - Mail is decided in order of arrival, once while the thread is awake. Exception: a command that needs an async
+ *   callback of a definition (`needsApproval`) may be overtaken by later mail.
+ * - Mail that is read and not decided when the thread is let go is still in the mailbox for the next residence.
+ * - A parked thread decides nothing but its own end; earlier mail is decided after that.
  */
 import { mailTurn } from '../../../actors/thread/children/reports.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
@@ -13,85 +12,83 @@ import type { Backend, StoredMail } from '../../backend/port.js'
 import type { Answer } from '../../core/records/command.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
-import type { Services } from '../effects/model-call.js'
 import { bringsKeys, openMail } from '../journal/mail.js'
 import { resolveCommand } from '../resolve/commands.js'
 import type { CommandResolution } from '../resolve/commands.js'
+import type { Services, HostSettings } from '../services.js'
 import { needsNoDefinition, tellParked } from './parking.js'
 
 /** The thread whose mail it is. */
 export interface MailHandler {
   readonly state: ThreadState
-  /** It still takes mail. */
+  /** Whether it still takes mail. */
   readonly open: boolean
   /** Why it is parked, if it is. */
   readonly parked: Failure | undefined
-  obey(mail: StoredMail, ordered: CommandResolution): void
+  obey(mail: StoredMail, resolution: CommandResolution): void
   answer(mail: StoredMail, answer: Answer): void
   /** There is nothing more to read. */
   done(): void
   failed(thrown: unknown): void
 }
 
-interface MailMeans {
+interface MailReaderOptions {
   readonly backend: Backend
-  readonly means: Services
-  readonly warn: (what: string, thrown: unknown) => void
+  readonly services: Services
+  readonly settings: HostSettings
 }
 
 export class MailReader {
-  readonly #backend: Backend
-  readonly #means: Services
-  readonly #warn: MailMeans['warn']
-  readonly #to: MailHandler
+  readonly #options: MailReaderOptions
+  readonly #handler: MailHandler
+  /** The number of the last mail that was taken. */
   #last = 0
   #reading = false
   #more = false
-  /** Mail that a definition's function is asked about. */
-  #aside = 0
-  /** Mail whose turn has not come: of children, and of a thread that is parked. */
+  /** Mail for which a callback of a definition is awaited. */
+  #pending = 0
+  /** Mail that cannot be decided yet: a report of a child before its predecessors, mail of a parked thread. */
   #early: StoredMail[] = []
 
-  constructor({ backend, means, warn }: MailMeans, to: MailHandler) {
-    this.#backend = backend
-    this.#warn = warn
-    this.#means = means
-    this.#to = to
+  constructor(options: MailReaderOptions, handler: MailHandler) {
+    this.#options = options
+    this.#handler = handler
   }
 
   get busy(): boolean {
-    return this.#reading || this.#aside > 0
+    return this.#reading || this.#pending > 0
   }
 
   arrived(): void {
     this.#more = true
-    if (!this.#reading && this.#to.open) void this.#read()
+    if (!this.#reading && this.#handler.open) void this.#read()
   }
 
   async #read(): Promise<void> {
+    const { mailbox } = this.#options.backend
     this.#reading = true
     try {
-      while (this.#more && this.#to.open) {
+      while (this.#more && this.#handler.open) {
         this.#more = false
-        for (const mail of await this.#backend.mailbox.read(this.#to.state.id, this.#last)) {
-          // In order of arrival: what is sealed is not overtaken by what comes after it.
+        for (const mail of await mailbox.read(this.#handler.state.id, this.#last)) {
+          // Awaited here, so that later mail does not overtake one whose values must be unsealed first.
           this.#take(mail, bringsKeys(mail) ? await this.#unlock() : undefined)
         }
       }
     } catch (thrown) {
-      this.#to.failed(thrown)
+      this.#handler.failed(thrown)
     }
     this.#reading = false
-    this.#to.done()
+    this.#handler.done()
   }
 
   /**
-   * Why what it brings cannot be read here. That is a mistake of its sender, or of who runs this host: the thread
-   * goes on without it.
+   * Why sealed values cannot be read here. That is a mistake of their sender, or of the operator of this host: the mail
+   * is refused, and the thread continues without it.
    */
   async #unlock(): Promise<Failure | undefined> {
     try {
-      await this.#means.envs.secrets.admit([])
+      await this.#options.services.envs.secrets.admit([])
       return undefined
     } catch (thrown) {
       const why = toFailure(thrown, 'SECRET_UNREADABLE')
@@ -100,36 +97,41 @@ export class MailReader {
     }
   }
 
+  /** `locked`: why the values that it brings cannot be read. */
   #take(mail: StoredMail, locked?: Failure): void {
+    const { backend, services, settings } = this.#options
+    const { state, parked } = this.#handler
     this.#last = Math.max(this.#last, mail.number)
-    const { state } = this.#to
     const known = state.accepted.get(mail.id)
-    if (known) return this.#to.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
-    const opened = openMail(mail, this.#means.app)
+    if (known) return this.#handler.answer(mail, { ok: true, seq: known.seq, ...(known.run && { run: known.run }) })
+    const opened = openMail(mail, services.app)
     if (mail.damaged !== undefined)
-      this.#warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
-    const parked = this.#to.parked
+      settings.warn(`mail ${mail.number} to thread ${state.id} is damaged and is refused`, mail.damaged)
     if (parked && !('command' in opened && needsNoDefinition(opened.command))) {
-      tellParked(this.#backend, { thread: state.id, mail, why: parked })
+      tellParked(backend, { thread: state.id, mail, why: parked })
       return void this.#early.push(mail)
     }
-    const turn = 'command' in opened ? mailTurn(state, opened.command) : 'now'
+    if ('refused' in opened) return this.#decide(mail, opened)
+    const turn = mailTurn(state, opened.command)
     if (turn === 'early') return void this.#early.push(mail)
-    if (turn === 'heard') return this.#to.answer(mail, { ok: true, seq: state.seq })
-    const ordered =
-      'refused' in opened ? opened : locked ? { refused: locked } : resolveCommand(this.#means, state, opened.command)
-    if (!(ordered instanceof Promise)) {
-      this.#to.obey(mail, ordered)
+    if (turn === 'heard') return this.#handler.answer(mail, { ok: true, seq: state.seq })
+    this.#decide(mail, locked ? { refused: locked } : resolveCommand(services, state, opened.command))
+  }
+
+  #decide(mail: StoredMail, resolution: CommandResolution | Promise<CommandResolution>): void {
+    if (!(resolution instanceof Promise)) {
+      this.#handler.obey(mail, resolution)
       return this.#takeEarly()
     }
-    this.#aside++
-    void ordered.then((given) => {
-      this.#aside--
-      if (this.#to.open) this.#to.obey(mail, given)
-      this.#to.done()
+    this.#pending++
+    void resolution.then((resolved) => {
+      this.#pending--
+      if (this.#handler.open) this.#handler.obey(mail, resolved)
+      this.#handler.done()
     })
   }
 
+  /** A decision may have made earlier mail decidable. */
   #takeEarly(): void {
     if (this.#early.length === 0) return
     const early = this.#early

@@ -1,6 +1,6 @@
 /**
- * What goes out with a record: mail to children and parents. Made from the record and the state it was folded into,
- * so the same mail is found again in the journal; its id names the effect, so that sending twice is sending once.
+ * Outgoing mail: what a record sends to children and parents. Made from the record and the state after it, so that the
+ * same mail can be made again from the journal; its id names the effect, so that sending it twice is sending it once.
  */
 import { returnGrant } from '../../../actors/thread/budget/grants.js'
 import { startOf } from '../../../actors/thread/children/start.js'
@@ -23,123 +23,123 @@ export function sendsOf(state: ThreadState, record: ThreadRecord): readonly Send
     case 'child.called':
     case 'child.booted':
     case 'child.restarted': {
-      const begun = startOf(state, record)
-      return begun ? [toChild(state, begun)] : []
+      const start = startOf(state, record)
+      return start ? [toChild(state, start)] : []
     }
     case 'children.stopped':
       return record.children.map((child) => mail(child, `${state.id}/stop/${record.seq}`, stopping(record)))
-    case 'thread.paused':
-      return record.tree
-        ? toChildren(state, record, {
-            kind: 'pause',
-            tree: true,
-            inherited: true,
-            ...(record.reason !== undefined && { reason: record.reason }),
-          })
-        : []
+    case 'thread.paused': {
+      const { reason } = record
+      if (!record.tree) return []
+      return toChildren(state, record, { kind: 'pause', tree: true, inherited: true, ...defined({ reason }) })
+    }
     case 'thread.resumed':
       return record.tree ? toChildren(state, record, { kind: 'resume', tree: true, inherited: true }) : []
     case 'env.changed':
-      return flowOn(state, record)
-    case 'budget.granted': {
-      const { amounts, child, resume } = record
-      return child === undefined
-        ? []
-        : [
-            mail(child, `${state.id}/grant/${record.seq}`, {
-              kind: 'grant',
-              amounts,
-              from: state.id,
-              ...defined({ resume }),
-            }),
-          ]
-    }
-    case 'report.sent': {
-      const { outcome, over, to, spent, attachments, note, failed } = record
-      const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
-      return to.map(({ thread, call, quiet, unasked, began }, index) =>
-        mail(thread, `${state.id}/report/${record.seq}/${index}`, {
-          kind: 'report',
-          ...child,
-          outcome,
-          number: state.mailsToParent - to.length + index + 1,
-          ...defined({ call, quiet, unasked, began, failed, over }),
-          ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }),
-          ...defined({ note }),
-          ...(spent && index === 0 && { spent }),
-        }),
-      )
-    }
+      return passOnEnv(state, record)
+    case 'budget.granted':
+      return grantToChild(state, record)
+    case 'report.sent':
+      return reportsOf(state, record)
     case 'parent.told':
-      return state.parent === undefined
-        ? []
-        : [
-            mail(state.parent, `${state.id}/told/${record.seq}`, {
-              kind: 'tell',
-              ...nameOf(state),
-              words: [...record.words],
-              number: state.mailsToParent,
-            }),
-          ]
+      return messagesToParent(state, record)
     default:
       return []
   }
 }
 
-/**
- * What goes out when a command is refused. A call may wait for the answer to a message: it is told that there will be
- * none. A child that speaks to a thread which is gone works for nobody.
- */
-export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Failure): readonly Send[] {
-  const command = readMail(body)
-  // The place of a child is taken by a thread of someone else.
-  const taken = command?.kind === 'create' && state.seq > 0 && state.parent !== command.parent
-  // One that was made before is asked for again: it has heard this.
-  const said =
-    command?.kind === 'create'
-      ? state.seq === 0 || taken
-        ? command.message
-        : undefined
-      : command?.kind === 'message'
-        ? command
-        : undefined
-  if (said?.replyTo) {
-    const { thread, call, quiet } = said.replyTo
-    const name =
-      command?.kind === 'create' && command.child
-        ? { child: state.id, reference: command.child.reference }
-        : nameOf(state)
-    const outcome: Outcome = {
-      ok: false,
-      failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why },
-    }
-    const spent = said.grant && { byModel: [], returned: said.grant } // BG2
-    return [
-      mail(thread, `${id}/refused`, {
-        kind: 'report',
-        ...name,
-        outcome,
-        ...defined({ spent, call, quiet }),
-        ...((state.seq === 0 || taken || hasEnded(state)) && { over: true }),
-      }),
-    ]
-  }
-  // GT2
-  if (command?.kind === 'grant' && command.from !== undefined) {
-    const account = {
-      kind: 'report' as const,
-      ...nameOf(state),
-      outcome: { ok: true as const, value: null },
-      quiet: true as const,
-    }
-    return [mail(command.from, `${id}/refused`, { ...account, ...returnGrant(command.amounts) })]
-  }
-  if ((command?.kind === 'report' || command?.kind === 'tell') && state.seq === 0)
-    return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]
-  return []
+type RecordOf<Type extends ThreadRecord['type']> = Extract<ThreadRecord, { readonly type: Type }>
+
+function grantToChild(
+  { id }: ThreadState,
+  { seq, amounts, child, resume }: RecordOf<'budget.granted'>,
+): readonly Send[] {
+  if (child === undefined) return []
+  return [mail(child, `${id}/grant/${seq}`, { kind: 'grant', amounts, from: id, ...defined({ resume }) })]
 }
 
-/** As its parent knows it. */
+function reportsOf(state: ThreadState, record: RecordOf<'report.sent'>): readonly Send[] {
+  const { seq, outcome, over, to, spent, attachments, note, failed } = record
+  const child = { ...nameOf(state), ...(state.child?.forked && { tree: freezeTree(state.files) }) }
+  return to.map(({ thread, call, quiet, unasked, began }, index) =>
+    mail(thread, `${state.id}/report/${seq}/${index}`, {
+      kind: 'report',
+      ...child,
+      outcome,
+      number: state.mailsToParent - to.length + index + 1,
+      ...defined({ call, quiet, unasked, began, failed, over }),
+      ...(attachments && { attachments: { files: attachments.files, paths: [...attachments.paths] } }),
+      ...defined({ note }),
+      ...(spent && index === 0 && { spent }),
+    }),
+  )
+}
+
+function messagesToParent(state: ThreadState, { seq, words }: RecordOf<'parent.told'>): readonly Send[] {
+  if (state.parent === undefined) return []
+  const number = state.mailsToParent
+  const command: Command = { kind: 'tell', ...nameOf(state), words: [...words], number }
+  return [mail(state.parent, `${state.id}/told/${seq}`, command)]
+}
+
+/** What a refused command sends: so that no call waits for ever, no budget is lost, and no orphan works on. */
+export function refusalsOf(state: ThreadState, { id, body }: StoredMail, why: Failure): readonly Send[] {
+  const command = readMail(body)
+  switch (command?.kind) {
+    case 'create':
+    case 'message':
+      return refusedMessage(state, { id, command, why })
+    case 'grant': {
+      // GT2: what a child cannot take any more goes back to its parent.
+      if (command.from === undefined) return []
+      const account = { kind: 'report', ...nameOf(state), outcome: { ok: true, value: null }, quiet: true } as const
+      return [mail(command.from, `${id}/refused`, { ...account, ...returnGrant(command.amounts) })]
+    }
+    case 'report':
+    case 'tell':
+      if (state.seq > 0) return []
+      return [mail(command.child, `${id}/orphan`, { kind: 'terminate', reason: `its parent ${state.id} is gone` })]
+    default:
+      return []
+  }
+}
+
+interface RefusedMessage {
+  readonly id: string
+  readonly command: Extract<Command, { kind: 'create' | 'message' }>
+  readonly why: Failure
+}
+
+/** A call may wait for the answer to a message: it is told that there will be none. */
+function refusedMessage(state: ThreadState, { id, command, why }: RefusedMessage): readonly Send[] {
+  const creates = command.kind === 'create'
+  // A thread of this id exists already, and is not the child of that parent.
+  const idTaken = creates && state.seq > 0 && state.parent !== command.parent
+  // A repeated `create` of an existing child: its first message was delivered already, so there is nothing to report.
+  if (creates && state.seq > 0 && !idTaken) return []
+  const message = creates ? command.message : command
+  if (!message?.replyTo) return []
+  const { thread, call, quiet } = message.replyTo
+  const name = creates && command.child ? { child: state.id, reference: command.child.reference } : nameOf(state)
+  const outcome: Outcome = {
+    ok: false,
+    failure: { ...failure('CHILD_FAILED', `it did not take this: ${why.message}`), cause: why },
+  }
+  // BG2: every end gives the budget back, a message that was never taken too.
+  const spent = message.grant && { byModel: [], returned: message.grant }
+  const ended = state.seq === 0 || idTaken || hasEnded(state)
+  return [
+    mail(thread, `${id}/refused`, {
+      kind: 'report',
+      ...name,
+      outcome,
+      ...defined({ spent, call, quiet }),
+      ...(ended && { over: true }),
+    }),
+  ]
+}
+
+/** The thread as its parent knows it. */
 function nameOf({ id, child }: ThreadState): { readonly child: string; readonly reference: string } {
   return { child: id, reference: child?.reference ?? id }
 }
@@ -150,10 +150,10 @@ function toChild(state: ThreadState, { key, call, waits, attachments, grant, bas
     thread: state.id,
     ...(waits === undefined ? reports === 'explicit' && { quiet: true as const } : { call: waits }),
   }
-  const said = { role: roleOf(call), text, delivery: steer ? ('steer' as const) : ('new_turn' as const), replyTo }
-  const message = { ...said, ...defined({ attachments, grant }) }
+  const delivery = steer ? ('steer' as const) : ('new_turn' as const)
+  const message = { role: roleOf(call), text, delivery, replyTo, ...defined({ attachments, grant }) }
   if (!call.create) return mail(thread, key, { kind: 'message', ...message })
-  // Files that nobody waits for are not merged.
+  // A fork is merged into the files of a call that waits for the child; without one the files are only copied.
   const child = {
     reference,
     lasting,
@@ -196,21 +196,24 @@ function envOf(
   return { env: { keys, own: { ...own?.set }, inherited: inheritedEnv(threadEnv(env), [...scoped, ...apart]) } }
 }
 
-/** EN5. What a parent passed on although the name is scoped below comes from where it is scoped (EN2), and goes on. */
-function flowOn(
+/**
+ * EN5: a change flows on to children by name. A scoped name is not passed on (EN2), but a value that the parent has
+ * inherited under it comes from where it is scoped, and is.
+ */
+function passOnEnv(
   { id, env, children }: ThreadState,
   { seq, set, level }: EnvChanged & { readonly seq: number },
 ): readonly Send[] {
   const all = flowingEnv(env, Object.keys(set))
-  return [...children.values()].flatMap(({ id: child, ended: over, scoped = [], apart = [] }): Send[] => {
-    const told = over ? {} : inheritedEnv(all, level === 'inherited' ? apart : [...scoped, ...apart])
-    return Object.keys(told).length === 0
+  return [...children.values()].flatMap(({ id: child, ended, scoped = [], apart = [] }): Send[] => {
+    const changed = ended ? {} : inheritedEnv(all, level === 'inherited' ? apart : [...scoped, ...apart])
+    return Object.keys(changed).length === 0
       ? []
-      : [mail(child, `${id}/env/${seq}`, { kind: 'env', level: 'inherited', keys: [...env.keys], set: told })]
+      : [mail(child, `${id}/env/${seq}`, { kind: 'env', level: 'inherited', keys: [...env.keys], set: changed })]
   })
 }
 
-/** To all that live. */
+/** To every child that has not ended. */
 function toChildren({ id, children }: ThreadState, { seq }: ThreadRecord, command: Command): readonly Send[] {
   return [...children.values()].flatMap((child) => (child.ended ? [] : [mail(child.id, `${id}/gate/${seq}`, command)]))
 }

@@ -1,25 +1,17 @@
-/** Parked threads: which failures park one, and what its senders are told. The mail itself stays where it is. */
+/** What senders to a parked thread are told, and which commands it still takes. Their mail stays in the mailbox. */
 import type { Backend, Mail } from '../../backend/port.js'
 import type { Answer, Command } from '../../core/records/command.js'
 import { failure } from '../../core/failure.js'
-import type { Failure, FailureCode } from '../../core/failure.js'
+import type { Failure } from '../../core/failure.js'
 import { answerTopic, asSignal } from '../watch/topics.js'
 
-/** What no second try can mend. */
-export const parking: ReadonlySet<FailureCode> = new Set([
-  'JOURNAL_CORRUPT',
-  'RECORD_FROM_FUTURE',
-  'SECRET_UNREADABLE',
-  'INVARIANT',
-])
-
-interface Parked {
+interface ParkedMail {
   readonly thread: string
   readonly mail: Mail
   readonly why: Failure
 }
 
-export function tellParked({ signals }: Backend, { thread, mail, why }: Parked): void {
+export function tellParked({ signals }: Backend, { thread, mail, why }: ParkedMail): void {
   const answer: Answer = {
     ok: false,
     failure: {
@@ -33,7 +25,7 @@ export function tellParked({ signals }: Backend, { thread, mail, why }: Parked):
   signals.publish(answerTopic(mail.id), asSignal(answer))
 }
 
-/** No definition is asked about the end of a thread. */
+/** A thread can be ended whether its agent is defined or not. */
 export function needsNoDefinition({ kind }: Command): boolean {
   return kind === 'terminate' || kind === 'delete'
 }

@@ -1,109 +1,143 @@
 /**
- * Reconcile: starts what is wanted and does not run, aborts what runs and is no longer wanted. The same call
- * after a message, a result, a cancel and a crash.
+ * Reconcile: starts the outstanding effects that are not in flight, aborts those in flight that are no longer
+ * outstanding. The same call after a message, a result, a cancel and a crash.
  *
  * RC1 An effect of a key runs at most once at a time; its outcome counts only while it is the one in flight.
  * RC2 At most `maxParallelTools` calls run at once; one that waits for its turn is not counted. Effects start in the
  *     order given, so one that must wait before it starts holds back those behind it.
  * RC3 An effect that must wait until its cause is durable is held back, and asked again when that is so.
  */
+import type { Landing } from '../../../actors/thread/decide/commands.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import type { Backend } from '../../backend/port.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import type { DeltaEvent } from '../../core/records/event.js'
+import type { EffectOwner, RunningEffect } from '../services.js'
+import { tellTree } from '../watch/topics.js'
+import { CallOrder } from './call-order.js'
 
-export interface RunningEffect {
-  /** Ends the effect; what it gives after that is dropped. */
-  abort(reason: string): void
-  /** Its thread leaves this host: true when it goes on without it, false when it is to be aborted. */
-  leave?(): boolean
-  /** What it has told so far, for a watcher that comes in the middle. */
-  soFar?(): readonly DeltaEvent[]
-}
-
-/** What an effect in flight is known by. */
-export interface EffectTicket {
-  readonly effect: Effect
-  /** Takes it out of flight, and says whether its outcome still counts (RC1). */
-  done(): boolean
-}
-
+/** How effects are started. */
 export interface EffectRunner {
-  start(ticket: EffectTicket): RunningEffect
-  /** Whether the effect may begin now (RC3, pause). */
-  ready(effect: Effect): boolean
+  /** Whether the effect may start now (RC3, pause); `running`: effects that run already. */
+  ready(effect: Effect, running: number): boolean
+  start(effect: Effect, owner: EffectOwner): RunningEffect
 }
 
-/** A class: thousands are made a second. */
-class Flight implements EffectTicket {
+/** The thread whose effects they are. */
+export interface EffectThread {
+  readonly state: ThreadState
+  hydrated(): Promise<void>
+  /** A call waits for its turn: it does nothing until the calls before it are settled. */
+  callWaits(key: string): void
+  land(landing: Landing, key: string): void
+  failed(thrown: unknown): void
+}
+
+interface ReconcilerOptions {
+  readonly backend: Pick<Backend, 'signals'>
+  readonly runner: EffectRunner
+  readonly maxParallelTools: number
+}
+
+/** One effect in flight, and the way back into its thread. A class: thousands are made a second. */
+class EffectInFlight implements EffectOwner {
   readonly effect: Effect
-  readonly #land: (flight: Flight) => boolean
-  started: RunningEffect | undefined = undefined
+  readonly state: ThreadState
+  readonly #reconciler: Reconciler
+  running: RunningEffect | undefined = undefined
   /** The call does nothing but wait for its turn. */
   waiting = false
 
-  constructor(effect: Effect, land: (flight: Flight) => boolean) {
+  constructor(effect: Effect, reconciler: Reconciler) {
     this.effect = effect
-    this.#land = land
+    this.state = reconciler.thread.state
+    this.#reconciler = reconciler
   }
 
-  done(): boolean {
-    return this.#land(this)
+  hydrated(): Promise<void> {
+    return this.#reconciler.thread.hydrated()
+  }
+
+  speak(make: () => DeltaEvent): void {
+    this.#reconciler.speak(make)
+  }
+
+  whenItsTurn(index: number): Promise<void> {
+    return this.#reconciler.whenItsTurn(this.effect.key, index)
+  }
+
+  land(landing: Landing): void {
+    if (this.#reconciler.remove(this)) this.#reconciler.thread.land(landing, this.effect.key)
+  }
+
+  storeFailed(thrown: unknown): void {
+    this.#reconciler.thread.failed(thrown)
   }
 }
 
 export class Reconciler {
-  readonly #starter: EffectRunner
+  readonly thread: EffectThread
+  readonly #backend: Pick<Backend, 'signals'>
+  readonly #runner: EffectRunner
   readonly #maxParallelTools: number
-  readonly #inFlight = new Map<string, Flight>()
+  readonly #order: CallOrder
+  readonly #inFlight = new Map<string, EffectInFlight>()
   readonly #counts = { model: 0, call: 0, deadline: 0, schedule: 0, removal: 0 }
+  /** Calls in flight that wait for their turn. */
   #waiting = 0
-  /** Calls whose turn has come, and that wait for a place. */
-  readonly #goingOn: { readonly key: string; readonly resolve: () => void }[] = []
+  /** Calls whose turn has come, and that wait until fewer than `maxParallelTools` run. */
+  readonly #continuing: { readonly key: string; readonly resolve: () => void }[] = []
+  /** Effects that are to start, from `#next` on. */
   #backlog: readonly Effect[] = []
   #next = 0
+  /** The thread has left this host: nobody is told anything by it any more. */
+  #left = false
 
-  constructor(starter: EffectRunner, maxParallelTools: number) {
-    this.#starter = starter
+  constructor(thread: EffectThread, { backend, runner, maxParallelTools }: ReconcilerOptions) {
+    this.thread = thread
+    this.#backend = backend
+    this.#runner = runner
     this.#maxParallelTools = maxParallelTools
+    this.#order = new CallOrder(thread.state)
   }
 
-  /** Effects in flight, deadlines not counted: those hold nothing. */
+  /** Model and tool calls in flight. Deadlines and schedules keep nobody awake. */
   get running(): number {
     return this.#counts.model + this.#counts.call
   }
 
-  /** Calls in flight. */
   get calls(): readonly CallEffect[] {
     return [...this.#inFlight.values()].map(({ effect }) => effect).filter((effect) => effect.kind === 'call')
   }
 
-  /** `wanted` is the whole list of effects that the state waits for. */
-  reconcile(wanted: readonly Effect[]): void {
-    if (this.#inFlight.size === 0) this.#backlog = wanted
+  /** `outstanding`: all effects that the state waits for. */
+  reconcile(outstanding: readonly Effect[]): void {
+    if (this.#inFlight.size === 0) this.#backlog = outstanding
     else {
-      const keys = new Set(wanted.map(({ key }) => key))
+      const keys = new Set(outstanding.map(({ key }) => key))
       for (const key of [...this.#inFlight.keys()]) if (!keys.has(key)) this.#abort(key, 'no longer wanted')
-      this.#backlog = wanted.filter(({ key }) => !this.#inFlight.has(key))
+      this.#backlog = outstanding.filter(({ key }) => !this.#inFlight.has(key))
     }
     this.#next = 0
     this.startReady()
   }
 
-  /** Starts what was held back and has become ready. */
+  /** Starts effects that were held back and have become ready. */
   startReady(): void {
-    while (this.#goingOn.length > 0 && !this.#full) {
-      const next = this.#goingOn.shift()
-      const flight = next && this.#inFlight.get(next.key)
-      if (!next || !flight?.waiting) continue
-      flight.waiting = false
+    while (this.#continuing.length > 0 && !this.#full) {
+      const next = this.#continuing.shift()
+      const inFlight = next && this.#inFlight.get(next.key)
+      if (!next || !inFlight?.waiting) continue
+      inFlight.waiting = false
       this.#waiting--
       next.resolve()
     }
     while (this.#next < this.#backlog.length) {
       const effect = this.#backlog[this.#next]
-      if (!effect || (effect.kind === 'call' && this.#full) || !this.#starter.ready(effect)) return
-      // First: what starts may wait at once, and ask for the next.
+      if (!effect || (effect.kind === 'call' && this.#full) || !this.#runner.ready(effect, this.running)) return
+      // Before it starts: an effect may wait for its turn at once, and so make room for the next.
       this.#next++
-      this.#launch(effect)
+      this.#start(effect)
     }
   }
 
@@ -111,40 +145,64 @@ export class Reconciler {
     return this.#counts.call - this.#waiting >= this.#maxParallelTools
   }
 
-  #launch(effect: Effect): void {
-    const flight = new Flight(effect, this.#land)
-    this.#inFlight.set(effect.key, flight)
+  #start(effect: Effect): void {
+    const inFlight = new EffectInFlight(effect, this)
+    this.#inFlight.set(effect.key, inFlight)
     this.#counts[effect.kind]++
-    flight.started = this.#starter.start(flight)
+    inFlight.running = this.#runner.start(effect, inFlight)
   }
 
-  /** RC1 */
-  readonly #land = (flight: Flight): boolean => {
-    const {
-      effect: { key, kind },
-      waiting,
-    } = flight
-    if (this.#inFlight.get(key) !== flight) return false
-    if (waiting) this.#waiting--
+  /**
+   * Takes an effect out of flight. False when it was not in flight: its outcome does not count (RC1: only one runs).
+   */
+  remove(inFlight: EffectInFlight): boolean {
+    const { key, kind } = inFlight.effect
+    if (this.#inFlight.get(key) !== inFlight) return false
+    if (inFlight.waiting) this.#waiting--
     this.#inFlight.delete(key)
     this.#counts[kind]--
     return true
   }
 
-  /** The call does nothing but wait for its turn: it needs no place. */
-  rest(key: string): void {
-    const flight = this.#inFlight.get(key)
-    if (!flight || flight.waiting) return
-    flight.waiting = true
+  /** Resolves when the calls before this one are settled. A call that is aborted while it waits is never resumed. */
+  whenItsTurn(key: string, index: number): Promise<void> {
+    if (this.#order.hasCome(index)) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#order.wait(index, () => this.#continuing.push({ key, resolve }))
+      this.#wait(key)
+      this.thread.callWaits(key)
+    })
+  }
+
+  #wait(key: string): void {
+    const inFlight = this.#inFlight.get(key)
+    if (!inFlight || inFlight.waiting) return
+    inFlight.waiting = true
     this.#waiting++
     this.startReady()
   }
 
-  /**
-   * Its turn has come: it gets the next place, before anything new starts. One that was ended meanwhile is never told.
-   */
-  goOn(key: string, resolve: () => void): void {
-    this.#goingOn.push({ key, resolve })
+  /** To be called after every record: finds the calls whose turn has come. They continue with `startReady`. */
+  advance(): void {
+    this.#order.advance()
+  }
+
+  /** Indexes of the calls of this step that wait for their turn. */
+  get waitingCalls(): readonly number[] {
+    return this.#order.waiting
+  }
+
+  /** Tells watchers of the tree what an effect says. */
+  speak(make: () => DeltaEvent): void {
+    if (this.#left) return
+    const { state } = this.thread
+    tellTree(this.#backend, state.path[0] ?? state.id, () => ({ kind: 'spoken', after: state.seq, event: make() }))
+  }
+
+  /** Tells again what the effects in flight have said so far, for watchers that come late. */
+  speakAgain(): void {
+    for (const { running } of [...this.#inFlight.values()])
+      for (const event of running?.soFar?.() ?? []) this.speak(() => event)
   }
 
   /** Aborts everything (of one kind) and forgets what was held back. */
@@ -155,26 +213,22 @@ export class Reconciler {
       if (!kind || effect.kind === kind) this.#abort(effect.key, reason)
   }
 
-  /** The thread leaves this host: what can go on without it does, the rest is aborted. */
-  leaveAll(reason: string): void {
-    for (const flight of this.#inFlight.values()) if (!flight.waiting && flight.started?.leave?.()) this.#land(flight)
-    this.abortAll(reason)
-  }
-
-  /** Ends the calls that wait for their turn. */
   abortWaiting(reason: string): void {
     for (const { effect, waiting } of [...this.#inFlight.values()]) if (waiting) this.#abort(effect.key, reason)
   }
 
-  #abort(key: string, reason: string): void {
-    const flight = this.#inFlight.get(key)
-    if (!flight) return
-    this.#land(flight)
-    flight.started?.abort(reason)
+  /** The thread leaves this host: effects that can continue without it do, the others are aborted. */
+  leaveAll(reason: string): void {
+    this.#left = true
+    for (const inFlight of this.#inFlight.values())
+      if (!inFlight.waiting && inFlight.running?.leave?.()) this.remove(inFlight)
+    this.abortAll(reason)
   }
 
-  /** What the effects in flight have told so far. */
-  soFar(): readonly DeltaEvent[] {
-    return [...this.#inFlight.values()].flatMap(({ started }) => started?.soFar?.() ?? [])
+  #abort(key: string, reason: string): void {
+    const inFlight = this.#inFlight.get(key)
+    if (!inFlight) return
+    this.remove(inFlight)
+    inFlight.running?.abort(reason)
   }
 }

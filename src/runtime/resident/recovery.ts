@@ -1,13 +1,14 @@
 /**
- * Calls that were under way when their host died: they run again, and it is counted how often, so that none can end
+ * Calls that were under way when their host died: they run again, and it is counted how often, so that none can kill
  * hosts for ever.
  *
  * RH1 A call that a host finds under way when it first wakes the thread is tried again only when that is in the journal
  *     (`call.tried`). The first start of a call costs nothing, nor does one that a host left in good order.
- * - Where one is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
+ * - If one of them is at its last try, the calls of its thread are tried one at a time, and one at a time of all such
  *   threads on a host. So none is blamed for its neighbour.
  * - A call whose host died `maxHostDeaths` times is answered with an error, and the operator is told.
- * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3).
+ * - A side effect that may not be done twice is not counted: it is not run again anyway (EX3: an unknown outcome is not
+ *   silently repeated).
  */
 import type { Landing } from '../../../actors/thread/decide/commands.js'
 import { mayStart } from '../../../actors/thread/outstanding.js'
@@ -15,30 +16,26 @@ import type { ThreadState } from '../../../actors/thread/state.js'
 import type { CallEffect, Effect } from '../../core/effect.js'
 import { failure } from '../../core/failure.js'
 import type { CallTried } from '../../core/records/record.js'
+import type { HostSettings } from '../services.js'
+import type { Outbox } from './outbox.js'
 
 /** Last tries on one host: one at a time. */
 export class LastTries {
-  /** Hosts that one call may cost. */
-  readonly maxHostDeaths: number
   #busy = false
   readonly #waiting = new Set<() => void>()
 
-  constructor(maxHostDeaths: number) {
-    this.maxHostDeaths = maxHostDeaths
-  }
-
-  /** Calls `go` when it may begin. Gives what ends it, or withdraws it. */
-  enter(go: () => void): () => void {
-    let over = false
+  /** Calls `tryIt` when no other last try is under way. The function that it returns ends the try, or withdraws it. */
+  enter(tryIt: () => void): () => void {
+    let ended = false
     const begin = (): void => {
       this.#busy = true
-      go()
+      tryIt()
     }
     if (this.#busy) this.#waiting.add(begin)
     else begin()
     return () => {
-      if (over) return
-      over = true
+      if (ended) return
+      ended = true
       if (!this.#waiting.delete(begin)) this.#next()
     }
   }
@@ -54,48 +51,49 @@ export class LastTries {
 
 export interface RecoveryServices {
   readonly state: ThreadState
+  readonly outbox: Outbox
   readonly lastTries: LastTries
-  readonly maxParallelTools: number
-  warn(what: string, thrown: unknown): void
-  /** To be in the journal before what waits for it starts. */
+  readonly settings: HostSettings
+  /** Must be in the journal before the call that it counts starts. */
   record(fact: CallTried): void
   land(landing: Landing): void
-  /** Whether all that was recorded is in the journal. */
-  durable(): boolean
 }
 
 export class Recovery {
-  readonly #means: RecoveryServices
-  /** Calls that were under way, and may not start before they are counted. */
+  readonly #services: RecoveryServices
+  /** Keys of the calls that were under way, and may not start before they are counted. */
   readonly #found = new Set<string>()
+  /** One of them is at its last try: they are tried one at a time. */
   #alone = false
-  #counted = false
-  #entered: { readonly key: string; leave: () => void } | undefined
+  /** The call whose last try it is, and whether that is counted yet: it may wait for last tries of other threads. */
+  #entered: { readonly key: string; counted: boolean; leave: () => void } | undefined
 
-  constructor(means: RecoveryServices) {
-    this.#means = means
+  constructor(services: RecoveryServices) {
+    this.#services = services
   }
 
-  /** `wanted`: what the thread waits for when it wakes. */
+  /** `wanted`: the outstanding effects of the thread as it wakes. */
   begin(wanted: readonly Effect[]): void {
-    const { state, maxParallelTools } = this.#means
+    const { state, settings } = this.#services
+    const { maxParallelTools, maxHostDeaths } = settings
     if (!mayStart(state)) return
+    // No more than could run at once can have been under way.
     const calls = wanted
       .filter((effect) => effect.kind === 'call')
       .filter(({ index }) => this.#counts(index))
       .slice(0, maxParallelTools)
-    for (const effect of calls.filter(({ index }) => this.#triesOf(index) >= this.#means.lastTries.maxHostDeaths))
-      this.#giveUp(effect)
-    const left = calls.filter(({ index }) => this.#triesOf(index) < this.#means.lastTries.maxHostDeaths)
-    this.#alone = left.some(({ index }) => this.#triesOf(index) === this.#means.lastTries.maxHostDeaths - 1)
-    for (const effect of left) {
+    for (const effect of calls.filter(({ index }) => this.#triesOf(index) >= maxHostDeaths)) this.#giveUp(effect)
+    const tried = calls.filter(({ index }) => this.#triesOf(index) < maxHostDeaths)
+    this.#alone = tried.some(({ index }) => this.#triesOf(index) === maxHostDeaths - 1)
+    for (const effect of tried) {
       this.#found.add(effect.key)
       if (!this.#alone) this.#count(effect)
     }
   }
 
+  /** Whether its tries are counted. */
   #counts(index: number): boolean {
-    const slot = this.#means.state.slots.items[index]
+    const slot = this.#services.state.slots.items[index]
     return (
       slot !== undefined &&
       !slot.parked &&
@@ -104,17 +102,17 @@ export class Recovery {
     )
   }
 
-  /** With the one that it is about. */
+  /** Its tries, with the one that is about to begin. */
   #triesOf(index: number): number {
-    return (this.#means.state.slots.items[index]?.tries ?? 0) + 1
+    return (this.#services.state.slots.items[index]?.tries ?? 0) + 1
   }
 
   #count({ step, index }: CallEffect): void {
-    this.#means.record({ type: 'call.tried', step, index, tries: this.#triesOf(index) })
+    this.#services.record({ type: 'call.tried', step, index, tries: this.#triesOf(index) })
   }
 
   #giveUp({ step, index }: CallEffect): void {
-    const { state, warn, land } = this.#means
+    const { state, settings, land } = this.#services
     const tries = this.#triesOf(index)
     const call = state.slots.items[index]?.call
     const name = call?.tool ?? 'a call'
@@ -125,7 +123,7 @@ export class Recovery {
         `same again.`,
       { data: { tries } },
     )
-    warn(
+    settings.warn(
       `thread ${state.id}: ${name} (step ${step}, call ${index}) was under way when its host died, ${tries} ` +
         `times; it was answered with an error`,
       undefined,
@@ -133,32 +131,32 @@ export class Recovery {
     land({ kind: 'returned', step, index, landed: { outcome: { ok: false, failure: why } } })
   }
 
-  /** Whether the call may start now. `running`: what runs already. */
+  /** Whether the call may start now. `running`: effects that run already. */
   ready(effect: CallEffect, running: number): boolean {
-    if (!this.#alone) return !this.#found.has(effect.key) || this.#means.durable()
+    const { outbox } = this.#services
+    if (!this.#alone) return !this.#found.has(effect.key) || outbox.allDurable
     if (running > 0) return false
     if (!this.#entered) this.#enter(effect)
-    return this.#entered?.key === effect.key && this.#counted && this.#means.durable()
+    return this.#entered?.key === effect.key && this.#entered.counted && outbox.allDurable
   }
 
   #enter(effect: CallEffect): void {
-    this.#counted = false
-    const entered = { key: effect.key, leave: (): void => undefined }
+    const entered = { key: effect.key, counted: false, leave: (): void => undefined }
     this.#entered = entered
-    entered.leave = this.#means.lastTries.enter(() => {
-      this.#counted = true
+    entered.leave = this.#services.lastTries.enter(() => {
+      entered.counted = true
       this.#count(effect)
     })
   }
 
-  /** Its outcome is there, or it waits for its turn: it does no harm any more. */
-  over(key: string): void {
+  /** The call has an outcome, or waits for its turn: it can do this host no harm any more. */
+  callEnded(key: string): void {
     this.#found.delete(key)
     if (this.#found.size === 0) this.#alone = false
     if (this.#entered?.key === key) this.#leave()
   }
 
-  /** There is nothing left to be tried. */
+  /** No call is left to be tried. */
   end(): void {
     this.#found.clear()
     this.#alone = false

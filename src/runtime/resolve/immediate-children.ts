@@ -12,7 +12,7 @@ import { defined } from '../../core/defined.js'
 import { instancesOf } from '../../core/env.js'
 import type { RecordedCall, Sealed } from '../../core/records/record.js'
 import type { ReplyContext } from './child-call.js'
-import type { Services } from '../effects/model-call.js'
+import type { Services } from '../services.js'
 import { recordImmediate, childToolsOf } from './child-calls.js'
 
 interface Instance {

@@ -69,7 +69,11 @@ export function asSignal(value: TreeSignal | MailFinishedSignal | Answer): Json 
 }
 
 /** Makes nothing that nobody hears. */
-export function tellTree({ signals }: Backend, root: string, make: () => TreeSignal | MailFinishedSignal): void {
+export function tellTree(
+  { signals }: Pick<Backend, 'signals'>,
+  root: string,
+  make: () => TreeSignal | MailFinishedSignal,
+): void {
   const topic = treeTopic(root)
   if (signals.heard(topic)) signals.publish(topic, asSignal(make()))
 }

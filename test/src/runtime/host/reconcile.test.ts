@@ -1,7 +1,10 @@
 /** Reconcile on its own: what it starts, what it holds back, what it ends. */
 import { describe, expect, it } from 'vitest'
+import { createState } from '../../../../actors/thread/state.js'
+import type { Signals } from '../../../../src/backend/port.js'
 import type { Effect } from '../../../../src/core/effect.js'
 import { Reconciler } from '../../../../src/runtime/resident/reconcile.js'
+import type { EffectRunner, EffectThread } from '../../../../src/runtime/resident/reconcile.js'
 
 const call = (index: number, step = 1): Effect => ({ kind: 'call', key: `step/${step}/call/${index}`, step, index })
 const model = (step: number): Effect => ({ kind: 'model', key: `step/${step}/model`, step })
@@ -9,20 +12,31 @@ const deadline: Effect = { kind: 'deadline', key: 'deadline/turn/r', at: 5 }
 
 function stage(maxParallelTools = 2) {
   const log: string[] = []
+  const landed: string[] = []
+  /** Lands the effect of that key, and says whether its outcome counted. */
   const done = new Map<string, () => boolean>()
   const shut = new Set<string>()
-  const reconciler = new Reconciler(
-    {
-      start(ticket) {
-        const { key } = ticket.effect
-        log.push(`start ${key}`)
-        done.set(key, () => ticket.done())
-        return { abort: (reason) => void log.push(`abort ${key}: ${reason}`) }
-      },
-      ready: ({ key }) => !shut.has(key),
+  const runner: EffectRunner = {
+    start({ key }, owner) {
+      log.push(`start ${key}`)
+      done.set(key, () => {
+        const before = landed.length
+        owner.land({ kind: 'deadline', key })
+        return landed.length > before
+      })
+      return { abort: (reason) => void log.push(`abort ${key}: ${reason}`) }
     },
-    maxParallelTools,
-  )
+    ready: ({ key }) => !shut.has(key),
+  }
+  const thread: EffectThread = {
+    state: createState('t'),
+    hydrated: () => Promise.resolve(),
+    callWaits: () => undefined,
+    land: (_landing, key) => void landed.push(key),
+    failed: (thrown) => void log.push(`failed ${String(thrown)}`),
+  }
+  const signals: Signals = { heard: () => false, publish: () => undefined, subscribe: () => () => undefined }
+  const reconciler = new Reconciler(thread, { backend: { signals }, runner, maxParallelTools })
   return { log, done, shut, reconciler, took: () => log.splice(0) }
 }
 

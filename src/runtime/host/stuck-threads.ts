@@ -1,0 +1,73 @@
+/**
+ * Threads of a partition that cannot go on, in one of three ways, and for how long that is remembered:
+ *
+ * - parked: no retry can mend it (a damaged journal, a record from a newer Skein, a secret that cannot be read, a
+ *   broken invariant). The thread is not woken again under this lease; its mail is kept and its senders are told.
+ * - without its agent: that is not defined here. The thread is awake and inert, and can be ended (TH6: like any). The
+ *   operator is warned once.
+ * - retrying: the store has failed or refused a commit. The thread is woken again from its journal, after a pause that
+ *   doubles each time, until it comes to rest.
+ */
+import type { Failure, FailureCode } from '../../core/failure.js'
+
+const beyondRetry: ReadonlySet<FailureCode> = new Set([
+  'JOURNAL_CORRUPT',
+  'RECORD_FROM_FUTURE',
+  'SECRET_UNREADABLE',
+  'INVARIANT',
+])
+const firstRetryMs = 50
+const longestRetryMs = 5_000
+
+interface Stuck {
+  readonly parked?: Failure
+  readonly lacksAgent?: true
+  readonly retries?: number
+}
+
+export class StuckThreads {
+  readonly #threads = new Map<string, Stuck>()
+
+  /** Why the thread is parked, if it is. */
+  parked(thread: string): Failure | undefined {
+    return this.#threads.get(thread)?.parked
+  }
+
+  /** Parks the thread if no retry can mend this failure: says whether it did. */
+  park(thread: string, why: Failure): boolean {
+    if (!beyondRetry.has(why.code)) return false
+    this.#note(thread, { parked: why })
+    return true
+  }
+
+  /** Its agent is not defined here: says whether that is news. */
+  noteMissingAgent(thread: string): boolean {
+    if (this.#threads.get(thread)?.lacksAgent) return false
+    this.#note(thread, { lacksAgent: true })
+    return true
+  }
+
+  isRetrying(thread: string): boolean {
+    return this.#threads.get(thread)?.retries !== undefined
+  }
+
+  /** How long to wait before the next try. */
+  nextRetryMs(thread: string): number {
+    const before = this.#threads.get(thread)?.retries ?? 0
+    this.#note(thread, { retries: before + 1 })
+    return Math.min(firstRetryMs * 2 ** before, longestRetryMs)
+  }
+
+  /** The thread came to rest: its retries are over. */
+  rested(thread: string): void {
+    const stuck = this.#threads.get(thread)
+    if (stuck?.retries === undefined) return
+    const { retries: _, ...rest } = stuck
+    if (Object.keys(rest).length > 0) this.#threads.set(thread, rest)
+    else this.#threads.delete(thread)
+  }
+
+  #note(thread: string, why: Stuck): void {
+    this.#threads.set(thread, { ...this.#threads.get(thread), ...why })
+  }
+}
