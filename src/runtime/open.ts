@@ -7,7 +7,8 @@
 import type { Finding } from '../core/finding.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'
 import type { DiagnoseOptions } from './diagnose.js'
-import type { Skein, SkeinOptions } from './skein.js'
+import type { SkeinOptions } from './options.js'
+import type { Skein } from './skein.js'
 
 /** A host: serves the threads of a store with an app. */
 export async function createSkein(options: SkeinOptions): Promise<Skein> {

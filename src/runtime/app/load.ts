@@ -34,6 +34,37 @@ export async function loadApp(source: AppSource, options: LoadOptions = {}): Pro
   return fromExports(source, 'the module of definitions', options)
 }
 
+/** An app as a host has it: its definitions, Skein's own tools, and those of the MCP servers that it names. */
+export interface LoadedApp {
+  readonly app: App
+  readonly servers: readonly McpDefinition[]
+  /** Closes the connections to its servers. */
+  disconnect(): Promise<void>
+}
+
+export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
+  const { ownTools } = await import('../../tools/own/all.js')
+  let servers: readonly McpDefinition[] = []
+  let disconnect = async (): Promise<void> => undefined
+  try {
+    const app = await loadApp(source, {
+      builtins: ownTools,
+      async connectMcp(definitions) {
+        servers = definitions
+        const { connectMcp } = await import('../../mcp/connect.js')
+        // On the system clock, whatever clock the threads have: servers live in real time.
+        const connected = await connectMcp(definitions)
+        disconnect = () => connected.close()
+        return connected.tools
+      },
+    })
+    return { app, servers, disconnect: () => disconnect() }
+  } catch (thrown) {
+    await disconnect()
+    throw thrown
+  }
+}
+
 /** A URL may come as text: `import.meta.resolve('./app.js')`. */
 export function appPath(source: URL | string): string {
   const text = String(source)

@@ -11,6 +11,7 @@ import type { Failure, FailureCode } from '../../core/failure.js'
 import { fromThrown } from '../../core/thrown.js'
 import type { Thrown } from '../../core/thrown.js'
 import type { Pool, Returned } from '../../pool/port.js'
+import { retriesOf } from '../resolve/tool-calls.js'
 import type { CallJob } from './tool-job.js'
 
 /** What trying again cannot mend, or must not. */
@@ -22,13 +23,6 @@ const final: ReadonlySet<FailureCode> = new Set([
   'ENV_MISSING',
 ])
 const nothingElse: ReadonlySet<FailureCode> = new Set()
-
-const usualRetries = 2
-
-/** Who says how to try again wants it tried; a breaker alone only counts. */
-export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
-  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? usualRetries : 0)
-}
 
 interface Means {
   readonly pool: Pool

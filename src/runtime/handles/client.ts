@@ -205,7 +205,7 @@ export function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-/** Of ids of children (child-call.ts). */
+/** Of ids of children (resolve/child-calls.ts). */
 const childPrefix = 'c_'
 
 type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &

@@ -4,8 +4,8 @@ import { hasSpoken } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import type { Services } from '../effects/model-call.js'
+import { rulesOf } from '../resolve/agent-setup.js'
 import { immediateOf } from '../resolve/immediate-children.js'
-import { rulesOf } from '../resolve/model-request.js'
 
 export interface DecisionOptions {
   readonly means: Services

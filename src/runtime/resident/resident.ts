@@ -179,9 +179,9 @@ export class Resident implements MailHandler, EffectRunner {
 
   obey(mail: StoredMail, ordered: CommandResolution): void {
     const decision =
-      'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.order }, this.#moment())
+      'refused' in ordered ? ordered : obey(this.state, { id: mail.id, command: ordered.resolved }, this.#moment())
     // What is numbered is known by its number.
-    const numbered = 'order' in ordered && 'number' in ordered.order && ordered.order.number !== undefined
+    const numbered = 'resolved' in ordered && 'number' in ordered.resolved && ordered.resolved.number !== undefined
     if ('refused' in decision) this.#outbox.send(refusalsOf(this.state, mail, decision.refused))
     this.answer(mail, this.#obeyed(mail.id, decision, numbered))
   }

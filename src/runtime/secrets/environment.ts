@@ -117,7 +117,7 @@ export class Environments {
   }
 
   /** Values of its own for a child (S4). */
-  sealed(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
+  seal(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
     const { vault } = this.secrets
     const key = state.env.keys[0] ?? vault.createDataKey().wrapped
     const root = state.path[0] ?? state.id
