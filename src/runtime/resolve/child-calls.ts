@@ -258,7 +258,7 @@ function missingValues(
   { state, envs }: ReplyContext,
   { childTool, attachments: paths, own, apart = [] }: Creation,
 ): RequiredValues | Failure {
-  const { required, missing: unknown } = envs.givenTo(childTool.name)
+  const { required, missing: unknown } = envs.childRequirements(childTool.name)
   const withheld = [...envs.withheld(state, childTool.name), ...apart]
   const isOwn = (name: string): boolean => own !== undefined && Object.hasOwn(own.set, name)
   const isInherited = (name: string): boolean => hasValue(state.env, name) && !withheld.includes(name)

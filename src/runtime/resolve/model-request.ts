@@ -23,7 +23,7 @@ export interface RequestSources {
 export function toRequest(setup: AgentSetup, state: ThreadState, { envs, read }: RequestSources): ModelRequest {
   const { parallelToolCalls, reasoning, temperature, maxOutputTokens, promptCache, providerOptions } = setup.prompt
   return {
-    system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.shown(state, piece))).join(''),
+    system: setup.text.map((piece) => (typeof piece === 'string' ? piece : envs.promptText(state, piece))).join(''),
     messages: windowOf(state, setup.prompt),
     tools: offeredTo(setup, state).specs,
     read,
