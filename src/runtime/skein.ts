@@ -143,7 +143,7 @@ function hostSelf({ app, name, version }: SkeinOptions, settings: Settings, runn
  * the thread decides, which cannot wait for it; and a key file is read once, because it may be a pipe.
  */
 async function openSecrets(app: App, key: KeySource | undefined, backend: Backend): Promise<Secrets> {
-  const secrets = new Secrets({ given: key, backend })
+  const secrets = new Secrets({ source: key, backend })
   await secrets.join()
   if (declaresScoped(app) || key?.from === 'file') await secrets.ready()
   return secrets

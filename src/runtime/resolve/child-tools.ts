@@ -91,7 +91,9 @@ function lastingTools(app: App, lasting: readonly ChildTool[]): readonly ToolSpe
   return [
     toolSpec(
       'subagent_create',
-      `Starts an agent of its own that stays for further messages, and gives its reference. Agents:\n${agents.join('\n')}`,
+      ['Starts an agent of its own that stays for further messages, and gives its reference. Agents:', ...agents].join(
+        '\n',
+      ),
       createArgs(lasting),
     ),
     toolSpec('subagent_message', 'Says something to an agent that was created before.', sendArgs),

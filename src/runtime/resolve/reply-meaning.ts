@@ -71,8 +71,11 @@ function withoutOutput({ reply, asked, last }: Replied): Meaning {
   const text = reply.text.length > 200 ? `${reply.text.slice(0, 200)}…` : reply.text
   const words = text === '' ? 'nothing' : JSON.stringify(text)
   const missed = `the model did not call \`response\`, though it was asked ${mostAsked} times; it last said ${words}`
-  const why = `the prompt has an outputSchema, and ${missed}. Another model, or a prompt that says what to answer, may help`
-  return { stop: 'failed', failure: failure('OUTPUT_MISSING', why) }
+  const advice = 'Another model, or a prompt that says what to answer, may help'
+  return {
+    stop: 'failed',
+    failure: failure('OUTPUT_MISSING', `the prompt has an outputSchema, and ${missed}. ${advice}`),
+  }
 }
 
 export function isForced(choice: ModelRequest['toolChoice']): boolean {

@@ -130,7 +130,7 @@ export class Environments {
     }
   }
 
-  /** The values that a child of this agent requires; `missing`: those without one in its definitions and the options. */
+  /** Names that a child of this agent requires; `missing`: those without a value in its definitions and the options. */
   childRequirements(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
     const required = remembered(this.#required, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
     return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }

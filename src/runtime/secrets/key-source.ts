@@ -8,20 +8,20 @@
  */
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
 import { hideVariable } from './hide-variable.js'
-import { keyFromGivenFile } from './master-key-file.js'
+import { keyFromConfiguredFile } from './master-key-file.js'
 import { keyFromText } from './master-key.js'
 
-export type GivenKey = string | (() => string | Promise<string>)
+export type KeyInput = string | (() => string | Promise<string>)
 
 export interface KeyOptions {
   /**
    * The key for secrets, or a passphrase, as text; or a function that fetches it when it is first needed. Default:
    * see `keyFile`.
    */
-  readonly key?: GivenKey | undefined
+  readonly key?: KeyInput | undefined
   /**
-   * A file or pipe (`/dev/fd/3`) that holds the key. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else the key
-   * that the store keeps.
+   * A file or pipe (`/dev/fd/3`) that holds the key. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else
+   * the key that the store keeps.
    */
   readonly keyFile?: string | undefined
 }
@@ -55,13 +55,13 @@ function twoKeys(what: string, advice: string): SkeinError {
   return new SkeinError('BAD_OPTION', `${what}; there is one key for secrets: ${advice}`)
 }
 
-function optionSource(key: GivenKey): KeySource {
+function optionSource(key: KeyInput): KeySource {
   const read = async (): Promise<Buffer> => keyFromText(typeof key === 'string' ? key : await fetchKey(key))
   return { name: 'the option key', from: 'option', exposed: false, read }
 }
 
 function fileSource(path: string, name: string): KeySource {
-  return { name, from: 'file', exposed: false, read: () => keyFromGivenFile(path) }
+  return { name, from: 'file', exposed: false, read: () => keyFromConfiguredFile(path) }
 }
 
 async function fetchKey(read: () => string | Promise<string>): Promise<string> {

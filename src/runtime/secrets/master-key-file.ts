@@ -53,7 +53,7 @@ export async function keyFromFile(path: string, mayCreate = true): Promise<Buffe
 }
 
 /** A configured file. Its text is as in SKEIN_KEY; a pipe (`/dev/fd/3`) is read to its end, once. */
-export async function keyFromGivenFile(path: string): Promise<Buffer> {
+export async function keyFromConfiguredFile(path: string): Promise<Buffer> {
   let file: FileHandle | undefined
   try {
     file = await open(path, constants.O_RDONLY)

@@ -16,7 +16,7 @@ import type { Vault } from './vault.js'
 
 export interface SecretsOptions {
   /** Undefined: the key that the store keeps. */
-  readonly given: KeySource | undefined
+  readonly source: KeySource | undefined
   readonly backend?: Pick<Backend, 'key' | 'keyCheck' | 'role'>
 }
 
@@ -28,8 +28,8 @@ export class Secrets {
   #opening: Promise<Vault> | undefined
   #vault: Vault | undefined
 
-  constructor({ given, backend }: SecretsOptions) {
-    this.#source = given
+  constructor({ source, backend }: SecretsOptions) {
+    this.#source = source
     this.#storeKey = backend?.key
     this.#check = backend?.keyCheck
     this.#isHost = backend?.role === 'host'

@@ -207,7 +207,7 @@ describe('briefs', () => {
         {
           app,
           childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 },
-          envs: new Environments({ app, instance: {}, secrets: new Secrets({ given: undefined }) }),
+          envs: new Environments({ app, instance: {}, secrets: new Secrets({ source: undefined }) }),
         },
         brief,
         {
