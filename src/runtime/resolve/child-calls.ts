@@ -23,7 +23,7 @@ import type { ChildCall, Deferred, RecordedCall, Sealed } from '../../core/recor
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 import type { Environments } from '../secrets/environment.js'
-import { childMessage } from './child-message.js'
+import { childMessage, messageMapping } from './child-message.js'
 import type { ChildMessage, MessageMapping } from './child-message.js'
 import { argsOf, createArgs, isLasting, listArgs, sendArgs } from './child-tools.js'
 import type { ChildTool, ChildTools } from './child-tools.js'
@@ -92,7 +92,7 @@ export function recordChildCall(
 
 /** An agent without a required schema takes the args of a message. */
 function mappingOf({ required, ...mapping }: ChildTool): MessageMapping {
-  return required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
+  return required ? mapping : { ...messageMapping, ...mapping }
 }
 
 interface LastingCall extends IndexedCall {

@@ -33,6 +33,12 @@ export interface MessageMapping {
   readonly initAgentNameProperty?: string
 }
 
+/** The mapping of `messageArgs`. */
+export const messageMapping: MessageMapping = {
+  initUserMessageProperty: 'message',
+  initAttachmentsProperty: 'attachments',
+}
+
 export interface ChildMessage {
   /** The args as they were sent. */
   readonly args: Json
@@ -71,11 +77,6 @@ export function childMessage(
     text: textOf(message, rest),
     ...defined({ attachments: paths.length > 0 ? paths : undefined, name: displayName(name) }),
   }
-}
-
-const messageMapping: MessageMapping = {
-  initUserMessageProperty: 'message',
-  initAttachmentsProperty: 'attachments',
 }
 
 type Arguments = Map<string, unknown>
