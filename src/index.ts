@@ -37,7 +37,8 @@ export type {
 export type { ToolKind } from './agent/tool-kind.js'
 export type { ThreadWait } from './runtime/effects/model-gates.js'
 export type { CreateThread, SkeinClient } from './runtime/handles/client.js'
-export type { Limits, Skein, SkeinOptions } from './runtime/skein.js'
+export type { Limits, SkeinOptions } from './runtime/options.js'
+export type { Skein } from './runtime/skein.js'
 export type { AppSource } from './runtime/app/load.js'
 export type {
   Attachment,

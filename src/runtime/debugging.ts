@@ -1,15 +1,15 @@
 /**
- * With SKEIN_DEBUG=1 the operator is told what a body threw, and where. Its thread has that in its log
- * (workers/body/worksheet.ts); this is for whoever watches the host.
+ * With SKEIN_DEBUG=1 the operator is warned with what a body threw, and where. The thread has the same in its log
+ * (workers/body/worksheet.ts).
  *
- * - Told is what every try threw, also one that was followed by a better one, without the secrets of the thread.
+ * - Every attempt is reported, also one that a retry mended, without the secrets of the thread.
  */
 import { fromThrown, maskThrown } from '../core/thrown.js'
 import type { Pool } from '../pool/port.js'
 import { CallJob } from './effects/tool-job.js'
 import type { Environments } from './secrets/environment.js'
 
-interface Debugging {
+interface DebugServices {
   readonly envs: Environments
   readonly warn: (what: string, thrown: unknown) => void
 }
@@ -18,8 +18,8 @@ function isDebugging(): boolean {
   return process.env['SKEIN_DEBUG'] === '1'
 }
 
-/** The pool itself, unless somebody looks for the place. */
-export function debugged(pool: Pool, { envs, warn }: Debugging): Pool {
+/** The pool itself, unless SKEIN_DEBUG is set. */
+export function debugged(pool: Pool, { envs, warn }: DebugServices): Pool {
   if (!isDebugging()) return pool
   return {
     ...pool,
@@ -34,8 +34,8 @@ export function debugged(pool: Pool, { envs, warn }: Debugging): Pool {
   }
 }
 
-/** Where nobody listens. */
+/** The default of the option `warn`. */
 export function warnProcess(what: string, thrown: unknown): void {
-  const words = thrown instanceof Error ? (isDebugging() && thrown.stack) || thrown.message : undefined
-  process.emitWarning(words === undefined ? what : `${what}: ${words}`, 'SkeinWarning')
+  const details = thrown instanceof Error ? (isDebugging() && thrown.stack) || thrown.message : undefined
+  process.emitWarning(details === undefined ? what : `${what}: ${details}`, 'SkeinWarning')
 }

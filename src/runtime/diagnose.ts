@@ -1,8 +1,8 @@
 /**
- * Whether a Skein could run here: Node, the store, the key for secrets, the app, and threads for its tools. It opens
- * nothing for good and changes nothing.
+ * Checks whether a Skein could run here: Node, the store, the key for secrets, the app, and workers for its tools. It
+ * closes what it opens, and changes nothing.
  *
- * - Every check is made, whatever came of the others, unless it needs what has failed.
+ * - A failed check does not stop the others, except those that need what failed.
  */
 import type { App } from '../agent/app.js'
 import { isOfPrompt } from '../agent/callable.js'
@@ -20,7 +20,7 @@ import type { WorkerEnv } from '../pool/processes/worker-env.js'
 import type { ToolJob } from '../pool/port.js'
 import type { McpDefinition } from '../tools/foreign/server.js'
 import { commandsOf } from '../tools/own/host-tools.js'
-import { loadAppWithTools } from './app/equip.js'
+import { loadAppWithTools } from './app/load.js'
 import { keySource } from './secrets/key-source.js'
 import type { KeyOptions, KeySource } from './secrets/key-source.js'
 import type { AppSource } from './app/load.js'
@@ -28,17 +28,17 @@ import type { AppSource } from './app/load.js'
 export interface DiagnoseOptions extends KeyOptions {
   readonly backend?: Store
   readonly app?: AppSource
-  /** As `createSkein` has it: what the app finds in workers. */
+  /** As for `createSkein`: the variables that workers have. */
   readonly workers?: { readonly env?: WorkerEnv }
-  /** Where SKEIN_KEY and SKEIN_KEY_FILE are looked for. Default: the process's own. */
+  /** The environment with SKEIN_KEY and SKEIN_KEY_FILE. Default: that of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly clock?: Clock
 }
 
 export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
   const { backend, app: source, clock = systemClock } = options
-  const key = keyGiven(options)
-  const store = await examined(backend, clock)
+  const key = configuredKey(options)
+  const store = await examine(backend, clock)
   const loaded = source === undefined ? undefined : await load(source)
   try {
     const app = loaded?.app
@@ -55,17 +55,18 @@ export async function diagnose(options: DiagnoseOptions): Promise<readonly Findi
   }
 }
 
-const floor = [20, 19] as const
+/** The oldest Node that Skein runs on. */
+const minNode = [20, 19] as const
 
 export function nodeFinding(version: string): Finding {
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  const fine = major > floor[0] || (major === floor[0] && minor >= floor[1])
+  const fine = major > minNode[0] || (major === minNode[0] && minor >= minNode[1])
   return fine
     ? finding('node', 'ok', `Node ${version}`)
-    : finding('node', 'fail', `this is Node ${version}`, `Skein needs Node ${floor.join('.')} or newer`)
+    : finding('node', 'fail', `this is Node ${version}`, `Skein needs Node ${minNode.join('.')} or newer`)
 }
 
-async function examined(
+async function examine(
   backend: Store | undefined,
   clock: Clock,
 ): Promise<{ readonly findings: readonly Finding[]; readonly keepsKey: boolean }> {
@@ -77,9 +78,9 @@ async function examined(
   }
 }
 
-type Given = KeySource | { readonly wrong: string } | undefined
+type ConfiguredKey = KeySource | { readonly wrong: string } | undefined
 
-function keyGiven({ env, ...options }: DiagnoseOptions): Given {
+function configuredKey({ env, ...options }: DiagnoseOptions): ConfiguredKey {
   try {
     return keySource(options, env)
   } catch (thrown) {
@@ -87,20 +88,15 @@ function keyGiven({ env, ...options }: DiagnoseOptions): Given {
   }
 }
 
-interface KeyAsked {
-  readonly key: Given
+interface KeyContext {
+  readonly key: ConfiguredKey
   readonly keepsKey: boolean
   readonly app: App | undefined
 }
 
-async function keyFinding({ key, keepsKey, app }: KeyAsked): Promise<Finding> {
+async function keyFinding({ key, keepsKey, app }: KeyContext): Promise<Finding> {
   if (key !== undefined) {
-    const tried = async (source: KeySource) =>
-      source.read().then(
-        () => undefined,
-        (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message,
-      )
-    const wrong = 'wrong' in key ? key.wrong : await tried(key)
+    const wrong = 'wrong' in key ? key.wrong : await readError(key)
     if (wrong !== undefined) return finding('key', 'fail', wrong)
     return finding('key', 'ok', `there is a key for secrets (${'name' in key ? key.name : ''})`)
   }
@@ -110,14 +106,21 @@ async function keyFinding({ key, keepsKey, app }: KeyAsked): Promise<Finding> {
     [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(({ variables = [] }) =>
       variables.some(({ type = 'secret' }) => type === 'secret'),
     )
-  const says = `there is no key for secrets${needed ? ', and the app declares some' : ': values of threads cannot be kept'}`
+  const consequence = needed ? ', and the app declares some' : ': values of threads cannot be kept'
   const advice =
     'let SKEIN_KEY_FILE name a file with the same 64 hex digits (openssl rand -hex 32) for all hosts and clients'
-  return finding('key', needed ? 'fail' : 'warn', says, advice)
+  return finding('key', needed ? 'fail' : 'warn', `there is no key for secrets${consequence}`, advice)
 }
 
-/** What commands of an app can read, because they run as the user of the host. */
-function commandFindings(app: App, servers: readonly McpDefinition[], key: Given): readonly Finding[] {
+async function readError(source: KeySource): Promise<string | undefined> {
+  return source.read().then(
+    () => undefined,
+    (thrown: unknown) => toFailure(thrown, 'BAD_OPTION').message,
+  )
+}
+
+/** Commands that the app starts as the host's own user can read the store and its key. */
+function commandFindings(app: App, servers: readonly McpDefinition[], key: ConfiguredKey): readonly Finding[] {
   const started = [
     ...[...app.tools.values()].flatMap((tool) => commandsOf(tool) ?? []),
     ...servers.flatMap((server) =>
@@ -126,15 +129,15 @@ function commandFindings(app: App, servers: readonly McpDefinition[], key: Given
   ]
   if (started.length === 0) return []
   const own = process.getuid?.()
-  const close = started.filter(({ uid }) => uid === undefined || uid === own)
-  if (close.length === 0)
+  const exposed = started.filter(({ uid }) => uid === undefined || uid === own)
+  if (exposed.length === 0)
     return [finding('commands', 'ok', 'the commands that the app starts run as users of their own')]
   const variable = key && 'from' in key && key.from === 'environment' ? key : undefined
-  const shown = variable
+  const alsoKey = variable
     ? `, and SKEIN_KEY in the environment of ${variable.exposed ? 'this host' : 'whoever started it'}`
     : ''
-  const names = close.map(({ name }) => name).join(', ')
-  const says = `${names} run as the user of this host, and can read what it can: its store with the key in it${shown}`
+  const names = exposed.map(({ name }) => name).join(', ')
+  const says = `${names} run as the user of this host, and can read what it can: its store with the key in it${alsoKey}`
   const advice = 'give them a user of their own: hostTools({ uid, gid }), fromMcp({ uid, gid })'
   return [finding('commands', 'warn', says, variable ? `${advice}; and give the key by SKEIN_KEY_FILE` : advice)]
 }
@@ -176,7 +179,7 @@ function appFinding(app: App): Finding {
   )
 }
 
-/** A tool of Skein's own in a worker that has loaded the app. */
+/** Runs one of Skein's own tools in a worker that has loaded the app. */
 async function workersFinding(app: App | undefined, env: WorkerEnv | undefined): Promise<Finding> {
   if (app && app.module === undefined)
     return finding('workers', 'ok', 'the app is no module: its tools run in this process')

@@ -1,9 +1,9 @@
 /**
- * Who this host is, as it says it to those that share its store: machine and process, and the versions of Skein, of
- * its records and of its app.
+ * What a host publishes about itself to those that share its store: machine and process, the versions of Skein, of its
+ * records and of its app, and its load.
  *
- * - An app that is a module or a folder has the name and the version of the package that it is in, unless others
- *   are given.
+ * - An app that is a module or a folder has the name and the version of the package that it is in, unless the options
+ *   name others.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -20,7 +20,8 @@ import { recordVersion } from '../core/records/record.js'
 import { appPath } from './app/load.js'
 import type { AppSource } from './app/load.js'
 
-interface Given {
+interface ProfileOptions {
+  /** Of the app. */
   readonly name?: string
   readonly version?: string
   readonly clock: Clock
@@ -28,11 +29,11 @@ interface Given {
 
 const packageSchema = z.object({ name: z.string().optional(), version: z.string().optional() })
 
-export function profileOf(source: AppSource, { name, version, clock }: Given): HostProfile {
+export function profileOf(source: AppSource, { name, version, clock }: ProfileOptions): HostProfile {
   const { version: skein }: { version: string } = createRequire(import.meta.url)('skein/package.json')
   const found = source instanceof URL || typeof source === 'string' ? packageOf(appPath(source)) : {}
   const app = name ?? found.name
-  // The version of a package says nothing of an app that has another name.
+  // An app of another name does not have the version of the package that it is in.
   const appVersion = version ?? (name === undefined || name === found.name ? found.version : undefined)
   return {
     name: `${hostname()}/${process.pid}`,
@@ -43,17 +44,17 @@ export function profileOf(source: AppSource, { name, version, clock }: Given): H
   }
 }
 
-/** Of the nearest folder that is one. */
+/** The nearest package.json above the path. */
 function packageOf(path: string): z.infer<typeof packageSchema> {
   const start = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path)
   for (let folder = start; ; folder = dirname(folder)) {
     const file = join(folder, 'package.json')
-    if (existsSync(file)) return read(file)
+    if (existsSync(file)) return readPackage(file)
     if (folder === dirname(folder)) return {}
   }
 }
 
-function read(file: string): z.infer<typeof packageSchema> {
+function readPackage(file: string): z.infer<typeof packageSchema> {
   try {
     return packageSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (thrown) {
@@ -65,14 +66,14 @@ function read(file: string): z.infer<typeof packageSchema> {
   }
 }
 
-/** Shorter moments say nothing. */
-const leastMs = 500
+/** Over a shorter interval the measure is noise. */
+const minIntervalMs = 500
 
-/** Gives the part of the time since it was last asked in which this thread was at work. */
+/** Returns a function that measures the share of time, since its last measure, in which the event loop was busy. */
 export function createLoad(): () => number {
   let [from, at, load] = [performance.eventLoopUtilization(), steadyClock.now(), 0]
   return () => {
-    if (steadyClock.now() - at < leastMs) return load
+    if (steadyClock.now() - at < minIntervalMs) return load
     const now = performance.eventLoopUtilization()
     load = Math.round(performance.eventLoopUtilization(now, from).utilization * 100) / 100
     ;[from, at] = [now, steadyClock.now()]

@@ -1,13 +1,14 @@
 /**
- * What opens the runtime.
+ * The entry points of the runtime: each loads it when it is called.
  *
- * - Importing Skein loads what definitions need; the runtime comes with the first call of one of these. Every
- *   worker thread imports the app, and with it Skein, and never opens anything.
+ * - Importing Skein loads what definitions need and nothing of the runtime. Every worker imports the app, and with it
+ *   Skein, and never opens anything.
  */
 import type { Finding } from '../core/finding.js'
 import type { ConnectOptions, SkeinClient } from './handles/client.js'
 import type { DiagnoseOptions } from './diagnose.js'
-import type { Skein, SkeinOptions } from './skein.js'
+import type { SkeinOptions } from './options.js'
+import type { Skein } from './skein.js'
 
 /** A host: serves the threads of a store with an app. */
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -21,7 +22,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return runtime.connectSkein(options)
 }
 
-/** Whether a Skein could run here, and what someone should do about it. */
+/** Checks whether a Skein could run here; each finding says what to do about it. */
 export async function diagnose(options: DiagnoseOptions): Promise<readonly Finding[]> {
   const runtime = await import('./diagnose.js')
   return runtime.diagnose(options)

@@ -17,8 +17,8 @@ import type { OrphanedCalls } from './effects/orphaned-calls.js'
 import type { HostEvent } from './host/host.js'
 import type { Quotas } from './host/quotas.js'
 import type { Resuming } from './host/unfinished.js'
-import type { ChildLimits } from './resolve/child-call.js'
-import type { AgentSetup } from './resolve/model-request.js'
+import type { ChildLimits } from './resolve/child-calls.js'
+import type { AgentSetup } from './resolve/agent-setup.js'
 import type { Environments } from './secrets/environment.js'
 
 export type Warn = (what: string, thrown: unknown) => void

@@ -1,282 +1,87 @@
 /**
- * The composition root: a skein is a host on a backend and the handles on its threads; a client is the handles
- * alone. Nothing is global: two skeins in one process do not meet.
+ * The composition root: a skein is a host on a store and the handles on its threads. `createSkein` says what is
+ * connected to what; the options and their defaults are in options.ts. Nothing is global: two skeins in one process
+ * share nothing.
  */
-import { availableParallelism } from 'node:os'
-import { z } from 'zod'
 import type { App } from '../agent/app.js'
 import { agentNames } from '../agent/callable.js'
 import { createDeclarations, isTooShort, tooShort } from '../agent/variables.js'
-import type { HostProfile, HostWork, HostSelf } from '../backend/host-info.js'
-import type { Store } from '../backend/port.js'
-import { local } from '../backend/local/local.js'
-import { nanoUsdOf } from '../core/budget.js'
-import type { Amounts } from '../core/budget.js'
-import { systemRandom, systemClock } from '../core/clock.js'
-import type { Random, Clock } from '../core/clock.js'
+import type { HostProfile, HostSelf } from '../backend/host-info.js'
+import type { Backend } from '../backend/port.js'
 import { defined } from '../core/defined.js'
 import { SkeinError, fromFailure } from '../core/failure.js'
 import type { Failure } from '../core/failure.js'
 import { createPool } from '../pool/pool.js'
+import { loadAppWithTools } from './app/load.js'
+import { debugged } from './debugging.js'
 import { createModelGates } from './effects/model-gates.js'
-import type { ModelGates } from './effects/model-gates.js'
-import { check, createClient, keyFields, once } from './handles/client.js'
-import type { SkeinClient } from './handles/client.js'
-import { debugged, warnProcess } from './debugging.js'
-import { Environments } from './secrets/environment.js'
-import { Host } from './host/host.js'
-import type { HostEvent } from './host/host.js'
-import { createLoad, profileOf } from './identity.js'
-import { keySource } from './secrets/key-source.js'
-import type { KeyOptions } from './secrets/key-source.js'
-import { Janitor } from './host/janitor.js'
-import type { Retention } from './host/janitor.js'
-import { loadAppWithTools } from './app/equip.js'
-import type { AppSource } from './app/load.js'
 import { createModels } from './effects/models.js'
 import { OrphanedCalls } from './effects/orphaned-calls.js'
+import { createClient, once } from './handles/client.js'
+import type { SkeinClient } from './handles/client.js'
+import { Host } from './host/host.js'
+import { Janitor } from './host/janitor.js'
 import { Quotas } from './host/quotas.js'
-import type { QuotaRules } from './host/quotas.js'
-import { createAgentSetup } from './resolve/model-request.js'
-import type { AgentSetup } from './resolve/model-request.js'
+import { createLoad, profileOf } from './identity.js'
+import { toSettings } from './options.js'
+import type { Settings, SkeinOptions } from './options.js'
+import { createAgentSetups } from './resolve/agent-setup.js'
+import type { Services } from './services.js'
+import { Environments } from './secrets/environment.js'
+import { keySource } from './secrets/key-source.js'
+import type { KeySource } from './secrets/key-source.js'
 import { Secrets } from './secrets/secrets.js'
-import type { Services, HostSettings } from './services.js'
-import type { Resuming } from './host/unfinished.js'
-
-export interface Limits {
-  /** Calls of one step that run at once. Default 8. */
-  readonly maxParallelTools?: number
-  /**
-   * How often a host may die while a call is under way before the call is answered with `CALL_KILLED_ITS_HOST`.
-   * Default 3.
-   */
-  readonly maxHostDeaths?: number
-  /** How long a turn may take. Default: no limit. */
-  readonly maxWallClockMs?: number
-  /**
-   * Of one turn: its steps, its calls (children counted), and what its model calls may use and cost. Default: no
-   * limit; 0 means none at all.
-   */
-  readonly maxSteps?: number
-  readonly maxToolCalls?: number
-  readonly maxTokens?: number
-  readonly maxCostUsd?: number
-  /** Children of one thread that are at work at once; more wait in line. Default 64. */
-  readonly maxParallelChildren?: number
-  /** Children of one thread that live at once, idle ones counted; more wait in line. Default 1,000. */
-  readonly maxChildren?: number
-  /** How deep agents may call agents, the first one counted. Default 8. */
-  readonly maxDepth?: number
-  /**
-   * How long a tool's body may take in a worker, if the tool has no `timeoutMs`; and the most that a model can ask
-   * for a command of `bash`. Default: no limit, and ten minutes for `bash`.
-   */
-  readonly maxToolMs?: number
-  /** What the files of one thread may hold. Default 1 GB. */
-  readonly maxFileBytes?: number
-  /** How many files, links and directories the files of one thread may have: 100,000. */
-  readonly maxFiles?: number
-}
-
-export interface SkeinOptions extends KeyOptions {
-  /** A module (URL or path) that exports definitions, such a module already imported, or a list of definitions. */
-  readonly app: AppSource
-  /**
-   * Of the app: hosts that share a store tell each other, and the newest version is served first. Default: those of
-   * the package that the module is in.
-   */
-  readonly name?: string
-  readonly version?: string
-  /** Default: `local('.skein')`. */
-  readonly backend?: Store
-  readonly limits?: Limits
-  /**
-   * Values of the variables that tools declare, for threads that have none. A tool sees those that it declares, and
-   * no others.
-   */
-  readonly env?: Readonly<Record<string, string>>
-  /** Threads that run tool bodies when `app` is a module. */
-  readonly workers?: {
-    /** Of each kind. Default: the number of cores. */
-    readonly threads?: number
-    /** How long a body may ignore an abort before its thread is ended. Default 1,000. */
-    readonly graceMs?: number
-    /** Heap of each thread. Default 512. */
-    readonly memoryMb?: number
-    /**
-     * Variables of the host's environment that workers have too: their names, or all but Skein's key. Default: those
-     * that Node needs.
-     */
-    readonly env?: 'inherit' | readonly string[]
-  }
-  /**
-   * Which unfinished trees it goes on with when it opens the store: `all` (default), or those with these roots. The
-   * others stay as they are until someone sends them something or another host serves them.
-   */
-  readonly resuming?: Resuming
-  /** Resting threads that are kept in memory. Default 256. */
-  readonly maxResident?: number
-  /**
-   * Records after which a thread's state is cached. Default 2,000: a journal up to that length is read as fast as a
-   * snapshot and its tail (a few ms), and the transcript comes with it. Where the last one was long, as with a parent
-   * of thousands, the next waits until the journal has grown by as much.
-   */
-  readonly snapshotEvery?: number
-  /** How long running calls may go on after `close()`. Default 5,000. */
-  readonly closeGraceMs?: number
-  /** Which trees are deleted by themselves. Default: none. */
-  readonly retention?: Retention
-  /**
-   * What trees with a tag may be and do at once, by tag; `tenant:*` is for every tag that begins so, each by itself.
-   */
-  readonly quotas?: QuotaRules
-  readonly clock?: Clock
-  readonly random?: Random
-  /** Told of what an operator should know. Default: a process warning. */
-  readonly warn?: (what: string, thrown: unknown) => void
-  /** Told of partitions that this host has got or lost, and of a server that it lost or has again. */
-  readonly onHostEvent?: (news: HostEvent) => void
-}
 
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
   /** Threads that are awake here. */
   readonly resident: number
-  /** What this host says of itself to others. */
+  /** What this host publishes about itself to the hosts that share its store. */
   readonly profile: HostProfile
 }
 
-const positive = z.number().int().positive()
-const natural = z.number().int().min(0)
-const optionsSchema = z.strictObject({
-  app: z.custom<AppSource>(
-    (value) => value !== undefined && value !== null,
-    'must be a module URL, a path or definitions',
-  ),
-  backend: z
-    .custom<Store>(
-      (value) => typeof (value as Store | undefined)?.open === 'function',
-      'must be memory() or local(folder)',
-    )
-    .optional(),
-  limits: z
-    .strictObject({
-      maxHostDeaths: positive.optional(),
-      maxToolMs: positive.optional(),
-      maxParallelTools: positive.optional(),
-      maxWallClockMs: positive.optional(),
-      maxFileBytes: natural.optional(),
-      maxFiles: natural.optional(),
-      maxParallelChildren: positive.optional(),
-      maxChildren: positive.optional(),
-      maxDepth: positive.optional(),
-      maxSteps: natural.optional(),
-      maxToolCalls: natural.optional(),
-      maxTokens: natural.optional(),
-      maxCostUsd: z.number().min(0).optional(),
-    })
-    .optional(),
-  env: z.record(z.string(), z.string()).optional(),
-  ...keyFields,
-  workers: z
-    .strictObject({
-      threads: positive.optional(),
-      graceMs: z.number().min(0).optional(),
-      memoryMb: z.number().min(16).optional(),
-      env: z.union([z.literal('inherit'), z.array(z.string().min(1))]).optional(),
-    })
-    .optional(),
-  resuming: z.union([z.literal('all'), z.array(z.string())]).optional(),
-  maxResident: z.number().int().min(0).optional(),
-  snapshotEvery: positive.optional(),
-  closeGraceMs: z.number().min(0).optional(),
-  retention: z.strictObject({ finishedTreesMs: positive.optional(), idleTreesMs: positive.optional() }).optional(),
-  quotas: z
-    .record(
-      z
-        .string()
-        .min(1)
-        .regex(/^[^*]+\*?$/, 'is a tag, or the beginning of tags with a * behind it'),
-      z.strictObject({ maxLiveTrees: natural.optional(), maxRunningTurns: natural.optional() }),
-    )
-    .optional(),
-  clock: z.custom<Clock>().optional(),
-  random: z.custom<Random>().optional(),
-  name: z.string().min(1).optional(),
-  version: z.string().min(1).optional(),
-  warn: z.custom<(what: string, thrown: unknown) => void>().optional(),
-  onHostEvent: z.custom<(news: HostEvent) => void>().optional(),
-})
-
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
-  check(optionsSchema, options, 'createSkein')
-  const {
-    backend: source = local('.skein'),
-    clock = systemClock,
-    random = systemRandom,
-    limits = {},
-    env = {},
-    onHostEvent: told = () => undefined,
-  } = options
-  const warn = options.warn ?? warnProcess
-  const given = keySource(options)
+  const settings = toSettings(options)
+  const { clock, random, warn } = settings
+  const key = keySource(options)
   const { app, disconnect } = await loadAppWithTools(options.app)
   const opened: (() => Promise<void>)[] = [disconnect]
   try {
-    checkEnv(app, env)
-    for (const warning of app.warnings) warn(warning, undefined)
-    const { threads = availableParallelism(), graceMs = 1_000, memoryMb = 512, env: workerEnv } = options.workers ?? {}
-    const pool = await createPool(app, {
-      clock,
-      threads,
-      graceMs,
-      memoryMb,
-      maxToolMs: limits.maxToolMs,
-      env: workerEnv,
-    })
+    checkApp(app, settings)
+    const pool = await createPool(app, settings.pool)
     opened.unshift(() => pool.close())
+    // Workers import the app while the store is opened.
     const loading = pool.loads?.()
-    const running: { host?: Host } = {}
-    const self = selfOf(options, {
-      clock,
-      warn,
-      onHostEvent: told,
-      work: () => ({ awake: 0, busy: 0, ...running.host?.work }),
-    })
-    const backend = await source.open('host', self)
+    const running: RunningHost = {}
+    const self = hostSelf(options, settings, running)
+    const backend = await settings.store.open('host', self)
     opened.push(() => backend.close())
     checkLoaded(await loading)
-    const secrets = new Secrets({ given, backend })
-    await secrets.join()
-    const janitor = new Janitor({ backend, clock, random, retention: options.retention ?? {}, warn })
-    // What it copies to children is sealed while it decides. A file that is wrong is told now, and a pipe has its
-    // reader.
-    if (declaresScoped(app) || given?.from === 'file') await secrets.ready()
+    const secrets = await openSecrets(app, key, backend)
+    const janitor = new Janitor({ backend, clock, random, retention: settings.retention, warn })
     const quotas = options.quotas && (await Quotas.load(options.quotas, backend))
-    const admission = createModelGates({ app, signals: backend.signals, clock, random })
-    const envs = new Environments({ app, instance: env, secrets })
-    const orphans = new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs: backend.leases.leaseMs, warn })
+    const gates = createModelGates({ app, signals: backend.signals, clock, random })
+    const envs = new Environments({ app, instance: settings.env, secrets })
+    const { leaseMs } = backend.leases
+    const services: Services = {
+      app,
+      clock,
+      envs,
+      pool: debugged(pool, { envs, warn }),
+      blobs: backend.blobs,
+      leaseMs,
+      orphans: new OrphanedCalls({ mailbox: backend.mailbox, clock, leaseMs, warn }),
+      quota: settings.fileQuota,
+      childLimits: settings.childLimits,
+      setupOf: createAgentSetups(app),
+      model: createModels(app, { clock, random, gates }),
+      ...defined({ quotas }),
+    }
     const host = await Host.open({
       backend,
-      services: createServices(app, {
-        clock,
-        random,
-        admission,
-        pool: debugged(pool, { envs, warn }),
-        blobs: backend.blobs,
-        orphans,
-        leaseMs: backend.leases.leaseMs,
-        envs,
-        quota: { quotaBytes: limits.maxFileBytes ?? 2 ** 30, quotaNames: limits.maxFiles ?? 100_000 },
-        childLimits: {
-          maxParallelChildren: limits.maxParallelChildren ?? 64,
-          maxChildren: limits.maxChildren ?? 1_000,
-          maxDepth: limits.maxDepth ?? 8,
-        },
-        ...defined({ quotas }),
-      }),
-      settings: settingsOf(options, { warn, onHostEvent: told }),
+      services,
+      settings: settings.host,
       removed: () => janitor.sweep(),
     })
     running.host = host
@@ -284,25 +89,30 @@ export async function createSkein(options: SkeinOptions): Promise<Skein> {
     const client = createClient({ backend, clock, random, secrets })
     const close = once(async () => {
       await Promise.all([janitor.close(), host.close()])
-      admission.close()
+      gates.close()
       await pool.close()
       await disconnect()
       await client.close()
     })
-    return skeinOf(client, { app, profile: self.profile, host, close })
+    return withHost(client, { app, profile: self.profile, host, close })
   } catch (thrown) {
     for (const close of opened) await close()
     throw thrown
   }
 }
 
-interface Running extends Pick<Skein, 'profile' | 'close'> {
+/** The store is opened before the host, and is told of the host's work. */
+interface RunningHost {
+  host?: Host
+}
+
+interface HostParts extends Pick<Skein, 'profile' | 'close'> {
   readonly app: App
   readonly host: Host
 }
 
-/** What a client can do, and what only the process of a host knows. */
-function skeinOf(client: SkeinClient, { app, profile, host, close }: Running): Skein {
+/** A client, and what only the process of a host knows. */
+function withHost(client: SkeinClient, { app, profile, host, close }: HostParts): Skein {
   return {
     ...client,
     agents: agentNames(app),
@@ -314,49 +124,27 @@ function skeinOf(client: SkeinClient, { app, profile, host, close }: Running): S
   }
 }
 
-interface Telling extends Required<Pick<SkeinOptions, 'clock' | 'warn' | 'onHostEvent'>> {
-  work(): Pick<HostWork, 'awake' | 'busy'>
-}
-
-function selfOf({ app, name, version }: SkeinOptions, { clock, warn, onHostEvent: told, work }: Telling): HostSelf {
+/** What the store publishes about this host, and how it reports to it. */
+function hostSelf({ app, name, version }: SkeinOptions, settings: Settings, running: RunningHost): HostSelf {
+  const { clock, warn, host } = settings
   const load = createLoad()
   return {
     profile: profileOf(app, { clock, ...defined({ name, version }) }),
-    work: () => ({ ...work(), load: load() }),
+    work: () => ({ awake: 0, busy: 0, ...running.host?.work, load: load() }),
     warn: (what) => warn(what, undefined),
-    reach: (server) => told({ type: `server.${server}` }),
+    reach: (server) => host.onHostEvent({ type: `server.${server}` }),
   }
 }
 
-function settingsOf(
-  { limits = {}, maxResident = 256, snapshotEvery = 2_000, resuming = 'all', closeGraceMs = 5_000 }: SkeinOptions,
-  told: Pick<HostSettings, 'warn' | 'onHostEvent'>,
-): HostSettings {
-  const { maxParallelTools = 8, maxHostDeaths = 3, maxWallClockMs } = limits
-  return Object.freeze({
-    maxParallelTools,
-    maxHostDeaths,
-    ...defined({ maxWallClockMs }),
-    ...turnLimits(limits),
-    maxResident,
-    snapshotEvery,
-    resuming,
-    closeGraceMs,
-    ...told,
-  })
-}
-
-function turnLimits({ maxSteps, maxToolCalls, maxTokens, maxCostUsd }: Limits): { readonly turnLimits?: Amounts } {
-  if (maxSteps === undefined && maxToolCalls === undefined && maxTokens === undefined && maxCostUsd === undefined)
-    return {}
-  return {
-    turnLimits: {
-      ...defined({ steps: maxSteps }),
-      ...defined({ toolCalls: maxToolCalls }),
-      ...defined({ tokens: maxTokens }),
-      ...(maxCostUsd !== undefined && { nanoUsd: nanoUsdOf(maxCostUsd) }),
-    },
-  }
+/**
+ * The vault is opened with the first value, but now where that would be too late: `scopedEnv` values are sealed while
+ * the thread decides, which cannot wait for it; and a key file is read once, because it may be a pipe.
+ */
+async function openSecrets(app: App, key: KeySource | undefined, backend: Backend): Promise<Secrets> {
+  const secrets = new Secrets({ source: key, backend })
+  await secrets.join()
+  if (declaresScoped(app) || key?.from === 'file') await secrets.ready()
+  return secrets
 }
 
 function declaresScoped({ prompts }: App): boolean {
@@ -381,26 +169,11 @@ function checkLoaded(failed: Failure | undefined): void {
   })
 }
 
-/** RX4 */
-function checkEnv(app: App, env: Readonly<Record<string, string>>): void {
+/** A secret that is too short to be masked is refused (F3). */
+function checkApp(app: App, { env, warn }: Settings): void {
   const { isDeclaredSecret } = createDeclarations(app)
   for (const [name, value] of Object.entries(env))
     if (isDeclaredSecret(name) && isTooShort(value))
       throw new SkeinError('BAD_OPTION', `the value of ${name}, ${tooShort}`)
-}
-
-type Given = Pick<
-  Services,
-  'clock' | 'pool' | 'blobs' | 'orphans' | 'leaseMs' | 'envs' | 'quota' | 'childLimits' | 'quotas'
-> & { readonly random: Random; readonly admission: ModelGates }
-
-function createServices(app: App, { random, admission, ...given }: Given): Services {
-  const setups = new Map<string, AgentSetup>()
-  const setupOf: Services['setupOf'] = (agent, side = 'a', disabled = []) => {
-    const key = [side, agent, ...disabled].join(' ')
-    const known = setups.get(key) ?? createAgentSetup(app, agent, { side, disabled })
-    setups.set(key, known)
-    return known
-  }
-  return { ...given, app, setupOf, model: createModels(app, { clock: given.clock, random, gates: admission }) }
+  for (const warning of app.warnings) warn(warning, undefined)
 }

@@ -13,9 +13,9 @@ import type { Clock } from '../../src/core/clock.js'
 import { defined } from '../../src/core/defined.js'
 import type { Outcome } from '../../src/core/effect.js'
 import type { Failure } from '../../src/core/failure.js'
-import { toJson } from '../../src/core/json.js'
 import type { Json } from '../../src/core/json.js'
 import type { Saying } from '../../src/core/records/record.js'
+import { maskFailure, maskOutcome } from '../../src/core/redact/outcome.js'
 import { createRedactor } from '../../src/core/redact/redact.js'
 import type { Redactor } from '../../src/core/redact/redact.js'
 import type { Files } from '../../src/files/port.js'
@@ -175,7 +175,7 @@ export class CallRecorder {
   /** All that came of it. */
   async done(outcome: Outcome, also: Pick<Returned, 'text' | 'media' | 'held' | 'attached'> = {}): Promise<Returned> {
     this.#voice?.hush()
-    const clean = this.redactor ? this.#cleanOutcome(outcome) : outcome
+    const clean = this.redactor ? maskOutcome(this.redactor, outcome) : outcome
     const files = await this.#copy?.done()
     const values = this.#values?.done()
     return {
@@ -207,7 +207,7 @@ export class CallRecorder {
     const told = this.#thrown(thrown)
     if (told?.stack !== undefined && isDebugging()) this.voice.log([told.stack])
     this.#voice?.hush()
-    const outcome = { ok: false, failure: this.redactor ? this.#cleanFailure(failure) : failure } as const
+    const outcome = { ok: false, failure: this.redactor ? maskFailure(this.redactor, failure) : failure } as const
     // A body that was ended in the middle of a look may not be able to say what it saw; nothing depends on it then.
     const files = await this.#copy?.done().catch(() => undefined)
     return {
@@ -229,21 +229,6 @@ export class CallRecorder {
 
   #clean(value: Json): Json {
     return this.redactor ? this.redactor.json(value) : value
-  }
-
-  #cleanOutcome(outcome: Outcome): Outcome {
-    return outcome.ok
-      ? { ...outcome, value: this.#clean(outcome.value) }
-      : { ok: false, failure: this.#cleanFailure(outcome.failure) }
-  }
-
-  #cleanFailure({ message, data, cause, ...rest }: Failure): Failure {
-    return {
-      ...rest,
-      message: this.text(message),
-      ...(data && { data: this.#clean(toJson(data)) as NonNullable<Failure['data']> }),
-      ...(cause && { cause: this.#cleanFailure(cause) }),
-    }
   }
 }
 

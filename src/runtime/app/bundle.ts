@@ -1,11 +1,10 @@
 /**
- * From the sources of an app to one module that this process and every worker thread can import (esbuild, once).
+ * Bundles the sources of an app into one module that this process and every worker can import (esbuild, once).
  *
- * - `skein` in a bundled app is this very package, wherever the app lies; other packages stay outside the bundle
- *   and are those that the app's own folder finds. The bundle may therefore lie anywhere.
- * - A file of the app sees itself where it lies: `import.meta`, `__dirname`, and its lines in a stack.
- * - TypeScript belongs to the bundle wherever it lies: behind a name of tsconfig `paths`, in a package of the
- *   workspace.
+ * - `skein` in a bundled app is this very package, wherever the app is; other packages stay outside the bundle and
+ *   are resolved from the app's own folder. The bundle can therefore be anywhere.
+ * - A file of the app sees its own location: in `import.meta`, in `__dirname`, and in the lines of a stack.
+ * - TypeScript is bundled wherever it is: behind a name of tsconfig `paths`, or in a package of the workspace.
  */
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -21,11 +20,11 @@ import { isObject } from '../../core/json.js'
 export interface BundleEntry {
   /** The app's file or folder. */
   readonly path: string
-  /** In place of the file: text that imports what belongs to the bundle, by paths below the folder. */
+  /** Entry module in place of the file; imports the app's files by paths relative to the folder. */
   readonly text?: string
 }
 
-/** The file that holds the bundle. */
+/** Returns the path of the bundle. */
 export async function bundle({ path, text: entry }: BundleEntry): Promise<string> {
   const { build } = await import('esbuild')
   const start: BuildOptions =
@@ -40,18 +39,19 @@ export async function bundle({ path, text: entry }: BundleEntry): Promise<string
     platform: 'node',
     format: 'esm',
     target: 'node20',
-    // As Node chooses: a package's `module` field is for bundlers.
+    // As Node resolves: a package's `module` field is for bundlers.
     mainFields: ['main'],
     sourcemap: 'external',
     sourcesContent: false,
     define: ownMeta,
     banner: { js: requireOf(path) },
     logLevel: 'silent',
-    plugins: [packagesByPath, filesKnowThemselves],
+    plugins: [packagesByPath, ownLocations],
   })
   const { outputFiles } = await built.catch((thrown: unknown) => Promise.reject(refusalOf(path, thrown)))
-  const [map, code] = [/\.map$/, /\.mjs$/].map((end) => outputFiles.find((file) => end.test(file.path))?.text ?? '')
-  const text = `${code}//# sourceMappingURL=data:application/json;base64,${Buffer.from(absolute(map ?? '{}', tmpdir())).toString('base64')}\n`
+  const output = (extension: string): string => outputFiles.find((file) => file.path.endsWith(extension))?.text ?? ''
+  const map = Buffer.from(withSourceUrls(output('.map') || '{}', tmpdir())).toString('base64')
+  const text = `${output('.mjs')}//# sourceMappingURL=data:application/json;base64,${map}\n`
   const name = `${createHash('sha256').update(path).update(text).digest('hex').slice(0, 20)}.mjs`
   const written =
     (await write(cacheFolder(path), name, text)) ??
@@ -76,7 +76,7 @@ const failedBuild = z.object({
     .min(1),
 })
 
-/** What esbuild found in the app's files, each with its place. */
+/** What esbuild found in the app's files, each with its location. */
 function refusalOf(path: string, thrown: unknown): unknown {
   const { data: failed } = failedBuild.safeParse(thrown)
   const says = failed?.errors.map(
@@ -88,24 +88,24 @@ function refusalOf(path: string, thrown: unknown): unknown {
     : thrown
 }
 
-/** The map names the sources by URL, so that it holds wherever the bundle lies. */
-function absolute(map: string, folder: string): string {
+/** The source map names the sources by URL, so that it is valid wherever the bundle is. */
+function withSourceUrls(map: string, folder: string): string {
   const parsed: unknown = JSON.parse(map)
   const { sources = [], ...rest } = z.looseObject({ sources: z.array(z.string()).optional() }).parse(parsed)
   return JSON.stringify({ ...rest, sources: sources.map((source) => pathToFileURL(resolve(folder, source)).href) })
 }
 
-/** Packages stay outside the bundle, by the path that they have as seen from the app. */
+/** Packages stay outside the bundle and are imported by the path that they resolve to from the app. */
 const packagesByPath: Plugin = {
   name: 'packages-by-path',
   setup(build) {
     build.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
-      if (kind === 'entry-point' || pluginData === asked || path.startsWith('node:') || isAbsolute(path))
+      if (kind === 'entry-point' || pluginData === ownRequest || path.startsWith('node:') || isAbsolute(path))
         return undefined
       if (path === 'skein') return { path: pathToFileURL(ownModule('index')).href, external: true }
       if (path === 'skein/testing') return { path: pathToFileURL(ownModule('testing')).href, external: true }
-      const found = await build.resolve(path, { kind, resolveDir, pluginData: asked })
-      // What is imported when it is needed is missed when it is needed.
+      const found = await build.resolve(path, { kind, resolveDir, pluginData: ownRequest })
+      // A package that is imported lazily is reported missing when it is imported.
       if (found.errors.length > 0)
         return kind === 'import-statement' ? { errors: found.errors } : { path, external: true }
       if (found.external) return { path, external: true }
@@ -115,12 +115,12 @@ const packagesByPath: Plugin = {
   },
 }
 
-/** Marks our own question, so that the plugin does not ask itself. */
-const asked = Symbol('asked')
+/** Marks a resolution that the plugin itself requests, so that it does not handle it again. */
+const ownRequest = Symbol('ownRequest')
 
 const sources = /\.[cm]?tsx?$/
 
-/** Whether this is the name of a package, and not one that tsconfig `paths` or `imports` give to a file of the app. */
+/** Whether this names an installed package, and not a file of the app by tsconfig `paths` or `imports`. */
 function isInstalled(path: string, from: string): boolean {
   const name = path
     .split('/')
@@ -132,7 +132,7 @@ function isInstalled(path: string, from: string): boolean {
   }
 }
 
-/** In the bundle `import.meta` is the bundle's; here it is what the file itself would see. */
+/** In the bundle `import.meta` would be the bundle's; each file gets its own instead. */
 const ownMeta = {
   'import.meta.url': '__skein_file.url',
   'import.meta.dirname': '__skein_file.dirname',
@@ -142,21 +142,22 @@ const ownMeta = {
   __filename: '__skein_file.filename',
 }
 
-const asksForItself = /\bimport\s*\.\s*meta\b|\b__(?:dir|file)name\b/
+const readsOwnLocation = /\bimport\s*\.\s*meta\b|\b__(?:dir|file)name\b/
 
-const filesKnowThemselves: Plugin = {
-  name: 'files-know-themselves',
+const ownLocations: Plugin = {
+  name: 'own-locations',
   setup(build) {
     build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8')
-      if (!asksForItself.test(text)) return undefined
+      if (!readsOwnLocation.test(text)) return undefined
       const own = { url: pathToFileURL(path).href, dirname: dirname(path), filename: path }
       const resolver =
         `((name) => /^\\.{0,2}\\//.test(name) ? new URL(name, ${JSON.stringify(own.url)}).href : ` +
         `__skein_resolve(${JSON.stringify(path)}, name))`
-      // On the first line, so that every line keeps its number.
+      const declaration = `const __skein_file = { ...${JSON.stringify(own)}, resolve: ${resolver} };`
       return {
-        contents: `const __skein_file = { ...${JSON.stringify(own)}, resolve: ${resolver} }; ${text.replace(/^#!.*/, '')}`,
+        // On the first line, so that every line keeps its number.
+        contents: `${declaration} ${text.replace(/^#!.*/, '')}`,
         loader: loaderOf(path),
         resolveDir: dirname(path),
       }
@@ -169,7 +170,7 @@ function loaderOf(path: string): Loader {
   return kind === 'ts' || kind === 'tsx' || kind === 'jsx' ? kind : 'js'
 }
 
-/** A bundle is an ES module; `require` is nevertheless the app's. */
+/** A bundle is an ES module; `require` in it resolves as in the app. */
 function requireOf(path: string): string {
   return (
     `import { createRequire as __skein_require } from 'node:module'; import { pathToFileURL as __skein_url } from ` +
@@ -179,7 +180,7 @@ function requireOf(path: string): string {
   )
 }
 
-/** Undefined where this folder cannot be written: a read-only image, a folder that is not there. */
+/** Undefined where the folder cannot be written to, as in a read-only image. */
 async function write(folder: string | undefined, name: string, text: string): Promise<string | undefined> {
   if (folder === undefined) return undefined
   const target = join(folder, name)
@@ -198,13 +199,13 @@ async function write(folder: string | undefined, name: string, text: string): Pr
   }
 }
 
-/** Built modules of this package: an app is plain JavaScript and cannot import our sources. */
+/** A built module of this package: an app is plain JavaScript and cannot import TypeScript sources. */
 function ownModule(name: 'index' | 'testing'): string {
   const built = import.meta.url.endsWith('.ts') ? `../../../dist/src/${name}.js` : `../../${name}.js`
   return fileURLToPath(new URL(built, import.meta.url))
 }
 
-/** Kept from one start to the next where there is a place for it. */
+/** Inside the nearest node_modules, if there is one: the bundle is found again with the next start. */
 function cacheFolder(path: string): string | undefined {
   for (let folder = path; folder !== dirname(folder); folder = dirname(folder)) {
     const modules = join(folder, 'node_modules')

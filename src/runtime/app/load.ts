@@ -1,9 +1,9 @@
 /**
- * Loading an app: a module by URL or path, a folder by convention, or definitions at hand.
+ * Loads an app: a module by URL or path, a folder by convention (folder.ts), or definitions at hand.
  *
  * - A definition that is exported twice, by name and by default, is one definition.
- * - Servers of tools are connected when an app is loaded, before it is checked: what they give are tools like any.
- * - An export that looks like a definition and has no kind is never left out silently.
+ * - MCP servers are connected before the app is checked: their tools are tools like any others.
+ * - An export that looks like a definition but has no kind is reported, never left out silently.
  */
 import { statSync } from 'node:fs'
 import { extname, resolve } from 'node:path'
@@ -20,9 +20,9 @@ import { collectDefinitions, entryModule, readFolder } from './folder.js'
 export type AppSource = URL | string | readonly Definition[] | { readonly [name: string]: unknown }
 
 export interface LoadOptions {
-  /** Tools that may be named without being defined. */
+  /** Tools that the app may use without defining them. */
   readonly builtins?: readonly ToolDefinition[]
-  /** The tools of these servers. Whoever gives this closes the connections, also when the app is refused afterwards. */
+  /** The tools of these servers. The caller closes the connections, also when the app is refused afterwards. */
   readonly connectMcp?: (servers: readonly McpDefinition[]) => Promise<readonly ToolDefinition[]>
 }
 
@@ -34,7 +34,38 @@ export async function loadApp(source: AppSource, options: LoadOptions = {}): Pro
   return fromExports(source, 'the module of definitions', options)
 }
 
-/** A URL may come as text: `import.meta.resolve('./app.js')`. */
+/** An app as a host has it: its definitions, Skein's own tools, and those of the MCP servers that it names. */
+export interface LoadedApp {
+  readonly app: App
+  readonly servers: readonly McpDefinition[]
+  /** Closes the connections to its servers. */
+  disconnect(): Promise<void>
+}
+
+export async function loadAppWithTools(source: AppSource): Promise<LoadedApp> {
+  const { ownTools } = await import('../../tools/own/all.js')
+  let servers: readonly McpDefinition[] = []
+  let disconnect = async (): Promise<void> => undefined
+  try {
+    const app = await loadApp(source, {
+      builtins: ownTools,
+      async connectMcp(definitions) {
+        servers = definitions
+        const { connectMcp } = await import('../../mcp/connect.js')
+        // On the system clock, whatever clock the threads have: servers live in real time.
+        const connected = await connectMcp(definitions)
+        disconnect = () => connected.close()
+        return connected.tools
+      },
+    })
+    return { app, servers, disconnect: () => disconnect() }
+  } catch (thrown) {
+    await disconnect()
+    throw thrown
+  }
+}
+
+/** A string may be a URL, too: `import.meta.resolve('./app.js')`. */
 export function appPath(source: URL | string): string {
   const text = String(source)
   if (/^file:/i.test(text)) return resolve(fileURLToPath(text))
@@ -75,30 +106,20 @@ async function fromFolder(path: string, options: LoadOptions): Promise<App> {
   })
 }
 
-/**
- * Of what is compiled from here on, stacks name the sources; worker threads do the same (workers/thread/entry.ts).
- */
+/** Stacks of what is imported from now on name the sources; worker threads do the same (workers/thread/entry.ts). */
 async function importMapped(module: string): Promise<object> {
   process.setSourceMapsEnabled(true)
   return import(module)
 }
 
 function fromExports(module: object, source: string, options: LoadOptions & AppOptions): Promise<App> {
-  const exported = new Map<unknown, string>()
-  for (const [name, value] of Object.entries(module))
-    for (const each of [value].flat(1)) if (!exported.has(each)) exported.set(each, name)
+  const exported = exportsOf(module)
   const definitions = [...exported.keys()].filter(isDefinition)
-  const lookalikes = [...exported].flatMap(([value, name]) => {
-    const seems = lookalike(value)
-    return seems
-      ? [
-          {
-            kind: seems.kind,
-            name: isObject(value) && typeof value['name'] === 'string' ? value['name'] : name,
-            says: `the export ${name} ${seems.says}`,
-          },
-        ]
-      : []
+  const lookalikes = [...exported].flatMap(([value, exportName]) => {
+    const found = lookalike(value)
+    if (!found) return []
+    const name = isObject(value) && typeof value['name'] === 'string' ? value['name'] : exportName
+    return [{ kind: found.kind, name, says: `the export ${exportName} ${found.says}` }]
   })
   if (definitions.length === 0) {
     const why =
@@ -114,6 +135,15 @@ function fromExports(module: object, source: string, options: LoadOptions & AppO
   })
 }
 
+/** Every exported value with the first name that it is exported by. A list exports its members. */
+function exportsOf(module: object): ReadonlyMap<unknown, string> {
+  const exported = new Map<unknown, string>()
+  for (const [name, value] of Object.entries(module)) {
+    for (const member of [value].flat(1)) if (!exported.has(member)) exported.set(member, name)
+  }
+  return exported
+}
+
 async function assemble(
   definitions: readonly Definition[],
   source: string,
@@ -126,6 +156,6 @@ async function assemble(
       'APP_NOT_LOADED',
       `${source} names the MCP server "${server.name}", and nothing was given to connect it`,
     )
-  const given = server && connectMcp ? await connectMcp(servers) : []
-  return createApp([...definitions, ...given], source, options)
+  const tools = server && connectMcp ? await connectMcp(servers) : []
+  return createApp([...definitions, ...tools], source, options)
 }

@@ -11,7 +11,7 @@ import type { Model, ModelRequest } from '../../models/port.js'
 import { withRetries } from '../../models/retry/retry.js'
 import { defaultTimeLimits, withTimeLimits } from '../../models/retry/time-limits.js'
 import type { ModelGates } from './model-gates.js'
-import type { AgentSetup } from '../resolve/model-request.js'
+import type { AgentSetup } from '../resolve/agent-setup.js'
 
 export interface ModelServices {
   readonly clock: Clock

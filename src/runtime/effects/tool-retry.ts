@@ -11,6 +11,7 @@ import type { Failure, FailureCode } from '../../core/failure.js'
 import { fromThrown } from '../../core/thrown.js'
 import type { Thrown } from '../../core/thrown.js'
 import type { Pool, Returned } from '../../pool/port.js'
+import { retriesOf } from '../resolve/tool-calls.js'
 import type { CallJob } from './tool-job.js'
 
 /** Failures that a retry cannot mend, or must not. */
@@ -22,13 +23,6 @@ const final: ReadonlySet<FailureCode> = new Set([
   'ENV_MISSING',
 ])
 const noCodes: ReadonlySet<FailureCode> = new Set()
-
-const defaultRetries = 2
-
-/** A policy that says how to retry services that it should be; one with a breaker alone does not. */
-export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
-  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? defaultRetries : 0)
-}
 
 interface RetryServices {
   readonly pool: Pool

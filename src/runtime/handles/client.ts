@@ -24,7 +24,7 @@ import { createInbox } from './inbox.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
-import type { GivenKey, KeyOptions } from '../secrets/key-source.js'
+import type { KeyInput, KeyOptions } from '../secrets/key-source.js'
 import { sendCommand } from './send-command.js'
 import { Secrets } from '../secrets/secrets.js'
 import { firstEnv } from './thread-env.js'
@@ -119,7 +119,7 @@ export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: str
 
 export const keyFields = {
   key: z
-    .custom<GivenKey>(
+    .custom<KeyInput>(
       (value) => ['string', 'function'].includes(typeof value),
       'must be text, or a function that gives it',
     )
@@ -141,7 +141,7 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   const { clock = systemClock, random = systemRandom } = options
   const given = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
-  const secrets = new Secrets({ given, backend })
+  const secrets = new Secrets({ source: given, backend })
   try {
     await secrets.join()
   } catch (thrown) {
@@ -205,7 +205,7 @@ export function once(close: () => Promise<void>): () => Promise<void> {
   return () => (closing ??= close())
 }
 
-/** Of ids of children (child-call.ts). */
+/** Of ids of children (resolve/child-calls.ts). */
 const childPrefix = 'c_'
 
 type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &

@@ -4,7 +4,7 @@ import { hasSpoken } from '../../../actors/thread/turn/session.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { defined } from '../../core/defined.js'
 import { immediateOf } from '../resolve/immediate-children.js'
-import { rulesOf } from '../resolve/model-request.js'
+import { rulesOf } from '../resolve/agent-setup.js'
 import type { Services, HostSettings } from '../services.js'
 
 export function decisionContext(

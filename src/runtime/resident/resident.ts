@@ -160,11 +160,11 @@ export class Resident implements MailHandler, CommitOwner, EffectThread, Starter
 
   obey(mail: StoredMail, resolution: CommandResolution): void {
     if ('refused' in resolution) return this.#refuse(mail, resolution.refused)
-    const { order } = resolution
-    const decision: Decision = obey(this.state, { id: mail.id, command: order }, this.#moment())
+    const { resolved } = resolution
+    const decision: Decision = obey(this.state, { id: mail.id, command: resolved }, this.#moment())
     if ('refused' in decision) return this.#refuse(mail, decision.refused)
     // Numbered mail is known by its number, other mail by its id.
-    const numbered = 'number' in order && order.number !== undefined
+    const numbered = 'number' in resolved && resolved.number !== undefined
     this.#apply(decision.facts, numbered ? undefined : mail.id)
     // The record of the command, not the last that followed from it: a run is looked for from here on.
     const { seq = this.state.seq, run } = this.state.accepted.get(mail.id) ?? {}

@@ -1,265 +1,281 @@
 /**
- * Agents as tools: what a model may ask of children, and what is recorded of it. Everything that a definition decides
- * about a child is decided here, once.
+ * Calls that other threads answer, as they are recorded: which child a call creates or speaks to, on which terms, or
+ * why it is refused. Everything that a definition decides about a child is decided here, once. Pure: a function of
+ * the definitions, the thread's state and the calls of the same reply before this one (`ReplyContext`).
+ *
+ * - A child's id is derived from its parent and the call that creates it: a call that is recorded twice names one
+ *   child.
+ * - Models know children by their reference (`writer-3`), never by their id; a reference is never used twice.
  */
-import { z } from 'zod'
+import type { z } from 'zod'
 import { attachmentsFor } from '../../../actors/thread/children/start.js'
-import type { App } from '../../agent/app.js'
-import type { AgentDefinition, SubagentTool } from '../../agent/define.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import { countOf } from '../../../actors/thread/turn/turn.js'
+import type { SubagentTool } from '../../agent/define.js'
 import { toAmounts } from '../../core/budget.js'
 import { defined } from '../../core/defined.js'
+import { callKey } from '../../core/effect.js'
 import { hasValue } from '../../core/env.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import type { Json } from '../../core/json.js'
 import type { ChildCall, Deferred, RecordedCall, Sealed } from '../../core/records/record.js'
-import type { Schema } from '../../core/schema.js'
-import type { RequestedCall, ToolSpec } from '../../models/port.js'
+import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
-import { newChild } from './child-call.js'
-import type { ChildLimits, ReplyContext, LiveChildren } from './child-call.js'
-import { attachments, messageArgs, childMessage } from './child-message.js'
-import type { MessageMapping, ChildMessage } from './child-message.js'
-import { toolSpec as spec } from './tool-spec.js'
+import type { Environments } from '../secrets/environment.js'
+import { childMessage, messageMapping } from './child-message.js'
+import type { ChildMessage, MessageMapping } from './child-message.js'
+import { argsOf, createArgs, isLasting, listArgs, sendArgs } from './child-tools.js'
+import type { ChildTool, ChildTools } from './child-tools.js'
+import { keyOf } from './tool-calls.js'
 
-/** An agent that may be called, with what it must be given. */
-interface Relation extends SubagentTool {
-  readonly required?: Schema
+export interface ChildLimits {
+  readonly maxParallelChildren: number
+  readonly maxChildren: number
+  readonly maxDepth: number
 }
 
-export interface ChildTools {
-  readonly byName: ReadonlyMap<string, Relation>
-  /** Tools that the model is offered for them. */
-  readonly tools: readonly ToolSpec[]
+/** What calls of children are recorded with. */
+export interface ChildDefinitions {
+  readonly envs: Environments
+  readonly childLimits: ChildLimits
 }
 
-const displayName = z.string().trim().min(1).describe('A name for it, for people.')
-const steering = z
-  .boolean()
-  .optional()
-  .describe('Say it into what it is doing now. Without this it does that first, and answers this message by itself.')
-const sendArgs = z.object({
-  reference: z.string().describe('Which one, as subagent_create or subagent_list named it.'),
-  message: z.string().min(1),
-  attachments,
-  steer: steering,
-})
-const listArgs = z.object({})
-
-export function childToolsOf(
-  app: App,
-  subagents: readonly SubagentTool[],
-  { supervision }: Pick<AgentDefinition, 'supervision'> = {},
-): ChildTools {
-  const all = subagents.map((subagent): Relation => {
-    const agent = app.agents.get(subagent.name)
-    const required = app.prompts.get(agent?.sideA.prompt ?? '')?.requiredSchema
-    const budget = subagent.budget ?? agent?.budget
-    return { ...(supervision && !subagent.resumable && { supervision }), ...subagent, ...defined({ required, budget }) }
-  })
-  const lasting = all.filter(({ resumable }) => resumable)
-  const direct = all.filter(({ resumable }) => !resumable)
-  const described = (name: string): string => app.agents.get(name)?.toolDescription ?? `The agent ${name}.`
-  const tools = direct.map((relation) => spec(relation.name, described(relation.name), argsOf(relation)))
-  if (lasting.length > 0) {
-    const which = lasting
-      .map(
-        ({ name, required }) =>
-          `${name}: ${described(name)}${required ? ` Its arguments: ${JSON.stringify(spec(name, '', required).parameters)}` : ''}`,
-      )
-      .join('\n')
-    tools.push(
-      spec(
-        'subagent_create',
-        `Starts an agent of its own that stays for further messages, and gives its reference. Agents:\n${which}`,
-        createArgs(lasting),
-      ),
-      spec('subagent_message', 'Says something to an agent that was created before.', sendArgs),
-      spec('subagent_list', 'The agents that were created here, with what they do now.', listArgs),
-    )
-  }
-  return { byName: new Map(all.map((relation) => [relation.name, relation])), tools }
+/** A child that lives, or that is created once people have given the values that it needs. */
+interface LiveChild extends Pick<ChildCall, 'thread' | 'agent' | 'reference'> {
+  readonly isDeferred?: true
 }
 
-/** What the tool of an agent takes: what its prompt asks for, or a message. */
-function argsOf({ required, initAgentNameProperty: name }: Relation): Schema {
-  return required ?? (name === undefined ? messageArgs : messageArgs.extend({ [name]: displayName }))
+/** What the calls of one reply share: they count on from the state, which has none of them yet. */
+export interface ReplyContext {
+  readonly state: ThreadState
+  readonly step: number
+  readonly limits: ChildLimits
+  readonly envs: Environments
+  /** How many references of each agent this reply has used. */
+  readonly references: Map<string, number>
+  /** The children that this reply creates, by agent. */
+  readonly created: Map<string, LiveChild[]>
 }
 
-function createArgs(lasting: readonly Relation[]) {
-  return z.object({
-    agent: z.enum(lasting.map(({ name }) => name)),
-    name: displayName,
-    message: lasting.some(({ required }) => required)
-      ? messageArgs.shape.message.optional()
-      : messageArgs.shape.message,
-    attachments,
-    arguments: z.record(z.string(), z.json()).optional().describe('What the agent asks for besides, if anything.'),
-  })
+/** A requested call with its index among the calls of its reply. */
+export interface IndexedCall extends RequestedCall {
+  readonly index: number
 }
 
-type Asked = RequestedCall & { readonly index: number }
+export function createReplyContext(
+  { envs, childLimits }: ChildDefinitions,
+  state: ThreadState,
+  step: number,
+): ReplyContext {
+  return { state, step, limits: childLimits, envs, references: new Map(), created: new Map() }
+}
 
-/** Undefined: the tool is none of these. */
-export function recordChildCall({ byName }: ChildTools, family: ReplyContext, asked: Asked): RecordedCall | undefined {
-  const { tool } = asked
+/** Undefined: the call names none of these tools. */
+export function recordChildCall(
+  { byName }: ChildTools,
+  context: ReplyContext,
+  call: IndexedCall,
+): RecordedCall | undefined {
+  const { tool, index } = call
   if (tool === 'subagent_list' || tool === 'subagent_message' || tool === 'subagent_create') {
-    const lasting = [...byName.values()].filter(({ resumable }) => resumable)
-    return lasting.length > 0 ? recordLasting(lasting, family, asked) : undefined
+    const lasting = [...byName.values()].filter(isLasting)
+    return lasting.length > 0 ? recordLastingCall(lasting, context, { ...call, tool }) : undefined
   }
-  const relation = byName.get(tool)
-  if (!relation || relation.resumable) return undefined
-  const { args, ...opening } = childMessage(asked, argsOf(relation), mappingOf(relation))
-  return 'refused' in opening
-    ? { tool, args, refused: opening.refused }
-    : create(family, { ...asked, args, relation, ...opening })
+  const childTool = byName.get(tool)
+  if (!childTool || isLasting(childTool)) return undefined
+  const { args, ...message } = childMessage(call, argsOf(childTool), mappingOf(childTool))
+  return 'refused' in message
+    ? { tool, args, refused: message.refused }
+    : recordCreation(context, { index, tool, args, childTool, ...message })
 }
 
-/** Without a schema of its own its args are those of a message. */
-function mappingOf({ required, ...mapping }: Relation): MessageMapping {
-  return required ? mapping : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
+/** An agent without a required schema takes the args of a message. */
+function mappingOf({ required, ...mapping }: ChildTool): MessageMapping {
+  return required ? mapping : { ...messageMapping, ...mapping }
 }
 
-function recordLasting(
-  lasting: readonly Relation[],
-  family: ReplyContext,
-  { index, tool, args: sent }: Asked,
+interface LastingCall extends IndexedCall {
+  readonly tool: 'subagent_create' | 'subagent_message' | 'subagent_list'
+}
+
+function recordLastingCall(lasting: readonly ChildTool[], context: ReplyContext, call: LastingCall): RecordedCall {
+  const { index, tool } = call
+  if (tool === 'subagent_list') return withArgs(call, listArgs, ({ args }) => ({ tool, args, asks: 'children' }))
+  if (tool === 'subagent_message')
+    return withArgs(call, sendArgs, ({ args, parsed }) => recordMessage(lasting, context, { tool, args, ...parsed }))
+  return withArgs(call, createArgs(lasting), ({ args, parsed }) => {
+    const childTool = lasting.find(({ name }) => name === parsed.agent)
+    if (!childTool) return { tool, args, refused: failure('UNKNOWN_AGENT', `there is no agent ${parsed.agent} here`) }
+    const message = firstMessage(childTool, { tool, ...parsed })
+    return 'code' in message
+      ? { tool, args, refused: message }
+      : recordCreation(context, { index, tool, args, childTool, name: parsed.name, ...message })
+  })
+}
+
+/** Args that do not fit are recorded with the refusal. */
+function withArgs<Parsed>(
+  { tool, args: sent }: RequestedCall,
+  schema: z.ZodType<Parsed>,
+  record: (valid: { readonly args: Json; readonly parsed: Parsed }) => RecordedCall,
 ): RecordedCall {
-  const schema = tool === 'subagent_create' ? createArgs(lasting) : tool === 'subagent_message' ? sendArgs : listArgs
   const checked = checkArgs(tool, schema, sent)
   if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
-  const { args } = checked
-  if (tool === 'subagent_list') return { tool, args, asks: 'children' }
-  if (tool === 'subagent_message') return send(lasting, family, { tool, args, ...sendArgs.parse(args) })
-  const asked = createArgs(lasting).parse(args)
-  const relation = lasting.find((each) => each.name === asked.agent)
-  if (!relation) return { tool, args, refused: failure('UNKNOWN_AGENT', `there is no agent ${asked.agent} here`) }
-  const opening = openingFor(relation, { tool, ...asked })
-  return 'code' in opening
-    ? { tool, args, refused: opening }
-    : create(family, { index, tool, args, relation, name: asked.name, ...opening })
+  return record({ args: checked.args, parsed: schema.parse(checked.args) })
 }
 
-/** S4: the call that a model would make with these words, checked as its calls are. */
-export function recordImmediate(
-  family: ReplyContext,
-  relation: Relation,
+/** S4: an immediate child is recorded as the call that a model would make with this text, and checked like one. */
+export function recordImmediateCall(
+  context: ReplyContext,
+  childTool: ChildTool,
   { text, name, ...rest }: Pick<Creation, 'index' | 'text' | 'name' | 'own' | 'apart'>,
 ): RecordedCall {
-  const { name: agent, resumable, initAgentNameProperty: property } = relation
+  const { name: agent, resumable, initAgentNameProperty: property } = childTool
   // One that stays has a name (S2).
-  const called = name ?? (resumable ? agent : undefined)
-  const given = property !== undefined && called !== undefined ? { [property]: called } : {}
+  const displayName = name ?? (resumable ? agent : undefined)
+  const named = property !== undefined && displayName !== undefined ? { [property]: displayName } : {}
+  const more = Object.keys(named).length > 0 ? { arguments: named } : {}
   const tool = resumable ? 'subagent_create' : agent
-  const more = Object.keys(given).length > 0 ? { arguments: given } : {}
-  const args = resumable ? { agent, name: called ?? agent, message: text, ...more } : { message: text, ...given }
-  const opening = openingFor(relation, { tool, message: text, ...more })
-  if ('code' in opening) return { tool, args, refused: opening }
-  return create(family, { ...rest, tool, args, relation, ...opening, ...defined({ name: called }) })
+  const args = resumable ? { agent, name: displayName ?? agent, message: text, ...more } : { message: text, ...named }
+  const message = firstMessage(childTool, { tool, message: text, ...more })
+  if ('code' in message) return { tool, args, refused: message }
+  return recordCreation(context, { ...rest, tool, args, childTool, ...message, ...defined({ name: displayName }) })
 }
 
-interface CreateAsked {
+interface FirstMessageRequest {
   readonly tool: string
   readonly message?: string | undefined
   readonly attachments?: readonly string[] | undefined
   readonly arguments?: Readonly<Record<string, Json>> | undefined
 }
 
-/** The message may be one of the agent's arguments; else it stands before them. */
-function openingFor(
-  { required, ...relation }: Relation,
-  { tool, message, attachments: files = [], arguments: given = {} }: CreateAsked,
+/** The message becomes the argument that the agent takes it in; without one it goes before the arguments. */
+function firstMessage(
+  { required, ...childTool }: ChildTool,
+  { tool, message, attachments: files = [], arguments: more = {} }: FirstMessageRequest,
 ): Pick<ChildMessage, 'text' | 'attachments'> | Failure {
-  const { initUserMessageProperty: property } = relation
+  const { name, initUserMessageProperty: property } = childTool
   if (!required) {
     if (message === undefined)
       return failure(
         'TOOL_INPUT_INVALID',
-        `the args of ${tool} are invalid: message: ${relation.name} needs one. Send them again, corrected.`,
+        `the args of ${tool} are invalid: message: ${name} needs one. Send them again, corrected.`,
       )
-    const more = Object.keys(given).length > 0 ? [JSON.stringify(given)] : []
-    return { text: [message, ...more].join('\n\n'), ...(files.length > 0 && { attachments: files }) }
+    const parts = Object.keys(more).length > 0 ? [message, JSON.stringify(more)] : [message]
+    return { text: parts.join('\n\n'), ...attachmentsField(files) }
   }
-  const within = property !== undefined && message !== undefined && given[property] === undefined
-  const opening = childMessage({ tool, args: within ? { ...given, [property]: message } : given }, required, relation)
-  if ('refused' in opening) return failure(opening.refused.code, `arguments: ${opening.refused.message}`)
-  const paths = [...files, ...(opening.attachments ?? [])]
+  const isArgument = property !== undefined && message !== undefined && more[property] === undefined
+  const args = isArgument ? { ...more, [property]: message } : more
+  const made = childMessage({ tool, args }, required, childTool)
+  if ('refused' in made) return failure(made.refused.code, `arguments: ${made.refused.message}`)
   return {
-    text: message === undefined || within ? opening.text : `${message}\n\n${opening.text}`,
-    ...(paths.length > 0 && { attachments: paths }),
+    text: message === undefined || isArgument ? made.text : `${message}\n\n${made.text}`,
+    ...attachmentsField([...files, ...(made.attachments ?? [])]),
   }
 }
 
+function attachmentsField(paths: readonly string[]): Pick<ChildMessage, 'attachments'> {
+  return paths.length > 0 ? { attachments: paths } : {}
+}
+
+/** A call that creates a child. */
 interface Creation extends Pick<ChildMessage, 'text' | 'attachments' | 'name'> {
   readonly index: number
   readonly tool: string
   readonly args: Json
-  readonly relation: SubagentTool
-  /** Values that it begins with. */
+  readonly childTool: SubagentTool
+  /** Values that the child begins with. */
   readonly own?: Sealed
+  /** Names that it does not inherit. */
   readonly apart?: readonly string[]
 }
 
-function create(family: ReplyContext, creation: Creation): RecordedCall {
-  const { limits, born } = family
-  const { index, tool, args, relation, text, name, attachments: given, own, apart } = creation
-  const full = atCap(family, relation)
-  const said = { text, ...defined({ attachments: given }), ...how(relation, limits) }
-  // S3: where there is one, and it is waited for, it goes on with that one.
-  if (full && 'only' in full) return { tool, args, child: { ...full.only, ...said } }
+function recordCreation(context: ReplyContext, creation: Creation): RecordedCall {
+  const { index, tool, args, childTool, text, name, attachments, own, apart } = creation
+  const message = { text, ...defined({ attachments }), ...termsOf(childTool, context.limits) }
+  const full = atCap(context, childTool)
+  // S3: a single instance that is waited for goes on with this message.
+  if (full && 'only' in full) return { tool, args, child: { ...full.only, ...message } }
   if (full) return { tool, args, refused: full.refused }
-  const lacks = lacking(family, creation)
-  if ('code' in lacks) return { tool, args, refused: lacks }
-  const child = newChild(family, index, relation.name)
-  if ('code' in child) return { tool, args, refused: child }
-  const { thread, agent, reference } = child
-  const call: ChildCall = {
-    thread,
-    agent,
-    reference,
-    create: true,
-    maxChildren: child.maxChildren,
-    ...said,
-    ...(child.scoped && { scoped: child.scoped }),
-    ...defined({ own, apart }),
-    ...(relation.files && { files: relation.files }),
-    ...defined({ name }),
+  const values = missingValues(context, creation)
+  if ('code' in values) return { tool, args, refused: values }
+  const newborn = newChild(context, index, childTool.name)
+  if ('code' in newborn) return { tool, args, refused: newborn }
+  const { scoped, ...identity } = newborn
+  const child: ChildCall = {
+    ...identity,
+    ...message,
+    ...defined({ scoped, own, apart, files: childTool.files, name }),
   }
-  const waits = lacks.missing.length > 0 ? deferred(family, { ...lacks, tool, args, index }, call) : undefined
-  const living = born.get(agent) ?? []
-  living.push({ thread, agent, reference, ...(waits && { waits: true }) })
-  born.set(agent, living)
-  return waits ?? { tool, args, child: call }
+  const isDeferred = values.missing.length > 0
+  noteCreated(context, child, isDeferred)
+  return isDeferred ? deferCreation(context, creation, { values, child }) : { tool, args, child }
 }
 
-interface Lacking extends Pick<Deferred, 'required' | 'missing' | 'files'> {}
+function noteCreated({ created }: ReplyContext, { thread, agent, reference }: ChildCall, isDeferred: boolean): void {
+  const siblings = created.get(agent) ?? []
+  siblings.push({ thread, agent, reference, ...(isDeferred && { isDeferred }) })
+  created.set(agent, siblings)
+}
+
+type NewChild = Pick<ChildCall, 'thread' | 'agent' | 'reference' | 'scoped'> & {
+  readonly create: true
+  readonly maxChildren: number
+}
+
+/** Takes the agent's next reference, unless the thread is too deep for children. */
+export function newChild(
+  { state, step, limits, envs, references }: ReplyContext,
+  index: number,
+  agent: string,
+): NewChild | Failure {
+  if (state.path.length >= limits.maxDepth)
+    return failure(
+      'TOOL_NOT_ALLOWED',
+      `agents may call agents ${limits.maxDepth} deep, and this is as deep as it goes; do it yourself`,
+    )
+  const before = references.get(agent) ?? 0
+  references.set(agent, before + 1)
+  const scoped = envs.withheld(state, agent)
+  return {
+    thread: `c_${keyOf([state.id, callKey(step, index)])}`,
+    create: true,
+    agent,
+    reference: `${agent}-${countOf(state.childCounters, agent) + before + 1}`,
+    maxChildren: limits.maxChildren,
+    ...(scoped.length > 0 && { scoped }),
+  }
+}
+
+type RequiredValues = Pick<Deferred, 'required' | 'missing' | 'files'>
 
 /**
- * S6: values that only people have. Whoever gives them may do so much later: the files that go with it are looked at
- * and kept now (S8).
+ * S6: the values that a child needs and only people have. They may be given much later: the files that the child
+ * gets are collected now (S8).
  */
-function lacking(
+function missingValues(
   { state, envs }: ReplyContext,
-  { relation, attachments: paths, own, apart = [] }: Creation,
-): Lacking | Failure {
-  const { required, missing: unknown } = envs.givenTo(relation.name)
-  const withheld = [...envs.withheld(state, relation.name), ...apart]
-  const missing = unknown.filter(
-    (name) => !(own && Object.hasOwn(own.set, name)) && (!hasValue(state.env, name) || withheld.includes(name)),
-  )
-  const brought =
-    missing.length > 0 && paths ? attachmentsFor(state, { attachments: paths, reference: relation.name }) : {}
-  if ('refused' in brought) return brought.refused
-  return { required, missing, ...(brought.attachments && { files: brought.attachments }) }
+  { childTool, attachments: paths, own, apart = [] }: Creation,
+): RequiredValues | Failure {
+  const { required, missing: unknown } = envs.childRequirements(childTool.name)
+  const withheld = [...envs.withheld(state, childTool.name), ...apart]
+  const isOwn = (name: string): boolean => own !== undefined && Object.hasOwn(own.set, name)
+  const isInherited = (name: string): boolean => hasValue(state.env, name) && !withheld.includes(name)
+  const missing = unknown.filter((name) => !isOwn(name) && !isInherited(name))
+  if (missing.length === 0 || !paths) return { required, missing }
+  const collected = attachmentsFor(state, { attachments: paths, reference: childTool.name })
+  if ('refused' in collected) return collected.refused
+  return { required, missing, ...defined({ files: collected.attachments }) }
 }
 
-/** S6: a child whose own values are missing is not spawned; whoever has them is asked. */
-function deferred(
+/** S6: a child with missing values is not created; the people who have them are asked. */
+function deferCreation(
   { state: { id }, step }: ReplyContext,
-  { tool, args, index, ...lacks }: Lacking & Pick<Creation, 'tool' | 'args' | 'index'>,
-  child: ChildCall,
+  { tool, args, index }: Creation,
+  { values, child }: { readonly values: RequiredValues; readonly child: ChildCall },
 ): RecordedCall {
-  const { required, missing } = lacks
+  const { required, missing } = values
   const request = `env_${step}_${index}`
   const data = { request_id: request, endpoint: `/threads/${id}/variables/${request}`, required, missing }
   const message =
@@ -270,26 +286,26 @@ function deferred(
     tool,
     args,
     refused: failure('subagent_env_required', message, { data }),
-    deferred: { ...lacks, request, child: { ...child, blocking: false } },
+    deferred: { ...values, request, child: { ...child, blocking: false } },
   }
 }
 
-function atCap(
-  { state, born }: ReplyContext,
-  { name, resumable, blocking = true }: SubagentTool,
-): { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure } | undefined {
+type Cap = { readonly only: Pick<ChildCall, 'thread' | 'agent' | 'reference'> } | { readonly refused: Failure }
+
+/** Undefined: another instance may be created. */
+function atCap({ state, created }: ReplyContext, { name, resumable, blocking = true }: SubagentTool): Cap | undefined {
   const { maxInstances } = resumable || {}
   if (maxInstances === undefined) return undefined
-  const live = [...state.children].flatMap(([reference, { id, agent, ended: over }]): LiveChildren[] =>
-    agent === name && !over ? [{ thread: id, agent, reference }] : [],
+  const living = [...state.children].flatMap(([reference, { id, agent, ended }]): LiveChild[] =>
+    agent === name && !ended ? [{ thread: id, agent, reference }] : [],
   )
-  const asked = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): LiveChildren[] =>
-    agent === name ? [{ thread, agent, reference, waits: true }] : [],
+  const deferred = Object.values(state.requests).flatMap(({ child: { thread, agent, reference } }): LiveChild[] =>
+    agent === name ? [{ thread, agent, reference, isDeferred: true }] : [],
   )
-  const all = [...live, ...asked, ...(born.get(name) ?? [])]
+  const all = [...living, ...deferred, ...(created.get(name) ?? [])]
   const [only] = all
   if (all.length < maxInstances) return undefined
-  if (maxInstances === 1 && blocking && only && !only.waits)
+  if (maxInstances === 1 && blocking && only && !only.isDeferred)
     return { only: { thread: only.thread, agent: only.agent, reference: only.reference } }
   return {
     refused: failure(
@@ -300,32 +316,30 @@ function atCap(
   }
 }
 
-/** One that waits for values cannot be spoken to. */
-function adviceOn(all: readonly LiveChildren[]): string {
-  const waiting = all.flatMap(({ waits, reference }) => (waits ? [reference] : []))
-  const said =
-    `people were asked for the values of ${waiting.join(', ')}, which begins by itself when they have ` +
+/** A deferred child cannot be spoken to. */
+function adviceOn(all: readonly LiveChild[]): string {
+  const deferred = all.flatMap(({ isDeferred, reference }) => (isDeferred ? [reference] : []))
+  if (deferred.length === 0) return 'speak to one of them with subagent_message'
+  const wait =
+    `people were asked for the values of ${deferred.join(', ')}, which begins by itself when they have ` +
     `answered: do not ask for it again`
-  if (waiting.length === 0) return 'speak to one of them with subagent_message'
-  return waiting.length === all.length ? said : `${said}; speak to one of the others with subagent_message`
+  return deferred.length === all.length ? wait : `${wait}; speak to one of the others with subagent_message`
 }
 
-interface MessageAsked extends z.infer<typeof sendArgs> {
+interface MessageRequest extends z.infer<typeof sendArgs> {
   readonly tool: string
   readonly args: Json
 }
 
-function send(
-  lasting: readonly Relation[],
+function recordMessage(
+  lasting: readonly ChildTool[],
   { state, limits }: ReplyContext,
-  { tool, args, reference, message, attachments: given, steer }: MessageAsked,
+  { tool, args, reference, message, attachments, steer }: MessageRequest,
 ): RecordedCall {
   const child = state.children.get(reference)
-  const relation = child && lasting.find(({ name }) => name === child.agent)
-  if (!child || !relation || child.ended) {
-    const live = [...state.children]
-      .filter(([, { ended: over, lasting: stays }]) => stays && !over)
-      .map(([each]) => each)
+  const childTool = child && lasting.find(({ name }) => name === child.agent)
+  if (!child || !childTool || child.ended) {
+    const live = [...state.children].flatMap(([each, { ended, lasting: stays }]) => (stays && !ended ? [each] : []))
     return {
       tool,
       args,
@@ -343,9 +357,27 @@ function send(
       agent: child.agent,
       reference,
       text: message,
-      ...defined({ attachments: given, steer: steer || undefined }),
-      ...how(relation, limits),
+      ...defined({ attachments, steer: steer || undefined }),
+      ...termsOf(childTool, limits),
     },
+  }
+}
+
+type Terms = Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'>
+
+/** The terms on which a child works for its parent, as its tool defines them. */
+function termsOf(
+  { blocking = true, resumable, budget, supervision }: SubagentTool,
+  { maxParallelChildren }: ChildLimits,
+): Terms {
+  const lasting = resumable || undefined
+  return {
+    blocking,
+    lasting: Boolean(resumable),
+    reports: lasting?.parentCommunication ?? 'implicit',
+    ...(lasting?.receives_messages === 'side_b' && { side: 'b' as const }),
+    maxParallel: maxParallelChildren,
+    ...defined({ budget: budget && toAmounts(budget), supervision: supervision && intensityOf(supervision) }),
   }
 }
 
@@ -354,20 +386,4 @@ function intensityOf({
   withinMs,
 }: NonNullable<SubagentTool['supervision']>): NonNullable<ChildCall['supervision']> {
   return { maxRestarts, ...defined({ withinMs }) }
-}
-
-function how(
-  { blocking = true, resumable, budget, supervision }: SubagentTool,
-  { maxParallelChildren }: ChildLimits,
-): Pick<ChildCall, 'blocking' | 'lasting' | 'reports' | 'side' | 'maxParallel' | 'budget' | 'supervision'> {
-  const stays = resumable || undefined
-  return {
-    blocking,
-    lasting: Boolean(resumable),
-    reports: stays?.parentCommunication ?? 'implicit',
-    ...(stays?.receives_messages === 'side_b' && { side: 'b' as const }),
-    maxParallel: maxParallelChildren,
-    ...(budget && { budget: toAmounts(budget) }),
-    ...(supervision && { supervision: intensityOf(supervision) }),
-  }
 }

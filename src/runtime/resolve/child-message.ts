@@ -1,9 +1,10 @@
 /**
- * What a child is told first, out of the args of the call that makes it.
+ * The first message of a child, made of the args of the call that creates it. Pure.
  *
- * - Nothing that was given is lost: what is neither the message nor attachments follows the message as JSON.
+ * - No argument is lost: those that are neither the message nor attachments follow the message as JSON.
  */
 import { z } from 'zod'
+import { defined } from '../../core/defined.js'
 import { failure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { isObject, toJson } from '../../core/json.js'
@@ -14,21 +15,28 @@ import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs } from '../../tools/args.js'
 
+/** The argument `attachments` of every tool that speaks to a child. */
 export const attachments = z
   .array(z.string().startsWith('/'))
   .optional()
   .describe('Absolute paths of your own files and directories that it gets, in /attachments.')
-/** What is asked for where no `requiredSchema` says otherwise. */
+/** The args of a child whose prompt has no `requiredSchema`. */
 export const messageArgs = z.object({
   message: z.string().min(1).describe('What it shall do, with all that it needs to know: it sees nothing else.'),
   attachments,
 })
 
-/** Which args are what. */
+/** Which argument has which meaning. */
 export interface MessageMapping {
   readonly initUserMessageProperty?: string
   readonly initAttachmentsProperty?: string
   readonly initAgentNameProperty?: string
+}
+
+/** The mapping of `messageArgs`. */
+export const messageMapping: MessageMapping = {
+  initUserMessageProperty: 'message',
+  initAttachmentsProperty: 'attachments',
 }
 
 export interface ChildMessage {
@@ -36,7 +44,7 @@ export interface ChildMessage {
   readonly args: Json
   readonly text: string
   readonly attachments?: readonly string[]
-  /** For people. It stays among what the child is told, where a schema asks for it. */
+  /** Display name, for people. It stays among the arguments too: a schema may require it. */
   readonly name?: string
 }
 
@@ -49,35 +57,53 @@ export function childMessage(
   const schema = required ?? messageArgs
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { args: checked.sent, refused: checked.failure }
-  const given = toJson(parseOrThrow(schema, checked.args))
-  const { initUserMessageProperty: message, initAttachmentsProperty: files } = required
-    ? mapping
-    : { initUserMessageProperty: 'message', initAttachmentsProperty: 'attachments', ...mapping }
-  const rest = new Map(isObject(given) ? Object.entries(given) : [])
-  const paths = pathsIn(files === undefined ? undefined : rest.get(files))
+  const parsed = toJson(parseOrThrow(schema, checked.args))
+  const properties = required ? mapping : { ...messageMapping, ...mapping }
+  const rest = new Map(isObject(parsed) ? Object.entries(parsed) : [])
+  const paths = pathsIn(taken(rest, properties.initAttachmentsProperty))
   if (!paths)
     return {
       args: checked.args,
       refused: failure(
         'TOOL_INPUT_INVALID',
-        `the args of ${tool} are invalid: ${files}: must be absolute paths of your own files. Send them again, ` +
-          `corrected.`,
+        `the args of ${tool} are invalid: ${properties.initAttachmentsProperty}: must be absolute paths of your own ` +
+          `files. Send them again, corrected.`,
       ),
     }
-  if (files !== undefined) rest.delete(files)
-  const name = mapping.initAgentNameProperty === undefined ? undefined : rest.get(mapping.initAgentNameProperty)
-  const said = message === undefined ? undefined : rest.get(message)
-  if (message !== undefined) rest.delete(message)
-  const more = rest.size > 0 || said === undefined ? [JSON.stringify(Object.fromEntries(rest))] : []
+  const name = valueAt(rest, properties.initAgentNameProperty)
+  const message = taken(rest, properties.initUserMessageProperty)
   return {
     args: checked.args,
-    text: [...(said === undefined ? [] : [resultText(toJson(said))]), ...more].join('\n\n'),
-    ...(paths.length > 0 && { attachments: paths }),
-    ...(typeof name === 'string' && name.trim() !== '' && { name: name.trim() }),
+    text: textOf(message, rest),
+    ...defined({ attachments: paths.length > 0 ? paths : undefined, name: displayName(name) }),
   }
 }
 
-/** One path or some; undefined where it is anything else. */
+type Arguments = Map<string, unknown>
+
+function valueAt(values: Arguments, property: string | undefined): unknown {
+  return property === undefined ? undefined : values.get(property)
+}
+
+/** The value, which is no longer among the others. */
+function taken(values: Arguments, property: string | undefined): unknown {
+  const value = valueAt(values, property)
+  if (property !== undefined) values.delete(property)
+  return value
+}
+
+function textOf(message: unknown, rest: Arguments): string {
+  if (message === undefined) return JSON.stringify(Object.fromEntries(rest))
+  const text = resultText(toJson(message))
+  return rest.size > 0 ? `${text}\n\n${JSON.stringify(Object.fromEntries(rest))}` : text
+}
+
+function displayName(value: unknown): string | undefined {
+  const name = typeof value === 'string' ? value.trim() : ''
+  return name === '' ? undefined : name
+}
+
+/** One path or several; undefined where the value is anything else. */
 function pathsIn(value: unknown): readonly string[] | undefined {
   if (value === undefined || value === null) return []
   const parsed = z.array(z.string().startsWith('/')).safeParse(typeof value === 'string' ? [value] : value)

@@ -1,148 +1,159 @@
 /**
- * From a command to an order: what it says about a tool is checked against the tool's definition, so that the thread
- * decides about nothing but facts. A mistake is an answer to whoever sent it, and changes nothing.
+ * From a command to a resolved command: everything in it that depends on a definition, a quota or a secret is checked
+ * and replaced by facts, so that the thread decides about facts alone. A mistake is an answer to the sender, and
+ * changes nothing.
+ *
+ * - Pure, but for the definition's own functions that tool-calls.ts asks. Values are opened to check and to mask them;
+ *   none of them leaves this module.
+ * - Files that a message or an answer brings count against the quota of the thread that gets them (F5). A message of
+ *   a caller is refused; what another thread says is heard in any case, without the files that do not fit.
  */
 import type { ResolvedCommand } from '../../../actors/thread/decide/commands.js'
 import type { ThreadState } from '../../../actors/thread/state.js'
+import type { App } from '../../agent/app.js'
+import type { ToolDefinition } from '../../agent/define.js'
+import { isTooShort, tooShort } from '../../agent/variables.js'
 import { toAmounts } from '../../core/budget.js'
-import type { Command } from '../../core/records/command.js'
 import { noEnv } from '../../core/env.js'
 import { failure, toFailure } from '../../core/failure.js'
 import type { Failure } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
+import type { Command } from '../../core/records/command.js'
 import { parseCallId } from '../../core/records/message.js'
 import type { RecordedCall } from '../../core/records/record.js'
+import type { Redactor } from '../../core/redact/redact.js'
 import { applyChanges, overQuota, treeUsage } from '../../core/tree.js'
-import type { ToolDefinition } from '../../agent/define.js'
-import { isTooShort, tooShort } from '../../agent/variables.js'
+import type { FileQuota, FrozenTree, TreeUsage } from '../../core/tree.js'
+import { toOutcome } from '../../tools/outcome.js'
 import { answerCheck } from '../../tools/own/runtime.js'
 import type { CheckedAnswer } from '../../tools/own/runtime.js'
-import { toOutcome } from '../../tools/outcome.js'
-import { tooMuchFor, withinQuota } from './bringing.js'
-import { idempotencyKeyOf, recordCall, recordEdited } from './tool-calls.js'
-import type { Services } from '../services.js'
-import { checkContexts } from './contexts.js'
 import { maskCommand } from '../secrets/mask.js'
-import { checkSchedules } from '../effects/timers.js'
+import { checkContexts } from './contexts.js'
+import { checkSchedules } from './schedules.js'
+import { idempotencyKeyOf, recordCall, recordEdited } from './tool-calls.js'
+import type { CallDefinitions } from './tool-calls.js'
 
-export type CommandResolution = { readonly order: ResolvedCommand } | { readonly refused: Failure }
+export type CommandResolution = { readonly resolved: ResolvedCommand } | { readonly refused: Failure }
 
-/** A promise only where a definition's function gives one. What such a function throws is an answer too. */
+export interface CommandServices extends CallDefinitions {
+  /** What the files of one thread may hold. */
+  readonly quota: FileQuota
+  /** Quotas per tag. */
+  readonly quotas?: { refusal(state: ThreadState, command: Command): Failure | undefined }
+}
+
+type CommandOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
+
+/** A promise only where a definition's own function returns one. What such a function throws is a refusal too. */
 export function resolveCommand(
-  means: Services,
+  services: CommandServices,
   state: ThreadState,
   command: Command,
 ): CommandResolution | Promise<CommandResolution> {
-  const refused = (thrown: unknown): CommandResolution => ({
-    refused: failure(
-      'BAD_OPTION',
-      `the tool's definition could not decide about this: ${toFailure(thrown, 'BAD_OPTION').message}`,
-    ),
-  })
-  const reached = means.quotas?.refusal(state, command)
+  const reached = services.quotas?.refusal(state, command)
   if (reached) return { refused: reached }
   try {
-    const redactor = means.envs.redactor(
-      command.kind === 'create'
-        ? { id: state.id, path: command.path, agent: command.agent, child: command.child, env: command.env ?? noEnv }
-        : state,
-    )
-    const named =
-      command.kind === 'message' && redactor
-        ? command.attachments?.some(([, name]) => redactor.text(name) !== name)
-        : false
-    if (named)
+    const redactor = redactorFor(services, state, command)
+    if (redactor && namesSecret(redactor, command))
       return {
         refused: failure(
           'BAD_OPTION',
           'nothing was sent: the name of an attachment holds a secret of this thread; give it another name',
         ),
       }
-    const ordered = orderOf(means, state, redactor ? maskCommand(redactor, command) : command)
-    return ordered instanceof Promise ? ordered.catch(refused) : ordered
+    const resolution = resolve(services, state, redactor ? maskCommand(redactor, command) : command)
+    return resolution instanceof Promise ? resolution.catch(undecided) : resolution
   } catch (thrown) {
-    return refused(thrown)
+    return undecided(thrown)
   }
 }
 
-function orderOf(
-  means: Services,
+function undecided(thrown: unknown): CommandResolution {
+  const { message } = toFailure(thrown, 'BAD_OPTION')
+  return { refused: failure('BAD_OPTION', `the tool's definition could not decide about this: ${message}`) }
+}
+
+/** The secrets of the thread, or of the thread that the command creates. */
+function redactorFor({ envs }: CommandServices, state: ThreadState, command: Command): Redactor | undefined {
+  if (command.kind !== 'create') return envs.redactor(state)
+  const { path, agent, child, env = noEnv } = command
+  return envs.redactor({ id: state.id, path, agent, child, env })
+}
+
+/** A masked name would be another file. */
+function namesSecret(redactor: Redactor, command: Command): boolean {
+  if (command.kind !== 'message' || !command.attachments) return false
+  return command.attachments.some(([, name]) => redactor.text(name) !== name)
+}
+
+function resolve(
+  services: CommandServices,
   state: ThreadState,
   command: Command,
 ): CommandResolution | Promise<CommandResolution> {
-  if (command.kind === 'decide') return decision(means, state, command)
-  if (command.kind === 'answer') return answered(means, state, command)
-  if (command.kind === 'env' || command.kind === 'create' || command.kind === 'provide') {
-    const refused = checkEnv(means, state, command)
-    if (refused) return { refused }
-  }
-  if (command.kind === 'create' || command.kind === 'message') {
-    const seeded = checkContexts(means.app, state, command)
-    return 'refused' in seeded ? seeded : placed(means, state, seeded)
-  }
-  return placed(means, state, command)
-}
-
-/** What it says of files, calls and times, checked. */
-function placed(
-  means: Services,
-  state: ThreadState,
-  command: Exclude<Command, { kind: 'decide' | 'answer' }>,
-): CommandResolution | Promise<CommandResolution> {
-  if (command.kind === 'change' || command.kind === 'create') {
-    const checked = checkSchedules(means, command)
-    return 'refused' in checked ? checked : fitting(means, state, budgeted(means, checked))
-  }
-  if (command.kind === 'message' && !command.replyTo) {
-    const tooMuch = tooMuchFor(means, state, command)
-    return tooMuch ? { refused: tooMuch } : { order: command }
-  }
-  if (command.kind === 'message' || command.kind === 'report' || command.kind === 'tell')
-    return { order: withinQuota(means, state, command) }
-  if (command.kind === 'receipt') return receipt(state, command)
-  if (command.kind !== 'call') return { order: command }
-  const { tool, args } = command
-  const recorded = recordCall(means, { threadId: state.id, allowed: new Set(means.app.tools.keys()) }, { tool, args })
-  const ordered = (call: Awaited<typeof recorded>): CommandResolution =>
-    call.refused ? { refused: call.refused } : { order: { kind: 'call', call } }
-  return recorded instanceof Promise ? recorded.then(ordered) : ordered(recorded)
-}
-
-/** The call may have been approved with other args since: that is another one. */
-function receipt(state: ThreadState, command: Extract<Command, { kind: 'receipt' }>): CommandResolution {
-  const slot = command.step === state.step ? state.slots.items[command.index] : undefined
-  if (!slot || idempotencyKeyOf(state.id, command, slot.call) === command.key) return { order: command }
-  return {
-    refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`),
+  switch (command.kind) {
+    case 'create':
+      return resolveCreate(services, state, command)
+    case 'message':
+      return resolveMessage(services, state, command)
+    case 'change':
+      return resolveChanges(services, state, command)
+    case 'call':
+      return resolveCall(services, state, command)
+    case 'decide':
+      return resolveDecision(services, state, command)
+    case 'answer':
+      return resolveAnswer(services, state, command)
+    case 'env':
+    case 'provide': {
+      const refused = checkEnv(services, state, command)
+      return refused ? { refused } : { resolved: command }
+    }
+    case 'receipt':
+      return resolveReceipt(state, command)
+    case 'report':
+    case 'tell':
+      return { resolved: withinQuota(services, state, command) }
+    default:
+      return { resolved: command }
   }
 }
 
-/** Of a thread that nobody has given one, its agent says it; a child's comes with its messages. */
-function budgeted<Given extends Extract<Command, { kind: 'change' | 'create' }>>(
-  { app }: Services,
-  command: Given,
-): Given {
-  if (command.kind !== 'create' || command.parent !== undefined || command.budget) return command
-  const budget = app.agents.get(command.agent)?.budget
+function resolveCreate(services: CommandServices, state: ThreadState, command: CommandOf<'create'>): CommandResolution {
+  const refused = checkEnv(services, state, command)
+  if (refused) return { refused }
+  const seeded = checkContexts(services.app, state, command)
+  return 'refused' in seeded ? seeded : resolveChanges(services, state, withBudget(services.app, seeded))
+}
+
+/** A root thread without a budget has that of its agent; a child's comes with its messages. */
+function withBudget({ agents }: App, command: CommandOf<'create'>): CommandOf<'create'> {
+  if (command.parent !== undefined || command.budget) return command
+  const budget = agents.get(command.agent)?.budget
   return budget ? { ...command, budget: toAmounts(budget) } : command
 }
 
-/** The quota is the host's: whoever sent this need not know it (F5). What does not grow is always allowed. */
-function fitting(
-  { quota }: Services,
-  { files }: ThreadState,
-  command: Extract<Command, { kind: 'change' | 'create' }>,
+function resolveMessage(
+  services: CommandServices,
+  state: ThreadState,
+  command: CommandOf<'message'>,
 ): CommandResolution {
-  const changes = command.changes?.files ?? []
-  const held = treeUsage(files)
-  // Most changes fit even if every name in them were new: the tree they give is not made to see it.
-  const most = { ...held }
-  for (const change of changes) {
-    most.bytes += change.op === 'file' ? change.size : 0
-    most.names += change.path.split('/').length
-  }
-  const exceeded = overQuota(quota, held, most) && overQuota(quota, held, treeUsage(applyChanges(files, changes, 0)))
-  if (exceeded === undefined) return { order: command }
+  const seeded = checkContexts(services.app, state, command)
+  if ('refused' in seeded) return seeded
+  if (seeded.replyTo) return { resolved: withinQuota(services, state, seeded) }
+  const refused = tooLarge(services, state, seeded)
+  return refused ? { refused } : { resolved: seeded }
+}
+
+function resolveChanges(
+  services: CommandServices,
+  state: ThreadState,
+  command: CommandOf<'change' | 'create'>,
+): CommandResolution {
+  const checked = checkSchedules(services.app, command)
+  if ('refused' in checked) return checked
+  const exceeded = exceededBy(services, state, checked)
+  if (exceeded === undefined) return { resolved: checked }
   return {
     refused: failure(
       'FILES_QUOTA',
@@ -151,74 +162,178 @@ function fitting(
   }
 }
 
-/** Whoever sealed the values need not know what is declared, nor which key this host has. */
-function checkEnv(
-  { envs }: Services,
-  { id, path }: ThreadState,
-  command: Extract<Command, { kind: 'env' | 'create' | 'provide' }>,
-): Failure | undefined {
-  const [given, inherited] =
-    command.kind === 'create'
-      ? [command.env, command.parent !== undefined]
-      : [command, command.kind === 'env' && command.level === 'inherited']
-  if (!given || given.keys.length === 0) return undefined
-  try {
-    for (const wrapped of given.keys) envs.secrets.vault.check(wrapped)
-    if (inherited) return undefined
-    const root = command.kind === 'create' ? command.path[0] : path[0]
-    for (const [name, sealed] of Object.entries('set' in given ? given.set : given.own)) {
-      const value =
-        sealed !== null && envs.declarations.isDeclaredSecret(name)
-          ? envs.secrets.vault.open(given.keys, sealed, { root: root ?? id, name })
-          : ''
-      if (isTooShort(value)) return failure('BAD_OPTION', `the value of ${name}, ${tooShort}; nothing was changed`)
-    }
-    return undefined
-  } catch (thrown) {
-    const why = toFailure(thrown, 'SECRET_UNREADABLE')
-    const { needed, given: own } = isObject(why.data) ? why.data : {}
-    if (typeof needed !== 'string' || typeof own !== 'string') return why
-    return failure(
-      'SECRET_UNREADABLE',
-      `nothing was changed: these values were sealed with the key ${needed}, and the host has the key ${own}; ` +
-        `give the same key to both (SKEIN_KEY_FILE, SKEIN_KEY)`,
-    )
-  }
-}
-
-function calledBy({ slots, step }: ThreadState, call: string): RecordedCall | undefined {
-  const place = parseCallId(call)
-  return place?.step === step ? slots.items[place.index]?.call : undefined
-}
-
-function decision(
-  means: Services,
+function resolveCall(
+  services: CommandServices,
   state: ThreadState,
-  { args, ...rest }: Extract<Command, { kind: 'decide' }>,
-): CommandResolution {
-  const tool = calledBy(state, rest.call)?.tool
-  if (args === undefined || tool === undefined || rest.decision === 'reject') return { order: rest }
-  const edited = recordEdited(means, tool, args)
-  return edited.refused ? { refused: edited.refused } : { order: { ...rest, edited } }
+  { tool, args }: CommandOf<'call'>,
+): CommandResolution | Promise<CommandResolution> {
+  const caller = { threadId: state.id, allowed: new Set(services.app.tools.keys()) }
+  const recorded = recordCall(services, caller, { tool, args })
+  const resolution = (call: RecordedCall): CommandResolution =>
+    call.refused ? { refused: call.refused } : { resolved: { kind: 'call', call } }
+  return recorded instanceof Promise ? recorded.then(resolution) : resolution(recorded)
 }
 
-/** What the tool itself does not look at must fit its `outputSchema`, so that the person can correct it. */
-function answered(
-  { app }: Services,
+function resolveDecision(
+  services: CommandServices,
   state: ThreadState,
-  command: Extract<Command, { kind: 'answer' }>,
+  { args, ...command }: CommandOf<'decide'>,
 ): CommandResolution {
-  const call = calledBy(state, command.call)
+  const tool = callOf(state, command.call)?.tool
+  if (args === undefined || tool === undefined || command.decision === 'reject') return { resolved: command }
+  const edited = recordEdited(services, tool, args)
+  return edited.refused ? { refused: edited.refused } : { resolved: { ...command, edited } }
+}
+
+/** An answer that no code of its tool reads must fit the `outputSchema`, so that the person can correct it. */
+function resolveAnswer({ app }: CommandServices, state: ThreadState, command: CommandOf<'answer'>): CommandResolution {
+  const call = callOf(state, command.call)
   const tool: (ToolDefinition & CheckedAnswer) | undefined = call && app.tools.get(call.tool)
-  if (!call || !tool) return { order: command }
+  if (!call || !tool) return { resolved: command }
   try {
     tool[answerCheck]?.(call.args, command.output)
   } catch (thrown) {
     return { refused: failure('BAD_OPTION', `this answer does not fit: ${toFailure(thrown, 'BAD_OPTION').message}`) }
   }
-  if (tool.onResponseReceived || !tool.outputSchema) return { order: command }
+  if (tool.onResponseReceived || !tool.outputSchema) return { resolved: command }
   const outcome = toOutcome(tool.name, command.output, tool.outputSchema)
   return outcome.ok
-    ? { order: command }
+    ? { resolved: command }
     : { refused: failure('BAD_OPTION', `this answer does not fit: ${outcome.failure.message}`) }
+}
+
+/** Of the step that is open now. */
+function callOf({ slots, step }: ThreadState, id: string): RecordedCall | undefined {
+  const parsed = parseCallId(id)
+  return parsed?.step === step ? slots.items[parsed.index]?.call : undefined
+}
+
+/** A call that was approved with other args since is another call. */
+function resolveReceipt(state: ThreadState, command: CommandOf<'receipt'>): CommandResolution {
+  const slot = command.step === state.step ? state.slots.items[command.index] : undefined
+  if (!slot || idempotencyKeyOf(state.id, command, slot.call) === command.key) return { resolved: command }
+  return {
+    refused: failure('COMMAND_REFUSED', `thread ${state.id} has another call in the place that this receipt is for`),
+  }
+}
+
+/** What the files would hold, if that is too much. The sender need not know the quota (F5). */
+function exceededBy(
+  { quota }: CommandServices,
+  { files }: ThreadState,
+  { changes }: CommandOf<'change' | 'create'>,
+): string | undefined {
+  const fileChanges = changes?.files ?? []
+  const before = treeUsage(files)
+  // Most changes fit even if every name in them were new; then the tree that they give need not be made.
+  const most = { ...before }
+  for (const change of fileChanges) {
+    most.bytes += change.op === 'file' ? change.size : 0
+    most.names += change.path.split('/').length
+  }
+  if (overQuota(quota, before, most) === undefined) return undefined
+  return overQuota(quota, before, treeUsage(applyChanges(files, fileChanges, 0)))
+}
+
+function usageWith({ files }: ThreadState, attachments: FrozenTree): TreeUsage {
+  const before = treeUsage(files)
+  const bytes = attachments.reduce((sum, row) => sum + (row[2] === 'file' ? row[4] : 0), before.bytes)
+  return { ...before, bytes, names: before.names + attachments.length - 1 }
+}
+
+/** A caller can send less. */
+function tooLarge(
+  { quota }: CommandServices,
+  state: ThreadState,
+  { attachments }: CommandOf<'message'>,
+): Failure | undefined {
+  const exceeded = attachments && overQuota(quota, treeUsage(state.files), usageWith(state, attachments))
+  return exceeded === undefined
+    ? undefined
+    : failure(
+        'FILES_QUOTA',
+        `nothing was sent: with its attachments the thread's files would hold ${exceeded}; remove some first`,
+      )
+}
+
+/** Another thread's words without the files that do not fit, and with a note about them. */
+function withinQuota(
+  { quota }: CommandServices,
+  state: ThreadState,
+  command: CommandOf<'message' | 'report' | 'tell'>,
+): ResolvedCommand {
+  const { quotaBytes, quotaNames } = quota
+  const names = quotaNames === undefined ? '' : ` in ${quotaNames} files, links and directories`
+  const note = `[its attachments were left out: your files may hold ${quotaBytes} bytes${names}; remove some first]`
+  const fits = (attachments: FrozenTree): boolean =>
+    overQuota(quota, treeUsage(state.files), usageWith(state, attachments)) === undefined
+  if (command.kind === 'tell') {
+    const words = command.words.map((word) =>
+      'attachments' in word && word.attachments && !fits(word.attachments) ? { text: `${word.text}\n\n${note}` } : word,
+    )
+    return { ...command, words }
+  }
+  if (command.kind === 'message') {
+    const { attachments, ...rest } = command
+    return !attachments || fits(attachments) ? command : { ...rest, text: `${command.text}\n\n${note}` }
+  }
+  const { attachments, ...rest } = command
+  if (!attachments || fits(attachments.files)) return command
+  return { ...rest, note: command.note === undefined ? note : `${command.note}\n\n${note}` }
+}
+
+interface SealedValues {
+  readonly keys: readonly string[]
+  readonly values: Readonly<Record<string, string | null>>
+  /** The root of the tree that they were sealed for. */
+  readonly root: string
+  /** A parent passes them on: they were checked when it got them. */
+  readonly isInherited: boolean
+}
+
+function sealedValuesOf(
+  { id, path }: ThreadState,
+  command: CommandOf<'env' | 'create' | 'provide'>,
+): SealedValues | undefined {
+  if (command.kind === 'create') {
+    const { env, path: newPath, parent } = command
+    return env && { keys: env.keys, values: env.own, root: newPath[0] ?? id, isInherited: parent !== undefined }
+  }
+  const isInherited = command.kind === 'env' && command.level === 'inherited'
+  return { keys: command.keys, values: command.set, root: path[0] ?? id, isInherited }
+}
+
+/** The client that sealed the values need not know what is declared, nor which key this host has. */
+function checkEnv(
+  { envs }: CommandServices,
+  state: ThreadState,
+  command: CommandOf<'env' | 'create' | 'provide'>,
+): Failure | undefined {
+  const sealed = sealedValuesOf(state, command)
+  if (!sealed || sealed.keys.length === 0) return undefined
+  const { keys, values, root, isInherited } = sealed
+  const { vault } = envs.secrets
+  try {
+    for (const key of keys) vault.check(key)
+    if (isInherited) return undefined
+    for (const [name, value] of Object.entries(values)) {
+      if (value === null || !envs.declarations.isDeclaredSecret(name)) continue
+      if (isTooShort(vault.open(keys, value, { root, name })))
+        return failure('BAD_OPTION', `the value of ${name}, ${tooShort}; nothing was changed`)
+    }
+    return undefined
+  } catch (thrown) {
+    return unreadable(thrown)
+  }
+}
+
+function unreadable(thrown: unknown): Failure {
+  const cause = toFailure(thrown, 'SECRET_UNREADABLE')
+  const { needed, given } = isObject(cause.data) ? cause.data : {}
+  if (typeof needed !== 'string' || typeof given !== 'string') return cause
+  return failure(
+    'SECRET_UNREADABLE',
+    `nothing was changed: these values were sealed with the key ${needed}, and the host has the key ${given}; ` +
+      `give the same key to both (SKEIN_KEY_FILE, SKEIN_KEY)`,
+  )
 }

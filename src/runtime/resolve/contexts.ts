@@ -1,10 +1,10 @@
 /**
- * Contexts that a caller gives (T9): with a new thread, or with a message. Whoever sends them need not know the
- * definitions; the host that takes the command does.
+ * Contexts that a caller sends with a new thread or with a message (T9). The caller need not know the definitions:
+ * the host that takes the command checks them. Pure.
  *
- * - What does not fit the schema of its tool is refused with the command, and nothing of it counts.
- * - Of the shared context each tool may know a part: what one requires may be given later.
- * - A field is merged into what is there, and counts from the moment the command does.
+ * - A context that does not fit the schema of its tool refuses the whole command.
+ * - Each tool may declare a part of the shared context: a field that one requires may be set later.
+ * - Fields are merged into those that are set, and count from the moment the command does.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import type { App } from '../../agent/app.js'
@@ -23,36 +23,36 @@ interface Refused {
 
 type Seeding = Extract<Command, { kind: 'create' | 'message' }>
 
-/** The same command with each context as it will be, whole. */
-export function checkContexts<Given extends Seeding>(
+/** The same command with whole contexts: what is set already, and the fields that it sets. */
+export function checkContexts<Checked extends Seeding>(
   { tools }: Pick<App, 'tools'>,
   { values }: ThreadState,
-  command: Given,
-): Given | Refused {
+  command: Checked,
+): Checked | Refused {
   if (!command.context) return command
   const context: Record<string, Json> = {}
   for (const [name, part] of Object.entries(command.context)) {
     const key = contextKey(name)
-    const made = wholeOf([...tools.values()], {
+    const merged = mergedContext([...tools.values()], {
       name,
       part,
       before: Object.hasOwn(values, key) ? values[key]?.value : undefined,
     })
-    if ('wrong' in made) return { refused: failure('BAD_OPTION', `context: ${made.wrong}; nothing was changed`) }
-    context[name] = made.value
+    if ('wrong' in merged) return { refused: failure('BAD_OPTION', `context: ${merged.wrong}; nothing was changed`) }
+    context[name] = merged.value
   }
   return { ...command, context }
 }
 
-interface Seed {
+interface ContextPart {
   readonly name: string
   readonly part: Json
   readonly before: Json | undefined
 }
 
-function wholeOf(
+function mergedContext(
   tools: readonly ToolDefinition[],
-  { name, part, before }: Seed,
+  { name, part, before }: ContextPart,
 ): { readonly value: Json } | { readonly wrong: string } {
   if (!isObject(part)) return { wrong: `${name} must be an object with the fields to set` }
   const isShared = name === sharedName
@@ -63,21 +63,20 @@ function wholeOf(
   let value: Json | undefined = before
   for (const tool of readers) {
     const schema = isShared ? tool.sharedSchema : tool.contextSchema
-    const made = schema && mergeContext(schema, { before: value, part, incomplete: isShared })
+    const merged = schema && mergeContext(schema, { before: value, part, incomplete: isShared })
     const field = isShared ? 'sharedSchema' : 'contextSchema'
-    if (made && 'wrong' in made) return { wrong: `${name} does not fit the ${field} of ${tool.name}: ${made.wrong}` }
-    value = made?.value
+    if (merged && 'wrong' in merged)
+      return { wrong: `${name} does not fit the ${field} of ${tool.name}: ${merged.wrong}` }
+    value = merged?.value
   }
   return { value: value ?? null }
 }
 
 function noReader(tools: readonly ToolDefinition[], name: string): string {
-  const known = tools.flatMap((tool) => (tool.contextSchema ? [tool.name] : []))
+  const withContext = tools.flatMap((tool) => (tool.contextSchema ? [tool.name] : []))
+  const shared = tools.some(({ sharedSchema }) => sharedSchema) ? [sharedName] : []
   const why = tools.some((tool) => tool.name === name)
     ? `the tool ${name} has no contextSchema`
     : `there is no tool ${JSON.stringify(name)}`
-  return (
-    `${why}; contexts are for: ` +
-    `${[...known, ...(tools.some(({ sharedSchema }) => sharedSchema) ? [sharedName] : [])].join(', ') || 'none'}`
-  )
+  return `${why}; contexts are for: ${[...withContext, ...shared].join(', ') || 'none'}`
 }

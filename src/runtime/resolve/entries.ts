@@ -1,4 +1,4 @@
-/** The entries of a thread's key-value store, as calls and callers list them. */
+/** The entries of a thread's key-value store, as calls and callers list them. Pure. */
 import type { ThreadState } from '../../../actors/thread/state.js'
 import { kvSpace } from '../../core/records/change.js'
 import type { Json } from '../../core/json.js'

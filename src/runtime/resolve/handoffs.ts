@@ -1,9 +1,10 @@
 /**
- * Agents that take over: a call of one hands the thread to it (S9). Nothing is run; what the call says is recorded,
- * and the fold has the new agent speak when the calls of the step are answered.
+ * Agents that take over: a call of one hands the thread to it (S9). Nothing is run; the call is recorded with its
+ * answer, and the new agent speaks when the calls of the step are answered. Pure but for `HandoffReply`, which is
+ * shared by the calls of one reply.
  *
  * - One agent takes over: the first that a reply names; the calls of others are refused.
- * - Nobody hands over to itself.
+ * - No agent hands over to itself.
  */
 import { z } from 'zod'
 import type { App } from '../../agent/app.js'
@@ -20,52 +21,50 @@ const handoffArgs = z.object({
 })
 
 export interface Handoffs {
-  /** What each must be given. */
+  /** The args of each. */
   readonly byName: ReadonlyMap<string, Schema>
   readonly tools: readonly ToolSpec[]
 }
 
 export function handoffsOf(app: App, agents: readonly AgentDefinition[], from: string): Handoffs {
   const others = agents.filter(({ name }) => name !== from)
-  const required = ({ sideA }: AgentDefinition) => app.prompts.get(sideA.prompt)?.requiredSchema ?? handoffArgs
+  const argsOf = ({ sideA }: AgentDefinition) => app.prompts.get(sideA.prompt)?.requiredSchema ?? handoffArgs
   return {
-    byName: new Map(others.map((agent) => [agent.name, required(agent)])),
-    tools: others.map((agent) =>
-      toolSpec(
-        agent.name,
-        `Hands this conversation over to the agent ${agent.name}, which goes on with it in your place. ` +
-          `${agent.toolDescription ?? ''}`.trim(),
-        required(agent),
-      ),
-    ),
+    byName: new Map(others.map((agent) => [agent.name, argsOf(agent)])),
+    tools: others.map((agent) => toolSpec(agent.name, descriptionOf(agent), argsOf(agent))),
   }
 }
 
-/** What calls of one reply share. */
+function descriptionOf({ name, toolDescription }: AgentDefinition): string {
+  const purpose = `Hands this conversation over to the agent ${name}, which goes on with it in your place.`
+  return toolDescription === undefined ? purpose : `${purpose} ${toolDescription}`.trim()
+}
+
+/** The agent that takes over, once a call of the reply has named one. */
 export interface HandoffReply {
   to?: string
 }
 
-/** Undefined: the tool is none of these. */
+/** Undefined: the call names no agent that may take over. */
 export function recordHandoff(
   { byName }: Handoffs,
-  handed: HandoffReply,
+  reply: HandoffReply,
   { tool, args }: RequestedCall,
 ): RecordedCall | undefined {
   const schema = byName.get(tool)
   if (!schema) return undefined
   const checked = checkArgs(tool, schema, args)
   if (!checked.ok) return { tool, args: checked.sent, refused: checked.failure }
-  if (handed.to !== undefined)
+  if (reply.to !== undefined)
     return {
       tool,
       args: checked.args,
       refused: failure(
         'TOOL_NOT_ALLOWED',
-        `this conversation was handed over to ${handed.to} just before; one agent can have it, so ${tool} was not ` +
+        `this conversation was handed over to ${reply.to} just before; one agent can have it, so ${tool} was not ` +
           `called`,
       ),
     }
-  handed.to = tool
+  reply.to = tool
   return { tool, args: checked.args, answered: 'Handoff complete', handoff: tool }
 }

@@ -1,19 +1,23 @@
 /**
- * Children that begin before the model of their parent is first asked (S4).
+ * Children that begin before the model of their parent is first asked (S4), as the calls that create them.
  *
+ * - Not pure: values that a child gets for itself (`scopedEnv`) are sealed here, with random bytes. The calls are
+ *   recorded at once, and no replay asks for them again.
  * - Of the values that make an instance, its name and description go into a call; what is scoped goes sealed into
  *   the child, and nowhere else: no other instance inherits it.
  */
 import type { ThreadState } from '../../../actors/thread/state.js'
+import type { App } from '../../agent/app.js'
 import { callablesOf } from '../../agent/callable.js'
 import type { SubagentTool } from '../../agent/define.js'
 import { sideOf } from '../../agent/sides.js'
 import { defined } from '../../core/defined.js'
 import { instancesOf } from '../../core/env.js'
 import type { RecordedCall, Sealed } from '../../core/records/record.js'
-import type { ReplyContext } from './child-call.js'
-import type { Services } from '../services.js'
-import { recordImmediate, childToolsOf } from './child-calls.js'
+import type { Environments } from '../secrets/environment.js'
+import { createReplyContext, recordImmediateCall } from './child-calls.js'
+import type { ChildDefinitions } from './child-calls.js'
+import { childToolsOf } from './child-tools.js'
 
 interface Instance {
   readonly name?: string
@@ -22,50 +26,37 @@ interface Instance {
   readonly apart?: readonly string[]
 }
 
-/** Undefined where the agent has none. */
+/** Undefined where the agent has none. Sealing happens when the function is called. */
 export function immediateOf(
-  { app, envs, childLimits }: Pick<Services, 'app' | 'envs' | 'childLimits'>,
+  definitions: ChildDefinitions & { readonly app: App },
   state: ThreadState,
 ): (() => readonly RecordedCall[]) | undefined {
+  const { app } = definitions
   const agent = app.agents.get(state.agent)
   const side = agent && sideOf(agent, state.turn?.session?.side ?? 'a')
   const prompt = side && app.prompts.get(side.prompt)
-  const relations = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
-  if (relations.length === 0) return undefined
+  const subagents = prompt ? callablesOf(app, prompt).subagents.filter(({ immediate }) => immediate) : []
+  if (subagents.length === 0) return undefined
   return () => {
-    const family: ReplyContext = {
-      state,
-      step: state.step + 1,
-      limits: childLimits,
-      envs,
-      asked: new Map(),
-      born: new Map(),
-    }
+    const { envs } = definitions
+    const context = createReplyContext(definitions, state, state.step + 1)
     const disabled = new Set(envs.disabled(state))
+    const enabled = subagents.filter(({ name }) => !disabled.has(name))
     const calls: RecordedCall[] = []
-    for (const relation of childToolsOf(
-      app,
-      relations.filter(({ name }) => !disabled.has(name)),
-      agent,
-    ).byName.values()) {
-      for (const { name, text, own, apart } of instances({ envs, state }, relation)) {
-        calls.push(recordImmediate(family, relation, { index: calls.length, text, ...defined({ name, own, apart }) }))
-      }
+    for (const childTool of childToolsOf(app, enabled, agent).byName.values()) {
+      for (const instance of instancesFor(envs, state, childTool))
+        calls.push(recordImmediateCall(context, childTool, { index: calls.length, ...instance }))
     }
     return calls
   }
 }
 
-function instances(
-  { envs, state }: Pick<ReplyContext, 'envs' | 'state'>,
-  { immediate }: SubagentTool,
-): readonly Instance[] {
-  // The second side is spoken to by the first.
-  const { session, text: said = '' } = state.turn ?? {}
-  const begun = (session?.side === 'b' && said) || (state.opening ?? 'Begin.')
+/** One, or one for each set of numbered variables (`NAME_1`, `NAME_2`) that has its first value. */
+function instancesFor(envs: Environments, state: ThreadState, { immediate }: SubagentTool): readonly Instance[] {
+  const opening = openingOf(state)
   const { nameEnv, descriptionEnv, scopedEnv = [] } = typeof immediate === 'object' ? immediate : {}
   const first = nameEnv ?? descriptionEnv ?? scopedEnv[0]
-  if (first === undefined) return [{ text: begun }]
+  if (first === undefined) return [{ text: opening }]
   const names = [nameEnv, descriptionEnv, ...scopedEnv].filter((name) => name !== undefined)
   return instancesOf(envs.names(state), names).flatMap(({ variables }): Instance[] => {
     if (variables[first] === undefined) return []
@@ -73,18 +64,25 @@ function instances(
       const variable = name === undefined ? undefined : variables[name]
       return variable === undefined ? undefined : envs.value(state, variable)
     }
-    const name = value(nameEnv)
-    const own = scopedEnv.flatMap((scoped): [string, string][] => {
-      const found = value(scoped)
-      return found === undefined ? [] : [[scoped, found]]
+    const own = scopedEnv.flatMap((name): [string, string][] => {
+      const found = value(name)
+      return found === undefined ? [] : [[name, found]]
     })
     return [
       {
-        text: value(descriptionEnv) ?? begun,
-        ...defined({ name }),
-        ...(own.length > 0 && { own: envs.sealed(state, Object.fromEntries(own)) }),
-        ...(scopedEnv.length > 0 && { apart: scopedEnv }),
+        text: value(descriptionEnv) ?? opening,
+        ...defined({
+          name: value(nameEnv),
+          own: own.length > 0 ? envs.seal(state, Object.fromEntries(own)) : undefined,
+          apart: scopedEnv.length > 0 ? scopedEnv : undefined,
+        }),
       },
     ]
   })
+}
+
+/** What the turn began with. The second side is spoken to by the first. */
+function openingOf({ turn, opening }: ThreadState): string {
+  const words = turn?.session?.side === 'b' ? turn.text : ''
+  return words || (opening ?? 'Begin.')
 }

@@ -1,6 +1,6 @@
 /**
  * Prompts as tools (S10): a call is answered by a child that makes one request with the prompt. The child is a thread
- * like any other; what is special about it is recorded with the call: which part of what it did is the result.
+ * like any other; which part of what it did is the result is recorded with the call (`gives`). Pure.
  */
 import type { App } from '../../agent/app.js'
 import { agentOfPrompt } from '../../agent/callable.js'
@@ -8,10 +8,10 @@ import type { SubpromptTool } from '../../agent/define.js'
 import { defined } from '../../core/defined.js'
 import type { Gives, RecordedCall } from '../../core/records/record.js'
 import type { Schema } from '../../core/schema.js'
-import type { RequestedCall, ToolSpec } from '../../models/port.js'
-import { newChild } from './child-call.js'
-import type { ReplyContext } from './child-call.js'
-import { messageArgs, childMessage } from './child-message.js'
+import type { ToolSpec } from '../../models/port.js'
+import { newChild } from './child-calls.js'
+import type { IndexedCall, ReplyContext } from './child-calls.js'
+import { childMessage, messageArgs } from './child-message.js'
 import { toolSpec } from './tool-spec.js'
 
 interface PromptTool {
@@ -42,41 +42,42 @@ export function promptToolsOf(app: App, configs: readonly SubpromptTool[]): Prom
 
 function givesOf(
   { includeTextResponse = true, includeToolCalls, includeErrors }: SubpromptTool,
-  output: boolean,
+  hasOutput: boolean,
 ): Gives {
-  return {
-    ...(includeTextResponse && { text: true }),
-    ...(includeToolCalls && { calls: true }),
-    ...(includeErrors && { errors: true }),
-    ...(output && { output: true }),
-  }
+  return defined({
+    text: includeTextResponse || undefined,
+    calls: includeToolCalls || undefined,
+    errors: includeErrors || undefined,
+    output: hasOutput || undefined,
+  })
 }
 
-/** Undefined: the tool is none of these. */
+/** Undefined: the call names no prompt. */
 export function recordPromptCall(
   { byName }: PromptTools,
-  family: ReplyContext,
-  call: RequestedCall & { readonly index: number },
+  context: ReplyContext,
+  call: IndexedCall,
 ): RecordedCall | undefined {
-  const tool = byName.get(call.tool)
-  if (!tool) return undefined
-  const { args, ...opening } = childMessage(call, tool.required, tool.config)
-  if ('refused' in opening) return { tool: call.tool, args, refused: opening.refused }
-  const child = newChild(family, call.index, agentOfPrompt(call.tool).name)
-  if ('code' in child) return { tool: call.tool, args, refused: child }
-  const caller = family.state.child?.caller ?? family.state.agent
+  const { tool, index } = call
+  const promptTool = byName.get(tool)
+  if (!promptTool) return undefined
+  const { args, ...message } = childMessage(call, promptTool.required, promptTool.config)
+  if ('refused' in message) return { tool, args, refused: message.refused }
+  const child = newChild(context, index, agentOfPrompt(tool).name)
+  if ('code' in child) return { tool, args, refused: child }
+  const { state, limits } = context
   return {
-    tool: call.tool,
+    tool,
     args,
     child: {
       ...child,
-      ...opening,
-      gives: tool.gives,
-      caller,
+      ...message,
+      gives: promptTool.gives,
+      caller: state.child?.caller ?? state.agent,
       blocking: true,
       lasting: false,
       reports: 'implicit',
-      maxParallel: family.limits.maxParallelChildren,
+      maxParallel: limits.maxParallelChildren,
     },
   }
 }

@@ -1,38 +1,43 @@
 /**
- * What a prompt reads of the turns before this one (D5): all of it, or not what was said (`includeChat`), or not the
- * calls and their results (`includePastTools`). This turn it reads whole. Of two sides each reads what is for it
- * (perspective.ts).
+ * The messages that a prompt reads: of this turn all, of the turns before it all, or not the words (`includeChat`), or
+ * not the calls and their results (`includePastTools`) (D5). Of two sides each reads what is meant for it (S11).
+ * Pure to its callers: what it remembers is derived from the transcript.
  *
  * - A window grows as its transcript does, and what a model was given stays as it was: a step costs what was said
  *   since the last one. Where a new turn leaves out something of the last one the list is copied once, and the copy
  *   grows on.
- * - A window is derived: it is made again when the transcript was read again from the journal, and is stored nowhere.
+ * - A window is made again when the transcript was read again from the journal, and is stored nowhere.
  */
 import type { ThreadState, Transcript } from '../../../actors/thread/state.js'
 import type { PromptDefinition } from '../../agent/define.js'
+import { defined } from '../../core/defined.js'
 import type { Message, SideName } from '../../core/records/message.js'
 import { editsOf, withEdits } from './edits.js'
 import type { Edits } from './edits.js'
-import { seenBy } from './perspective.js'
 
-interface Window {
-  /** The list that was read, and how much of it. */
-  readonly of: readonly Message[]
+/** What decides which messages a window has. */
+interface WindowKey {
+  /** The list that is read. */
+  readonly items: readonly Message[]
   readonly side: SideName | undefined
-  readonly edits: Edits | undefined
-  /** The last edit. */
+  /** The number of the last edit. */
   readonly version: number
   readonly chat: boolean
   readonly tools: boolean
-  /** Where this turn begins in it. */
-  from: number
+}
+
+interface Window extends WindowKey {
+  readonly edits: Edits | undefined
+  /** Where the running turn begins in `items`. */
+  turnFrom: number
+  /** How many of `items` were read. */
   read: number
   messages: Message[]
-  /** How many of them are of the turns before it. */
+  /** How many of `messages` are of earlier turns. */
   past: number
 }
 
-type Wanted = Pick<PromptDefinition, 'includeChat' | 'includePastTools'>
+type WindowOptions = Pick<PromptDefinition, 'includeChat' | 'includePastTools'>
 
 const windows = new WeakMap<Transcript, Partial<Record<SideName, Window>>>()
 
@@ -41,84 +46,105 @@ function turnBegins({ turn, transcript }: ThreadState): number {
   return turn?.from ?? transcript.skipped + transcript.items.length
 }
 
-/** Something that was not loaded is asked for. */
-export function reachesBack(state: ThreadState, { includeChat = true, includePastTools = true }: Wanted): boolean {
+/** Whether the prompt reads messages that were not loaded. */
+export function reachesBack(
+  state: ThreadState,
+  { includeChat = true, includePastTools = true }: WindowOptions,
+): boolean {
   const { skipped } = state.transcript
   return skipped > 0 && (includeChat || includePastTools || turnBegins(state) < skipped)
 }
 
 export function windowOf(
   state: ThreadState,
-  { includeChat: chat = true, includePastTools: tools = true }: Wanted,
+  { includeChat: chat = true, includePastTools: tools = true }: WindowOptions,
 ): readonly Message[] {
   const { transcript } = state
+  const { items } = transcript
   const side = state.turn?.session?.side
   const version = state.edits.at(-1)?.seq ?? 0
-  if (chat && tools && !side && version === 0) return transcript.items
-  const from = chat && tools ? 0 : turnBegins(state) - transcript.skipped
-  const all = windows.get(transcript) ?? {}
-  windows.set(transcript, all)
-  const known = all[side ?? 'a']
-  const same =
-    known?.of === transcript.items &&
-    known.side === side &&
-    known.version === version &&
-    known.chat === chat &&
-    known.tools === tools &&
-    known.from <= from
-  const window: Window = same
-    ? known
-    : {
-        of: transcript.items,
-        side,
-        edits: editsOf(state.edits),
-        version,
-        chat,
-        tools,
-        from: 0,
-        read: 0,
-        messages: [],
-        past: 0,
-      }
-  all[side ?? 'a'] = window
-  if (window.from < from) turnOver(window, from)
-  readUpTo(window, window.of.length)
+  const isWhole = chat && tools
+  if (isWhole && !side && version === 0) return items
+  const turnFrom = isWhole ? 0 : turnBegins(state) - transcript.skipped
+  const window = currentWindow(state, { items, side, version, chat, tools }, turnFrom)
+  if (window.turnFrom < turnFrom) beginTurn(window, turnFrom)
+  readUpTo(window, items.length)
   return window.messages
 }
 
-function readUpTo(window: Window, end: number): void {
-  for (; window.read < end; window.read++) take(window.messages, seen(window, window.of[window.read]))
+/** The window that the side has, if it can grow on; else a new one in its place. */
+function currentWindow({ transcript, edits }: ThreadState, key: WindowKey, turnFrom: number): Window {
+  const bySide = windows.get(transcript) ?? {}
+  windows.set(transcript, bySide)
+  const name = key.side ?? 'a'
+  const known = bySide[name]
+  if (known && isSame(known, key) && known.turnFrom <= turnFrom) return known
+  const window: Window = { ...key, edits: editsOf(edits), turnFrom: 0, read: 0, messages: [], past: 0 }
+  bySide[name] = window
+  return window
 }
 
-/** The turns up to there are past. */
-function turnOver(window: Window, from: number): void {
-  const turn = window.of.slice(window.from, from).flatMap((message) => seen(window, message) ?? [])
-  const rest = turn.map((message) => left(window, message))
-  if (rest.every((message, index) => message === turn[index])) readUpTo(window, from)
+function isSame(window: WindowKey, { items, side, version, chat, tools }: WindowKey): boolean {
+  return (
+    window.items === items &&
+    window.side === side &&
+    window.version === version &&
+    window.chat === chat &&
+    window.tools === tools
+  )
+}
+
+function readUpTo(window: Window, end: number): void {
+  for (; window.read < end; window.read++) append(window.messages, visible(window, window.items[window.read]))
+}
+
+/** The turns up to there are past: what they leave out goes. */
+function beginTurn(window: Window, turnFrom: number): void {
+  const turn = window.items.slice(window.turnFrom, turnFrom).flatMap((message) => visible(window, message) ?? [])
+  const remaining = turn.map((message) => ofPastTurn(window, message))
+  if (remaining.every((message, index) => message === turn[index])) readUpTo(window, turnFrom)
   else {
     window.messages = window.messages.slice(0, window.past)
-    for (const message of rest) take(window.messages, message)
+    for (const message of remaining) append(window.messages, message)
   }
   window.past = window.messages.length
-  window.from = from
-  window.read = from
+  window.turnFrom = turnFrom
+  window.read = turnFrom
 }
 
-function seen({ side, edits }: Window, message: Message | undefined): Message | undefined {
-  const now = message && withEdits(edits, message)
-  return now && side ? seenBy(side, now) : now
-}
-
-function take(messages: Message[], message: Message | undefined): void {
+function append(messages: Message[], message: Message | undefined): void {
   if (message) messages.push(message)
 }
 
-/** What is left of a message of an earlier turn. */
-function left({ chat, tools }: Window, message: Message): Message | undefined {
+/** As it reads now, to this side; undefined where it does not. */
+function visible({ side, edits }: Window, message: Message | undefined): Message | undefined {
+  const edited = message && withEdits(edits, message)
+  return edited && side ? seenBy(side, edited) : edited
+}
+
+/** What remains of a message of an earlier turn. */
+function ofPastTurn({ chat, tools }: Window, message: Message): Message | undefined {
   const { calls, text, role } = message
   if (!calls) return (role === 'tool' ? tools : chat) ? message : undefined
   if (tools) return text === '' ? message : { ...message, text: '' }
   if (!chat || text === '') return undefined
-  const { calls: _, kept: __, ...said } = message
-  return said
+  const { calls: _, kept: __, ...words } = message
+  return words
+}
+
+/**
+ * S11: a side reads its own words and calls as they are, the other's words as a user's, and nothing of the other's
+ * calls. A caller plays the other side: a user's message is for side A, an assistant's for side B. Undefined: the
+ * message is not for this side.
+ */
+function seenBy(side: SideName, message: Message): Message | undefined {
+  const { id, role, text, at, attachments, media, silent } = message
+  if (message.to !== undefined && message.to !== side) return undefined
+  if (message.side === side || role === 'system') return message
+  const words = { id, text, at, ...defined({ attachments, media, silent: silent || undefined }) }
+  if (message.side === undefined) {
+    const isForThisSide = message.to === side || (role === 'user') === (side === 'a')
+    return { ...words, role: isForThisSide ? 'user' : 'assistant' }
+  }
+  return role === 'tool' || text === '' ? undefined : { ...words, role: 'user' }
 }

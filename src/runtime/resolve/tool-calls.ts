@@ -1,12 +1,12 @@
 /**
- * From what a model (a body, a person) asks to a call as it is recorded: everything that the tool's definition decides
- * about the call is decided here, once.
+ * A call of a tool that a model, a body or a person requests, as it is recorded: everything that the tool's definition
+ * decides about the call is decided here, once.
  *
- * - A call that may not be made is recorded with its result; its body never runs (T1).
- * - What a definition's own function says (`needsApproval`, `cache.keyFn`) is asked once and recorded. One that
- *   throws makes the call fail: nothing runs that someone should have been asked about.
- * - Calls are equal to the cache when their bodies would be given equal args: defaults, transforms and what is
- *   stripped count. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
+ * - A call that may not be made is recorded with its refusal; its body never runs (T1).
+ * - Pure, but for the definition's own functions (`needsApproval`, `cache.keyFn`), which are asked once; their answer
+ *   is recorded. One that throws makes the call fail: nothing runs that may have needed an approval.
+ * - Calls are equal to the cache when their bodies would be given equal args, after defaults, transforms and stripped
+ *   fields. Args that JSON cannot tell apart (bytes, functions) are told apart by what was sent.
  */
 import { hash } from 'node:crypto'
 import { effectOf } from '../../agent/effect.js'
@@ -21,7 +21,6 @@ import { parseOrThrow } from '../../core/schema.js'
 import type { RequestedCall } from '../../models/port.js'
 import { checkArgs, sentArgs } from '../../tools/args.js'
 import type { Environments } from '../secrets/environment.js'
-import { retriesOf } from '../effects/tool-retry.js'
 
 export interface CallDefinitions {
   readonly app: App
@@ -32,22 +31,23 @@ export interface CallerContext {
   readonly threadId: string
   /** Names of the tools that may be called. */
   readonly allowed: ReadonlySet<string>
-  /** All that it is offered, where that is more. */
+  /** All tools that it is offered, where these are more. */
   readonly offered?: readonly { readonly name: string }[]
 }
 
+/** A longer name is cut: it is recorded, and repeated in every request. */
 const longestName = 200
+const defaultRetries = 2
 
-/** A promise only where a definition's function gives one. */
+/** A promise only where a definition's own function returns one. */
 export function recordCall(
   { app, envs }: CallDefinitions,
-  asker: CallerContext,
+  caller: CallerContext,
   { tool: name, args }: RequestedCall,
 ): RecordedCall | Promise<RecordedCall> {
-  const tool = asker.allowed.has(name) ? app.tools.get(name) : undefined
+  const tool = caller.allowed.has(name) ? app.tools.get(name) : undefined
   if (!tool) {
-    const known = (asker.offered?.map((each) => each.name) ?? [...asker.allowed]).join(', ') || 'none'
-    // A name of any length would be kept and told again and again.
+    const known = (caller.offered?.map((each) => each.name) ?? [...caller.allowed]).join(', ') || 'none'
     const shown = name.length > longestName ? `${name.slice(0, longestName)}…` : name
     return {
       tool: shown,
@@ -58,51 +58,60 @@ export function recordCall(
   const checked = checkArgs(name, tool.args, args)
   if (!checked.ok) return { tool: name, args: checked.sent, refused: checked.failure }
   try {
-    const call = described({ app, envs }, tool, checked.args)
+    const call = definedCall({ app, envs }, tool, checked.args)
     if (tool.execute === false) return { ...call, hold: { why: 'person' } }
-    const needed = approvalNeeded(tool, checked.args, asker)
+    const needed = approvalNeeded(tool, checked.args, caller)
     if (typeof needed === 'boolean') return needed ? { ...call, hold: approvalOf(tool) } : call
     return needed.then(
       (yes) => (yes ? { ...call, hold: approvalOf(tool) } : call),
-      (thrown: unknown) => unasked(tool, checked.args, thrown),
+      (thrown: unknown) => undecided(tool, checked.args, thrown),
     )
   } catch (thrown) {
-    return unasked(tool, checked.args, thrown)
+    return undecided(tool, checked.args, thrown)
   }
 }
 
-/** The same call with other args, as someone approved it: it waits for nobody any more. */
+/** A call approved with other args: it needs no further approval. */
 export function recordEdited({ app, envs }: CallDefinitions, name: string, args: unknown): RecordedCall {
   const tool = app.tools.get(name)
   if (!tool)
     return { tool: name, args: toJson(args), refused: failure('UNKNOWN_TOOL', `the tool ${name} is no longer defined`) }
   const checked = checkArgs(name, tool.args, args)
   return checked.ok
-    ? described({ app, envs }, tool, checked.args)
+    ? definedCall({ app, envs }, tool, checked.args)
     : { tool: name, args: checked.sent, refused: checked.failure }
 }
 
-function described({ app, envs }: CallDefinitions, tool: ToolDefinition, args: Json): RecordedCall {
+/** The call with everything that its tool's definition says of it. */
+function definedCall({ app, envs }: CallDefinitions, tool: ToolDefinition, args: Json): RecordedCall {
   const { sideEffect, commutes, idempotent } = effectOf(tool, app)
-  const policy = policyOf(tool, args)
+  const acts = sideEffect === true
   const needs = envs.needsOfTool(tool.name)
-  const reads = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
-  // Nobody is asked because of what a body saw too early.
+  const readsContext = tool.contextSchema !== undefined || tool.sharedSchema !== undefined
+  // A body that ran before the calls ahead of it must not ask a person because of what it saw too early.
   const ahead = sideEffect === false && !tool.onToolCalled
   return {
     tool: tool.name,
     args,
-    ...(sideEffect === true && { sideEffect: true as const }),
-    ...(sideEffect === true && commutes && { commutes: true as const }),
-    ...(sideEffect === true && idempotent && { idempotent: true as const }),
-    ...(sideEffect === true && tool.timeoutMs !== undefined && { limitMs: limitOf(tool.timeoutMs, tool.retry) }),
-    ...(ahead && { ahead: true as const }),
-    ...(reads && !ahead && { inTurn: true as const }),
-    ...defined({ policy }),
-    ...(needs.length > 0 && { needs }),
+    ...defined({
+      sideEffect: acts || undefined,
+      commutes: (acts && commutes) || undefined,
+      idempotent: (acts && idempotent) || undefined,
+      limitMs: acts && tool.timeoutMs !== undefined ? limitOf(tool.timeoutMs, tool.retry) : undefined,
+      ahead: ahead || undefined,
+      inTurn: (readsContext && !ahead) || undefined,
+      policy: policyOf(tool, args),
+      needs: needs.length > 0 ? needs : undefined,
+    }),
   }
 }
 
+/** A policy that says how to retry asks for retries; a circuit breaker alone only counts failures. */
+export function retriesOf({ maxRetries, backoffMs, shouldRetry }: RetryPolicy): number {
+  return maxRetries ?? (backoffMs !== undefined || shouldRetry ? defaultRetries : 0)
+}
+
+/** How long all attempts and the pauses between them may take. */
 function limitOf(timeoutMs: number, retry: RetryPolicy = {}): number {
   const retries = retriesOf(retry)
   return timeoutMs * (retries + 1) + (retry.backoffMs ?? 0) * (2 ** retries - 1)
@@ -115,24 +124,23 @@ function policyOf(
   const breaker = retry?.circuitBreakerThreshold
   if (!cache && breaker === undefined && (maxExecutionsPerRun ?? undefined) === undefined) return undefined
   const { keyFn, ttlMs } = typeof cache === 'object' ? cache : {}
-  return {
-    ...(cache && {
-      cacheKey: keyOf([
-        name,
-        keyFn ? String(keyFn(parseOrThrow(schema, args))) : validated(parseOrThrow(schema, args), args),
-      ]),
-    }),
-    ...defined({ cacheTtlMs: ttlMs }),
-    ...(typeof maxExecutionsPerRun === 'number' && { maxExecutions: maxExecutionsPerRun }),
-    ...defined({ breaker }),
+  const cacheKey = (): string => {
+    const parsed = parseOrThrow(schema, args)
+    return keyOf([name, keyFn ? String(keyFn(parsed)) : comparable(parsed, args)])
   }
+  return defined({
+    cacheKey: cache ? cacheKey() : undefined,
+    cacheTtlMs: ttlMs,
+    maxExecutions: maxExecutionsPerRun ?? undefined,
+    breaker,
+  })
 }
 
-function validated(parsed: unknown, sent: Json): Json {
+function comparable(parsed: unknown, sent: Json): Json {
   return isPlain(parsed, 0) ? toJson(parsed) : [toJson(parsed), sent]
 }
 
-/** Args have come as JSON: what is deeper was made by a transform, and may be a cycle. */
+/** Args come as JSON: a deeper value was made by a transform, and may be a cycle. */
 const deepest = 100
 
 function isPlain(value: unknown, depth: number): boolean {
@@ -165,13 +173,16 @@ function approvalNeeded(
 function approvalOf({ approvalPrompt, approvalDefaults, approvalDeadline }: ToolDefinition): Hold {
   return {
     why: 'approval',
-    ...defined({ prompt: approvalPrompt }),
-    ...defined({ defaults: approvalDefaults }),
-    ...(approvalDeadline && { deadlineMs: approvalDeadline.afterMs, atDeadline: approvalDeadline.decision }),
+    ...defined({
+      prompt: approvalPrompt,
+      defaults: approvalDefaults,
+      deadlineMs: approvalDeadline?.afterMs,
+      atDeadline: approvalDeadline?.decision,
+    }),
   }
 }
 
-function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): RecordedCall {
+function undecided({ name }: ToolDefinition, args: Json, thrown: unknown): RecordedCall {
   const { message } = toFailure(thrown, 'TOOL_THREW')
   return {
     tool: name,
@@ -180,7 +191,7 @@ function unasked({ name }: ToolDefinition, args: Json, thrown: unknown): Recorde
   }
 }
 
-/** What a call is known by to the world: the same after a retry, a crash, or on another host. */
+/** The key by which the outside world recognises a call: the same after a retry, a crash, or on another host. */
 export function idempotencyKeyOf(
   thread: string,
   { step, index }: { readonly step: number; readonly index: number },
@@ -189,7 +200,7 @@ export function idempotencyKeyOf(
   return keyOf([thread, step, index, tool, args])
 }
 
-/** A short name for a JSON value: equal for equal values. */
+/** A short hash of a JSON value: equal for equal values. */
 export function keyOf(value: Json): string {
   return hash('sha256', canonical(value), 'base64url').slice(0, 32)
 }

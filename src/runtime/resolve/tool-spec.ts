@@ -1,4 +1,4 @@
-/** A tool that Skein offers by itself, as a model is told of it. */
+/** The spec of a tool that Skein offers by itself. Pure. */
 import { jsonSchemaOf } from '../../core/schema.js'
 import type { Schema } from '../../core/schema.js'
 import type { ToolSpec } from '../../models/port.js'

@@ -1,9 +1,9 @@
 /**
  * AES-256-GCM in text form: base64url of nonce (12 bytes), ciphertext and tag (16 bytes).
  *
- * - Every box has a fresh random nonce. Its key must not close more than 2^32 of them; a data key has one tree.
- * - A box opens with its own key and `bound` alone, whole and unchanged. Each box has one spelling: base64 that
- *   decodes to the same bytes but is written otherwise is refused.
+ * - Every box has a fresh random nonce. One key must not encrypt more than 2^32 boxes; a data key serves one tree.
+ * - A box opens only with its own key and `bound` text, whole and unchanged. Each box has one spelling: other base64
+ *   of the same bytes is refused.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 
@@ -26,7 +26,7 @@ export function encrypt(key: Buffer, plain: string | Buffer, bound: string): str
   return Buffer.concat(parts).toString('base64url')
 }
 
-/** Undefined when the box is not what `encrypt` made with this key and `bound`. The caller wipes what it gets. */
+/** Undefined where `encrypt` did not make the box with this key and `bound`. The caller wipes the result. */
 export function decrypt(key: Buffer, box: string, bound: string): Buffer | undefined {
   const bytes = Buffer.from(box, 'base64url')
   if (bytes.length < nonceBytes + tagBytes || bytes.toString('base64url') !== box) return undefined

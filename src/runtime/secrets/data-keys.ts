@@ -1,15 +1,15 @@
 /**
- * The data keys that a vault has at hand, by their wrapped form, so that a value costs one decryption and not two.
+ * A vault's cache of data keys, by their wrapped form: a value costs one decryption instead of two.
  *
- * - At most `most` are kept: the one that was not used for longest goes. Whatever goes is wiped.
+ * - It holds at most `max` keys and drops the least recently used. A key that is dropped is wiped.
  */
 
 export class DataKeys {
-  readonly #most: number
+  readonly #max: number
   readonly #keys = new Map<string, Buffer>()
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(max: number) {
+    this.#max = max
   }
 
   find(wrapped: string): Buffer | undefined {
@@ -20,10 +20,10 @@ export class DataKeys {
     return key
   }
 
-  keep(wrapped: string, key: Buffer): Buffer {
+  add(wrapped: string, key: Buffer): Buffer {
     this.#keys.set(wrapped, key)
     for (const oldest of this.#keys.keys()) {
-      if (this.#keys.size <= this.#most) break
+      if (this.#keys.size <= this.#max) break
       this.drop(oldest)
     }
     return key

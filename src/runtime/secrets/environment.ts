@@ -1,9 +1,10 @@
 /**
- * Variables of threads as their host has them: where a name finds its value, what a body is given, and what is masked.
+ * The variables of threads on their host: which level a name gets its value from, what a body is given, and which
+ * values are masked. Reads definitions, the thread's state and the vault; changes nothing.
  *
  * - Values are opened here and nowhere else, for the call that declares them and for the masks.
- * - Masked is every secret that a thread can reach: its own and inherited values, and those that its definitions
- *   and the skein's options give.
+ * - Every secret that a thread can reach is masked: its own and inherited values, and those of its definitions and of
+ *   the skein's options.
  */
 import { envOfStep } from '../../../actors/thread/variables.js'
 import type { Needs } from '../../../actors/thread/variables.js'
@@ -20,36 +21,36 @@ import { createRedactor } from '../../core/redact/redact.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import type { Secrets } from './secrets.js'
 
-/** What a body is given. */
+/** The variables of one call. */
 export interface CallEnv {
   readonly env: Readonly<Record<string, string>>
-  /** Values that nobody else may see. */
+  /** The values that are masked in what its body gives. */
   readonly secrets: readonly string[]
 }
 
-/** `caller`: of a prompt that was called as a tool. */
+/** The thread whose variables are meant. `caller`: the agent that called a prompt as a tool. */
 type Owner = Pick<ThreadState, 'id' | 'path' | 'agent' | 'env'> & {
   readonly child?: { readonly caller?: string } | undefined
 }
 
 export interface EnvironmentServices {
   readonly app: App
-  /** Values that no thread, agent or prompt has. */
+  /** Values of the skein's options, for names that no thread, agent or prompt has. */
   readonly instance: GivenEnv
   readonly secrets: Secrets
 }
 
-const nothing: CallEnv = { env: {}, secrets: [] }
+const noVariables: CallEnv = { env: {}, secrets: [] }
 
 export class Environments {
   readonly declarations: Declarations
   readonly secrets: Secrets
   readonly #app: App
   readonly #instance: GivenEnv
-  /** Some definition needs a value. */
-  readonly #needy: boolean
-  readonly #needs = new Map<string, readonly string[]>()
-  readonly #agents = new Map<string, readonly string[]>()
+  /** Whether any definition requires a value. */
+  readonly #requiresValues: boolean
+  readonly #required = new Map<string, readonly string[]>()
+  readonly #definedSecrets = new Map<string, readonly string[]>()
   readonly #redactors = new WeakMap<Env, Map<string, Redactor | undefined>>()
 
   constructor({ app, instance, secrets }: EnvironmentServices) {
@@ -57,7 +58,7 @@ export class Environments {
     this.secrets = secrets
     this.#app = app
     this.#instance = instance
-    this.#needy = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(
+    this.#requiresValues = [...app.tools.values(), ...app.prompts.values(), ...app.agents.values()].some(
       ({ variables = [] }) => requiredOf(variables).length > 0,
     )
   }
@@ -65,7 +66,7 @@ export class Environments {
   /** What a body sees: the variables that its tool declares, and those of the tools that it may invoke. */
   ofCall(state: ThreadState, tool: string): CallEnv {
     const declared = this.declarations.ofTool(tool)
-    if (declared.length === 0) return nothing
+    if (declared.length === 0) return noVariables
     const owner: Owner = {
       id: state.id,
       path: state.path,
@@ -79,14 +80,14 @@ export class Environments {
       const value = this.#valueOf(owner, name, fallback)
       if (value !== undefined) env[name] = value
       if (!this.declarations.isSecret(name)) continue
-      // A default that stands in the definition is as secret as what replaces it.
+      // The default in the definition is as secret as the value that replaces it.
       for (const each of [value, fallback]) if (each !== undefined) secrets.push(each)
     }
     return { env, secrets }
   }
 
-  /** What a model is shown of a text variable; one that it need not have may be missing. */
-  shown(state: ThreadState, { name, default: fallback, required = true }: Variable): string {
+  /** The text of a variable in a prompt: empty for an optional one without a value. */
+  promptText(state: ThreadState, { name, default: fallback, required = true }: Variable): string {
     const value = this.#valueOf(state, name, fallback)
     if (value === undefined && required)
       throw new SkeinError(
@@ -97,7 +98,7 @@ export class Environments {
     return value ?? ''
   }
 
-  /** S5: agents that the thread's flags leave out. */
+  /** S5: the agents that the thread's flags disable. */
   disabled(state: ThreadState): readonly string[] {
     return this.declarations
       .relations(state.agent)
@@ -106,18 +107,18 @@ export class Environments {
       )
   }
 
-  /** Of a variable of the thread, as the model's step finds it. */
+  /** The value of a variable for the thread itself, without the defaults of tools. */
   value(state: ThreadState, name: string): string | undefined {
     return this.#valueOf(state, name)
   }
 
-  /** Names that have a value somewhere. */
+  /** Every name that has a value on some level. */
   names(state: ThreadState): Readonly<Record<string, unknown>> {
     return Object.assign({}, ...Object.values(this.#levels(state)))
   }
 
-  /** Values of its own for a child (S4). */
-  sealed(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
+  /** S4: values for one child, sealed. Not pure: nonces, and a first data key, are random bytes. */
+  seal(state: ThreadState, values: Readonly<Record<string, string>>): Sealed {
     const { vault } = this.secrets
     const key = state.env.keys[0] ?? vault.createDataKey().wrapped
     const root = state.path[0] ?? state.id
@@ -129,13 +130,13 @@ export class Environments {
     }
   }
 
-  /** What a child of an agent must be given; of that, what neither its definitions nor the skein's options have. */
-  givenTo(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
-    const required = remembered(this.#needs, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
+  /** Names that a child of this agent requires; `missing`: those without a value in its definitions and the options. */
+  childRequirements(agent: string): { readonly required: readonly string[]; readonly missing: readonly string[] } {
+    const required = remembered(this.#required, `child/${agent}`, () => requiredOf(this.declarations.givenTo(agent)))
     return { required, missing: required.filter((name) => !this.needs({ agent })?.gives(name)) }
   }
 
-  /** Names that a child of an agent does not get of this thread (EN2). */
+  /** The names that a child of this agent does not inherit from the thread, because they are scoped to it. */
   withheld({ agent, env }: Pick<ThreadState, 'agent' | 'env'>, child: string): readonly string[] {
     const scoped = this.declarations.scopedBy(child)
     if (scoped.length === 0) return scoped
@@ -144,18 +145,18 @@ export class Environments {
     return scoped.filter((name) => !here.has(name) && !(Object.hasOwn(env.inherited, name) && above.includes(name)))
   }
 
-  /** What must have a value before a body runs. */
+  /** The names that must have a value before the tool's body runs. */
   needsOfTool(name: string): readonly string[] {
-    return remembered(this.#needs, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
+    return remembered(this.#required, `tool/${name}`, () => requiredOf(this.declarations.ofTool(name)))
   }
 
   /**
-   * What must have a value before the model of an agent is asked, and who has some; undefined where the app needs
-   * nothing.
+   * The names that must have a value before the agent's model is asked, and whether the definitions or the options
+   * have one; undefined where the app requires none.
    */
   needs({ agent, child }: Pick<Owner, 'agent' | 'child'>): Needs | undefined {
-    if (!this.#needy) return undefined
-    const ofTurn = remembered(this.#needs, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
+    if (!this.#requiresValues) return undefined
+    const ofTurn = remembered(this.#required, `agent/${agent}`, () => requiredOf(this.declarations.ofAgent(agent)))
     return {
       ofTurn,
       gives: (name) => resolveEnv(name, this.#levels({ id: '', path: [], agent, child, env: noEnv })) !== undefined,
@@ -170,7 +171,7 @@ export class Environments {
       Object.assign(
         {},
         ...textsOf(this.#app, agent)
-          .map(({ env: given }) => given)
+          .map((text) => text.env)
           .reverse(),
       )
     return {
@@ -193,7 +194,7 @@ export class Environments {
     return this.secrets.vault.open(env.keys, sealed, { root: path[0] ?? id, name })
   }
 
-  /** VN2. Undefined where there is nothing to mask. */
+  /** Masks every secret that the thread can reach; undefined where it can reach none. Made once per set of values. */
   redactor(owner: Owner): Redactor | undefined {
     const known = this.#redactors.get(owner.env) ?? new Map<string, Redactor | undefined>()
     this.#redactors.set(owner.env, known)
@@ -204,8 +205,8 @@ export class Environments {
         key,
         createRedactor([
           ...this.#sealedSecrets(owner),
-          ...this.#givenSecrets(owner.agent),
-          ...(caller === undefined ? [] : this.#givenSecrets(caller)),
+          ...this.#secretsOfAgent(owner.agent),
+          ...(caller === undefined ? [] : this.#secretsOfAgent(caller)),
         ]),
       )
     return known.get(key)
@@ -217,29 +218,30 @@ export class Environments {
       try {
         return [this.open(owner, name, sealed)]
       } catch (thrown) {
-        // What nobody can read nobody can give away; a call that needs it says so.
+        // A value that cannot be opened cannot leak; a call that needs it fails by itself.
         if (isSkeinError(thrown)) return []
         throw thrown
       }
     })
   }
 
-  #givenSecrets(name: string): readonly string[] {
-    const known = this.#agents.get(name)
+  /** The secrets that stand in definitions and options. */
+  #secretsOfAgent(name: string): readonly string[] {
+    const known = this.#definedSecrets.get(name)
     if (known) return known
     const { agents, prompts, tools } = this.#app
     const agent = agents.get(name)
     const declared = [...tools.values(), ...prompts.values(), ...agents.values()]
       .flatMap(({ variables = [] }) => variables)
       .filter((variable) => this.declarations.isSecret(variable.name))
-    const given = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
-    const values = given.flatMap((env) =>
+    const envs = [agent?.env, ...(agent ? textsOf(this.#app, agent).map(({ env }) => env) : []), this.#instance]
+    const values = envs.flatMap((env) =>
       Object.entries(env ?? {}).flatMap(([variable, value]) =>
         this.declarations.isDeclaredSecret(variable) ? [value] : [],
       ),
     )
     const all = [...values, ...declared.flatMap(({ default: value }) => (value === undefined ? [] : [value]))]
-    this.#agents.set(name, all)
+    this.#definedSecrets.set(name, all)
     return all
   }
 }

@@ -1,44 +1,43 @@
 /**
- * Which key for secrets was given: in the options, else by the environment. Where the key is the store's own matter,
- * nothing was given.
+ * Where the master key comes from: the options, else the environment, else the store itself (no source).
  *
- * - There is one key. Two ways at once are a mistake, unless one of them is an option and the other the
- *   environment: an option counts.
- * - SKEIN_KEY is taken out of what other processes can see of this one, before anything is started.
- * - No message repeats what was given.
+ * - There is one key. Two sources at once are a mistake, unless one is an option and the other the environment: then
+ *   the option is used.
+ * - SKEIN_KEY is hidden from other processes before anything is started.
+ * - No message repeats the key.
  */
 import { SkeinError, isSkeinError, toFailure } from '../../core/failure.js'
-import { hideVariable } from './environ.js'
-import { keyFromGivenFile } from './master-key-file.js'
+import { hideVariable } from './hide-variable.js'
+import { keyFromConfiguredFile } from './master-key-file.js'
 import { keyFromText } from './master-key.js'
 
-export type GivenKey = string | (() => string | Promise<string>)
+export type KeyInput = string | (() => string | Promise<string>)
 
 export interface KeyOptions {
   /**
-   * For secrets: the key or passphrase as text, or a function that fetches it when it is first needed. Default: see
-   * `keyFile`.
+   * The key for secrets, or a passphrase, as text; or a function that fetches it when it is first needed. Default:
+   * see `keyFile`.
    */
-  readonly key?: GivenKey | undefined
+  readonly key?: KeyInput | undefined
   /**
-   * A file or pipe (`/dev/fd/3`) that holds it. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else the key
-   * that the store keeps.
+   * A file or pipe (`/dev/fd/3`) that holds the key. Default: `SKEIN_KEY_FILE`, else the text in `SKEIN_KEY`, else
+   * the key that the store keeps.
    */
   readonly keyFile?: string | undefined
 }
 
 export interface KeySource {
-  /** As a person would name it. */
+  /** For messages. */
   readonly name: string
   readonly from: 'option' | 'file' | 'environment'
-  /** Other processes of the same user can read it in what the system shows of this one. */
+  /** Other processes of the same user can read it (/proc/PID/environ). */
   readonly exposed: boolean
   read(): Promise<Buffer>
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Undefined: the store's own. */
+/** Undefined: the store keeps the key. */
 export function keySource({ key, keyFile }: KeyOptions, env: Environment = process.env): KeySource | undefined {
   if (key !== undefined && keyFile !== undefined)
     throw twoKeys('both key and keyFile are given', 'leave one of them out')
@@ -56,22 +55,22 @@ function twoKeys(what: string, advice: string): SkeinError {
   return new SkeinError('BAD_OPTION', `${what}; there is one key for secrets: ${advice}`)
 }
 
-function optionSource(key: GivenKey): KeySource {
-  const read = async (): Promise<Buffer> => keyFromText(typeof key === 'string' ? key : await asked(key))
+function optionSource(key: KeyInput): KeySource {
+  const read = async (): Promise<Buffer> => keyFromText(typeof key === 'string' ? key : await fetchKey(key))
   return { name: 'the option key', from: 'option', exposed: false, read }
 }
 
 function fileSource(path: string, name: string): KeySource {
-  return { name, from: 'file', exposed: false, read: () => keyFromGivenFile(path) }
+  return { name, from: 'file', exposed: false, read: () => keyFromConfiguredFile(path) }
 }
 
-async function asked(give: () => string | Promise<string>): Promise<string> {
+async function fetchKey(read: () => string | Promise<string>): Promise<string> {
   try {
-    const given = await give()
-    if (typeof given === 'string') return given
+    const key: unknown = await read()
+    if (typeof key === 'string') return key
     throw new SkeinError(
       'BAD_OPTION',
-      `the function given as key gave ${given === null ? 'null' : typeof given}; it must give the key as text`,
+      `the function given as key gave ${key === null ? 'null' : typeof key}; it must give the key as text`,
     )
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown

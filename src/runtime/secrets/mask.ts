@@ -1,59 +1,47 @@
 /**
- * Masks on the way into a thread: whatever is recorded or told has been through here, so that nothing needs to be
- * masked later (F3). Bodies mask their own secrets before (workers/body/worksheet.ts); this is for what came some
- * other way.
+ * Masks for what enters a thread: what is recorded or published has been through one of these places, so that nothing
+ * needs to be masked when it is read (F3). A thread is masked with every secret that it can reach (`redactor` of
+ * environment.ts), a body in its worker with those of its call.
  *
- * - Text, args, results, failures, keys and the names that a model or a body gives are masked; ids and what is
- *   sealed are as they are.
+ * - resolve/commands.ts, `maskCommand`: what callers and other threads send, before it is decided.
+ * - effects/model-call.ts, `maskReply`: a reply, before it is recorded; effects/model-stream.ts: the same text as it
+ *   streams, which cannot wait for the whole.
+ * - workers/body: what a body writes, logs and returns. Bytes of files are masked there alone: they do not pass here.
+ * - effects/tool-job.ts, `maskOutput`, and effects/tool-call.ts, `maskReturned`: the output and the result of a body
+ *   again, for secrets of the thread that its tool does not declare.
+ * - Operators: debugging.ts (`maskThrown`), pool/processes/told-secrets.ts. Ids and sealed values are never masked.
  */
 import { defined } from '../../core/defined.js'
+import { toJson } from '../../core/json.js'
 import type { Changes } from '../../core/records/change.js'
 import type { Command } from '../../core/records/command.js'
-import type { Outcome } from '../../core/effect.js'
-import type { Failure } from '../../core/failure.js'
-import { toJson } from '../../core/json.js'
 import { maskProviderParts } from '../../core/records/provider-parts.js'
+import { maskOutcome } from '../../core/redact/outcome.js'
 import type { Redactor } from '../../core/redact/redact.js'
 import type { ModelReply } from '../../models/port.js'
 import type { Returned, ToolOutput } from '../../pool/port.js'
 
-export function maskFailure(redactor: Redactor, { message, data, cause, ...rest }: Failure): Failure {
-  return {
-    ...rest,
-    message: redactor.text(message),
-    ...(data && { data: redactor.json(toJson(data)) as NonNullable<Failure['data']> }),
-    ...(cause && { cause: maskFailure(redactor, cause) }),
-  }
+export function maskOutput(redactor: Redactor, output: ToolOutput): ToolOutput {
+  return output.type === 'log'
+    ? { ...output, text: redactor.text(output.text) }
+    : { ...output, event: redactor.json(output.event) }
 }
 
-function maskOutcome(redactor: Redactor, outcome: Outcome): Outcome {
-  return outcome.ok
-    ? { ...outcome, value: redactor.json(outcome.value) }
-    : { ok: false, failure: maskFailure(redactor, outcome.failure) }
-}
-
-export function maskOutput(redactor: Redactor, said: ToolOutput): ToolOutput {
-  return said.type === 'log'
-    ? { ...said, text: redactor.text(said.text) }
-    : { ...said, event: redactor.json(said.event) }
-}
-
-/** Before anything is recorded of it. */
 export function maskReply(redactor: Redactor, reply: ModelReply): ModelReply {
-  const { kept: given, ...rest } = reply
+  const { kept: parts, ...rest } = reply
   const masked = {
     ...rest,
     text: redactor.text(reply.text),
-    ...(reply.reasoning !== undefined && { reasoning: redactor.text(reply.reasoning) }),
-    // The text of JSON is JSON with a mask in it, too.
+    ...defined({ reasoning: maskText(redactor, reply.reasoning) }),
+    // Args may be the text of JSON, and stay that: a mask needs no escape.
     calls: reply.calls.map(({ tool, args }) => ({
       tool: redactor.text(tool),
       args: typeof args === 'string' ? redactor.text(args) : redactor.json(toJson(args)),
     })),
   }
   const kept =
-    given &&
-    maskProviderParts(given, {
+    parts &&
+    maskProviderParts(parts, {
       before: reply,
       after: masked,
       mask: (text) => redactor.text(text),
@@ -69,40 +57,32 @@ function isSame(redactor: Redactor, args: unknown): boolean {
   return redactor.json(plain) === plain
 }
 
-/** What came of a body, before anything is kept of it. The bytes of its files are its own. */
+/** A body's result. The bytes of its files were masked in the worker. */
 export function maskReturned(redactor: Redactor, returned: Returned): Returned {
   const { outcome, text, changes, queued, messages, told, preliminaries } = returned
   return {
     ...returned,
     outcome: maskOutcome(redactor, outcome),
-    ...(text !== undefined && { text: redactor.text(text) }),
-    ...(changes && { changes: maskChanges(redactor, changes) }),
-    ...(queued && {
-      queued: queued.map(({ tool, args }) => ({ tool: redactor.text(tool), args: redactor.json(args) })),
+    ...defined({
+      text: maskText(redactor, text),
+      changes: changes && maskChanges(redactor, changes),
+      queued: queued?.map(({ tool, args }) => ({ tool: redactor.text(tool), args: redactor.json(args) })),
+      messages: messages?.map((message) => ({ ...message, text: redactor.text(message.text) })),
+      told: told?.map((saying) => maskSaying(redactor, saying)),
+      preliminaries: preliminaries?.map((event) => redactor.json(event)),
     }),
-    ...(messages && { messages: messages.map((message) => ({ ...message, text: redactor.text(message.text) })) }),
-    ...(told && {
-      told: told.map((saying) =>
-        'status' in saying ? { status: redactor.text(saying.status) } : { ...saying, text: redactor.text(saying.text) },
-      ),
-    }),
-    ...(preliminaries && { preliminaries: preliminaries.map((event) => redactor.json(event)) }),
   }
 }
 
-/** What someone says to a thread, without the secrets that the thread knows. */
+/** What a caller or another thread sends. */
 export function maskCommand(redactor: Redactor, command: Command): Command {
   switch (command.kind) {
     case 'message':
       return { ...command, text: redactor.text(command.text), ...maskContext(redactor, command) }
     case 'edit':
-      return { ...command, ...(command.text !== undefined && { text: redactor.text(command.text) }) }
+      return { ...command, ...defined({ text: maskText(redactor, command.text) }) }
     case 'create':
-      return {
-        ...command,
-        ...maskContext(redactor, command),
-        ...(command.message && { message: { ...command.message, text: redactor.text(command.message.text) } }),
-      }
+      return { ...command, ...maskContext(redactor, command), ...maskFirstMessage(redactor, command) }
     case 'change':
       return { ...command, changes: maskChanges(redactor, command.changes) }
     case 'answer':
@@ -110,37 +90,53 @@ export function maskCommand(redactor: Redactor, command: Command): Command {
     case 'call':
       return { ...command, tool: redactor.text(command.tool), args: redactor.json(command.args) }
     case 'decide':
-      return {
-        ...command,
-        ...(command.args !== undefined && { args: redactor.json(command.args) }),
-        ...(command.comment !== undefined && { comment: redactor.text(command.comment) }),
-      }
+      return { ...command, ...maskDecision(redactor, command) }
     case 'grant':
-      return { ...command, ...(command.by !== undefined && { by: redactor.text(command.by) }) }
+      return { ...command, ...defined({ by: maskText(redactor, command.by) }) }
     case 'cancel':
     case 'pause':
     case 'terminate':
-      return { ...command, ...(command.reason !== undefined && { reason: redactor.text(command.reason) }) }
+      return { ...command, ...defined({ reason: maskText(redactor, command.reason) }) }
     case 'tell':
-      return {
-        ...command,
-        words: command.words.map((word) =>
-          'status' in word ? { status: redactor.text(word.status) } : { ...word, text: redactor.text(word.text) },
-        ),
-      }
+      return { ...command, words: command.words.map((word) => maskSaying(redactor, word)) }
     case 'report':
-      return {
-        ...command,
-        outcome: command.outcome.ok
-          ? { ...command.outcome, value: redactor.json(command.outcome.value) }
-          : { ok: false, failure: maskFailure(redactor, command.outcome.failure) },
-      }
+      return { ...command, outcome: maskOutcome(redactor, command.outcome) }
     default:
       return command
   }
 }
 
-type Seeds = Pick<Extract<Command, { kind: 'message' }>, 'context'>
+type CommandOf<Kind extends Command['kind']> = Extract<Command, { kind: Kind }>
+
+function maskText(redactor: Redactor, text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redactor.text(text)
+}
+
+/** Of a child, as its body or its mail has it. */
+function maskSaying<Saying extends { readonly text: string } | { readonly status: string }>(
+  redactor: Redactor,
+  saying: Saying,
+): Saying {
+  return 'status' in saying
+    ? { ...saying, status: redactor.text(saying.status) }
+    : { ...saying, text: redactor.text(saying.text) }
+}
+
+function maskFirstMessage(redactor: Redactor, { message }: CommandOf<'create'>): Pick<CommandOf<'create'>, 'message'> {
+  return message ? { message: { ...message, text: redactor.text(message.text) } } : {}
+}
+
+function maskDecision(
+  redactor: Redactor,
+  { args, comment }: CommandOf<'decide'>,
+): Pick<CommandOf<'decide'>, 'args' | 'comment'> {
+  return defined({
+    args: args === undefined ? undefined : redactor.json(args),
+    comment: maskText(redactor, comment),
+  })
+}
+
+type Seeds = Pick<CommandOf<'message'>, 'context'>
 
 function maskContext(redactor: Redactor, { context }: Seeds): Seeds {
   return context
@@ -148,24 +144,15 @@ function maskContext(redactor: Redactor, { context }: Seeds): Seeds {
     : {}
 }
 
-function maskChanges(
-  redactor: Redactor,
-  { files, values, schedules }: Changes,
-): Extract<Command, { kind: 'change' }>['changes'] {
-  return {
-    ...(files && { files: [...files] }),
-    ...(values && {
-      values: values.map(({ key, value }) => ({
-        key: redactor.text(key),
-        ...(value !== undefined && { value: redactor.json(value) }),
-      })),
-    }),
-    ...(schedules && {
-      schedules: schedules.map((change) =>
-        change.op === 'add'
-          ? { ...change, tool: redactor.text(change.tool), args: redactor.json(change.args) }
-          : change,
-      ),
-    }),
-  }
+function maskChanges(redactor: Redactor, { files, values, schedules }: Changes): CommandOf<'change'>['changes'] {
+  return defined({
+    files: files && [...files],
+    values: values?.map(({ key, value }) => ({
+      key: redactor.text(key),
+      ...defined({ value: value === undefined ? undefined : redactor.json(value) }),
+    })),
+    schedules: schedules?.map((change) =>
+      change.op === 'add' ? { ...change, tool: redactor.text(change.tool), args: redactor.json(change.args) } : change,
+    ),
+  })
 }

@@ -1,12 +1,14 @@
 /**
- * The master key in a file: made on first use, read ever after. Its text may be given as SKEIN_KEY as it is.
+ * The master key in a file. The store's own file is created on first use and read ever after; its text can be used as
+ * SKEIN_KEY.
  *
- * - The file appears whole and synced, by a link that fails where one is: processes that begin at once agree on
- *   one key, and nobody reads half of it.
- * - A file that anyone but its owner may read or write is refused. One of another owner opens for
- *   root alone.
- * - A file that holds no key is refused and left as it is; it is never replaced, for that would lose every secret.
- * - A file that somebody named is read, never made. A group may read it (as mounted secrets are), others may not.
+ * - The file appears whole and synced, by a hard link that fails where one exists: processes that start at once agree
+ *   on one key, and none reads half of it.
+ * - The store's file is refused if anyone but its owner may read or write it. That of another owner opens for root
+ *   alone.
+ * - A file that holds no key is refused and never replaced: replacing it would lose every secret.
+ * - A configured file (`keyFile`, SKEIN_KEY_FILE) is read, never created. Its group may read it, as with mounted
+ *   secrets; others may not.
  */
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
@@ -19,15 +21,15 @@ import { isObject } from '../../core/json.js'
 import { keyBytes } from './cipher.js'
 import { isGuessable, keyFromText, keyInText } from './master-key.js'
 
-const withModes = process.platform !== 'win32'
-/** A key with any white space around it that an editor may leave. */
+const hasModes = process.platform !== 'win32'
+/** A key, and any white space around it that an editor may leave. */
 const largestFile = 1024
 
-/** `made`: where there is none, one is made; else it is gone, and another one would be of no use. */
-export async function keyFromFile(path: string, made = true): Promise<Buffer> {
+/** `mayCreate`: whether a missing file is created. If not it was lost, and another key would be of no use. */
+export async function keyFromFile(path: string, mayCreate = true): Promise<Buffer> {
   try {
     const found = await readKey(path)
-    if (!found && !made)
+    if (!found && !mayCreate)
       throw refused(path, {
         why: 'is gone, and the secrets of this store were written with it',
         advice: 'Put it back from a backup, or give its text as SKEIN_KEY',
@@ -50,16 +52,16 @@ export async function keyFromFile(path: string, made = true): Promise<Buffer> {
   }
 }
 
-/** VF4. The text in it is as in SKEIN_KEY; what is no regular file (a pipe, `/dev/fd/3`) is read to its end, once. */
-export async function keyFromGivenFile(path: string): Promise<Buffer> {
+/** A configured file. Its text is as in SKEIN_KEY; a pipe (`/dev/fd/3`) is read to its end, once. */
+export async function keyFromConfiguredFile(path: string): Promise<Buffer> {
   let file: FileHandle | undefined
   try {
     file = await open(path, constants.O_RDONLY)
     const stat = await file.stat()
     if (stat.isDirectory())
       throw refused(path, { why: 'is a directory', advice: 'Name the file in it that holds the key' })
-    if (withModes && stat.isFile() && (stat.mode & 0o027) !== 0) throw tooOpen(path, stat.mode)
-    return await keyFromText(await textOf(file, path), `the key file ${path}`)
+    if (hasModes && stat.isFile() && (stat.mode & 0o027) !== 0) throw tooOpen(path, stat.mode)
+    return await keyFromText(await readText(file, path), `the key file ${path}`)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
     const why =
@@ -74,7 +76,7 @@ export async function keyFromGivenFile(path: string): Promise<Buffer> {
   }
 }
 
-async function textOf(file: FileHandle, path: string): Promise<string> {
+async function readText(file: FileHandle, path: string): Promise<string> {
   const chunk = Buffer.alloc(largestFile + 1)
   let length = 0
   for (let bytesRead = -1; bytesRead !== 0 && length <= largestFile; length += bytesRead) {
@@ -88,14 +90,14 @@ async function textOf(file: FileHandle, path: string): Promise<string> {
   return chunk.toString('utf8', 0, length)
 }
 
-/** Undefined when there is none. */
+/** Undefined where there is no file. */
 async function readKey(path: string): Promise<Buffer | undefined> {
-  const file = await opened(path)
+  const file = await openIfExists(path)
   if (!file) return undefined
   try {
     const stat = await file.stat()
     if (!stat.isFile() || stat.size > largestFile) throw noKey(path)
-    if (withModes && (stat.mode & 0o077) !== 0) throw tooOpen(path, stat.mode)
+    if (hasModes && (stat.mode & 0o077) !== 0) throw tooOpen(path, stat.mode)
     const key = keyInText((await file.readFile('latin1')).trim())
     if (!key || isGuessable(key)) throw noKey(path)
     return key
@@ -104,8 +106,8 @@ async function readKey(path: string): Promise<Buffer | undefined> {
   }
 }
 
-/** Does not wait for a writer where the path is a pipe. */
-async function opened(path: string): Promise<FileHandle | undefined> {
+/** Non-blocking: opening a pipe would wait for its writer. */
+async function openIfExists(path: string): Promise<FileHandle | undefined> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (thrown) {
@@ -114,7 +116,7 @@ async function opened(path: string): Promise<FileHandle | undefined> {
   }
 }
 
-/** VF1. Gives the key that is there in the end, whoever made it. */
+/** The key that the file holds in the end, whichever process created it. */
 async function createKey(path: string): Promise<Buffer | undefined> {
   const folder = dirname(path)
   await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -127,7 +129,7 @@ async function createKey(path: string): Promise<Buffer | undefined> {
   } finally {
     await rm(draft, { force: true })
   }
-  if (withModes) await synced(await open(folder, 'r'))
+  if (hasModes) await syncAndClose(await open(folder, 'r'))
   return await readKey(path)
 }
 
@@ -136,11 +138,11 @@ async function writeDraft(path: string): Promise<void> {
   try {
     await file.writeFile(`${randomBytes(keyBytes).toString('base64url')}\n`)
   } finally {
-    await synced(file)
+    await syncAndClose(file)
   }
 }
 
-async function synced(file: FileHandle): Promise<void> {
+async function syncAndClose(file: FileHandle): Promise<void> {
   try {
     await file.sync()
   } finally {
@@ -148,8 +150,8 @@ async function synced(file: FileHandle): Promise<void> {
   }
 }
 
-function tooOpen(path: string, stat: number): SkeinError {
-  const mode = (stat & 0o777).toString(8).padStart(4, '0')
+function tooOpen(path: string, fileMode: number): SkeinError {
+  const mode = (fileMode & 0o777).toString(8).padStart(4, '0')
   return refused(path, {
     why: `has the mode ${mode}: others than its owner can use it`,
     advice: 'Run chmod 600 on it, and rotate the key if somebody may have read it',

@@ -1,11 +1,11 @@
 /**
- * The vault of a store: opened when the first value is to be sealed or read, because most stores have none.
+ * Opens the vault of a store when the first value is sealed or read: most stores have none.
  *
- * - The key is the one that was given (key-source.ts), else the one that the store keeps: a file in its folder, for
- *   its owner alone. A store that keeps none needs one to be given.
- * VQ2 A key that does not fit stops the thread that needs it, never its turn: with the right one it goes on.
- * - With the first value a host keeps a check of its key in the store. From then on whoever joins with another key
- *   is refused: a host always, a client that was given one. It costs one look and one box to open, however many
+ * - The master key is the configured one (key-source.ts), else the one that the store keeps: a file in its folder,
+ *   for its owner alone. A store that keeps none needs a configured key.
+ * VQ2 A wrong key parks the thread that needs it and does not fail its turn: with the right key the turn resumes.
+ * - With the first value a host stores a check of its key. From then on a process that joins with another key is
+ *   refused: a host always, a client that has one configured. That costs one read and one decryption, however many
  *   values there are.
  */
 import type { Backend, KeyCheck } from '../../backend/port.js'
@@ -14,37 +14,37 @@ import type { KeySource } from './key-source.js'
 import { openVault } from './vault.js'
 import type { Vault } from './vault.js'
 
+export interface SecretsOptions {
+  /** Undefined: the key that the store keeps. */
+  readonly source: KeySource | undefined
+  readonly backend?: Pick<Backend, 'key' | 'keyCheck' | 'role'>
+}
+
 export class Secrets {
-  readonly #given: KeySource | undefined
-  readonly #place: Backend['key']
+  readonly #source: KeySource | undefined
+  readonly #storeKey: Backend['key']
   readonly #check: KeyCheck | undefined
   readonly #isHost: boolean
   #opening: Promise<Vault> | undefined
   #vault: Vault | undefined
 
-  constructor({
-    given,
-    backend,
-  }: {
-    readonly given: KeySource | undefined
-    readonly backend?: Pick<Backend, 'key' | 'keyCheck' | 'role'>
-  }) {
-    this.#given = given
-    this.#place = backend?.key
+  constructor({ source, backend }: SecretsOptions) {
+    this.#source = source
+    this.#storeKey = backend?.key
     this.#check = backend?.keyCheck
     this.#isHost = backend?.role === 'host'
   }
 
-  /** Before anything is done with the store. */
+  /** Refuses a wrong key. Called before anything is done with the store. */
   async join(): Promise<void> {
-    if (!this.#isHost && this.#given === undefined) return
+    if (!this.#isHost && this.#source === undefined) return
     if ((await this.#check?.read()) !== undefined) await this.ready()
   }
 
-  /** The vault, opened when it was not. */
+  /** The open vault. */
   ready(): Promise<Vault> {
     this.#opening ??= this.#open().catch((thrown: unknown) => {
-      // The next one may find it mended.
+      // A later call may find it mended.
       this.#opening = undefined
       throw thrown
     })
@@ -52,11 +52,12 @@ export class Secrets {
   }
 
   async #open(): Promise<Vault> {
-    const { text, file } = { text: undefined, file: undefined, ...this.#place }
-    const kept = await this.#check?.read()
-    const vault = await openVault({ key: (await this.#given?.read()) ?? text, keyFile: file, made: kept === undefined })
+    const { text, file } = { text: undefined, file: undefined, ...this.#storeKey }
+    const stored = await this.#check?.read()
+    const key = (await this.#source?.read()) ?? text
+    const vault = await openVault({ key, keyFile: file, mayCreate: stored === undefined })
     try {
-      vault.check(kept ?? (await this.#keep(vault)))
+      vault.check(stored ?? (await this.#storeCheck(vault)))
     } catch (thrown) {
       vault.close()
       throw thrown
@@ -65,20 +66,20 @@ export class Secrets {
     return vault
   }
 
-  /** A key like those of trees, which is used for nothing else. */
-  async #keep(vault: Vault): Promise<string> {
+  /** The check is a data key like those of trees, which seals nothing. */
+  async #storeCheck(vault: Vault): Promise<string> {
     const { wrapped } = vault.createDataKey()
     return this.#isHost && this.#check ? this.#check.keep(wrapped) : wrapped
   }
 
-  /** Of a thread whose keys were admitted. */
+  /** For threads whose keys were admitted. */
   get vault(): Vault {
     if (!this.#vault)
       throw new SkeinError('SECRET_UNREADABLE', 'a value was asked for before the key of the store was read')
     return this.#vault
   }
 
-  /** VQ2: throws when these keys need another master key than this one, or none can be had. */
+  /** VQ2: throws where these keys need another master key, or there is none; the caller parks the thread. */
   async admit(keys: readonly string[]): Promise<void> {
     const vault = await this.ready().catch((thrown: unknown) => {
       throw new SkeinError('SECRET_UNREADABLE', toFailure(thrown, 'SECRET_UNREADABLE').message, { cause: thrown })

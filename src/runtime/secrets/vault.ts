@@ -1,11 +1,11 @@
 /**
- * The vault: seals secrets with the data key of their tree, and wraps data keys with the master key. Stores nothing:
- * the wrapped key of a tree is kept with its root thread, so deleting that shreds every secret of the tree.
+ * The vault: seals secrets with the data key of their tree, and wraps data keys with the master key. It stores nothing:
+ * the wrapped key of a tree is stored with its root thread, so deleting that shreds every secret of the tree.
  *
- * - A sealed value opens only with its tree's data key, and only as the variable that it was sealed for: a
- *   child of the tree may have it as it is.
- * - A wrapped key names the master key that it needs, so that a wrong key is told apart from damage.
- * - Rotation changes wrapped keys alone; doing it again, also after a crash halfway, changes nothing.
+ * - A sealed value opens only with its tree's data key, and only as the variable that it was sealed for. Children of
+ *   the tree inherit it sealed.
+ * - A wrapped key names the master key that it needs: a wrong key is told apart from damage.
+ * - Rotation rewraps data keys and no values; repeating it, also after a crash halfway, changes nothing.
  * - No error, log or JSON of a vault holds a value or a key.
  */
 import { createHash, randomBytes } from 'node:crypto'
@@ -20,23 +20,23 @@ export interface VaultOptions {
   /** As in SKEIN_KEY, or the key itself; goes before the file. */
   readonly key?: string | Buffer | undefined
   readonly keyFile?: string | undefined
-  /** Whether the file is made where there is none (default), or was made before and is gone. */
-  readonly made?: boolean
+  /** Whether a missing file is created (default true). False: it existed, and another key would be of no use. */
+  readonly mayCreate?: boolean
 }
 
-/** What a value is sealed for. */
+/** The variable that a value is sealed for, in one tree. */
 export interface SecretScope {
   readonly root: string
   readonly name: string
 }
 
 const version = 1
-const mostDataKeys = 512
+const maxDataKeys = 512
 const unreadable: FailureCode = 'SECRET_UNREADABLE'
 
-export async function openVault({ key, keyFile, made = true }: VaultOptions): Promise<Vault> {
+export async function openVault({ key, keyFile, mayCreate = true }: VaultOptions): Promise<Vault> {
   if (key !== undefined) return new Vault(typeof key === 'string' ? await keyFromText(key) : key)
-  if (keyFile !== undefined) return new Vault(await keyFromFile(keyFile, made))
+  if (keyFile !== undefined) return new Vault(await keyFromFile(keyFile, mayCreate))
   throw new SkeinError(
     'BAD_OPTION',
     'there is no key for secrets: let SKEIN_KEY_FILE name a file that holds 64 hex digits (openssl rand -hex 32), ' +
@@ -45,10 +45,10 @@ export async function openVault({ key, keyFile, made = true }: VaultOptions): Pr
 }
 
 class Vault {
-  /** Tells master keys apart; says nothing about the key. */
+  /** Tells master keys apart, and reveals nothing of the key. */
   readonly keyId: string
   #master: Buffer | undefined
-  readonly #dataKeys = new DataKeys(mostDataKeys)
+  readonly #dataKeys = new DataKeys(maxDataKeys)
 
   constructor(master: Buffer) {
     this.#master = master
@@ -59,33 +59,33 @@ class Vault {
   createDataKey(): { readonly wrapped: string } {
     const dataKey = randomBytes(keyBytes)
     const wrapped = this.#wrap(dataKey)
-    this.#dataKeys.keep(wrapped, dataKey)
+    this.#dataKeys.add(wrapped, dataKey)
     return { wrapped }
   }
 
-  seal(wrapped: string, text: string, place: SecretScope): string {
-    // UTF-8 has no halves of surrogate pairs: another value would come back.
+  seal(wrapped: string, text: string, scope: SecretScope): string {
+    // UTF-8 cannot encode half of a surrogate pair: another value would be read back.
     if (/\p{Surrogate}/u.test(text))
       throw new SkeinError(
         'BAD_OPTION',
-        `the value of ${place.name} is not well-formed text (it holds half of a surrogate pair); give it as base64`,
+        `the value of ${scope.name} is not well-formed text (it holds half of a surrogate pair); give it as base64`,
       )
-    return `v${version}.${encrypt(this.#dataKey(wrapped), text, boundTo(place))}`
+    return `v${version}.${encrypt(this.#dataKey(wrapped), text, boundTo(scope))}`
   }
 
-  /** With whichever of these wrapped keys it was sealed. */
-  open(keys: readonly string[], sealed: string, place: SecretScope): string {
-    const what = `the value ${place.name} of the tree ${place.root}`
+  /** Tries each of these wrapped keys. */
+  open(keys: readonly string[], sealed: string, scope: SecretScope): string {
+    const what = `the value ${scope.name} of the tree ${scope.root}`
     const [box, ...more] = fieldsOf(sealed, what)
     let plain: Buffer | undefined
     for (const wrapped of keys)
-      plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(place))
+      plain ??= box === undefined || more.length > 0 ? undefined : decrypt(this.#dataKey(wrapped), box, boundTo(scope))
     if (!plain)
       throw damaged(
         what,
-        `It is damaged, or was sealed for another name or tree. Set ${place.name} again, or restore the store ` +
+        `It is damaged, or was sealed for another name or tree. Set ${scope.name} again, or restore the store ` +
           `from a backup`,
-        { ...place },
+        { ...scope },
       )
     const text = plain.toString('utf8')
     plain.fill(0)
@@ -103,19 +103,19 @@ class Vault {
     }
   }
 
-  /** For a tree that was deleted: its data key leaves memory too. */
+  /** After its tree was deleted: wipes the data key from memory, too. */
   forget(wrapped: string): void {
     this.#dataKeys.drop(wrapped)
   }
 
-  /** Wipes every key; the vault is of no use afterwards. */
+  /** Wipes every key. The vault cannot be used afterwards. */
   close(): void {
     this.#dataKeys.clear()
     this.#master?.fill(0)
     this.#master = undefined
   }
 
-  /** Throws when a wrapped key is not one of this master key, or is damaged. */
+  /** Throws where a wrapped key needs another master key, or is damaged. */
   check(wrapped: string): void {
     this.#dataKey(wrapped)
   }
@@ -131,7 +131,7 @@ class Vault {
   }
 
   #dataKey(wrapped: string): Buffer {
-    return this.#dataKeys.find(wrapped) ?? this.#dataKeys.keep(wrapped, this.#unwrap(wrapped))
+    return this.#dataKeys.find(wrapped) ?? this.#dataKeys.add(wrapped, this.#unwrap(wrapped))
   }
 
   #unwrap(wrapped: string): Buffer {
@@ -155,7 +155,7 @@ function keyIdOf(wrapped: string): string | undefined {
   return fieldsOf(wrapped, wrappedKey)[0]
 }
 
-/** JSON, so that no two places are one text. */
+/** JSON, so that two scopes never have the same text. */
 function boundTo({ root, name }: SecretScope): string {
   return JSON.stringify(['skein secret', version, root, name])
 }
@@ -164,11 +164,11 @@ function wrappedBy(keyId: string): string {
   return JSON.stringify(['skein data key', version, keyId])
 }
 
-/** What stands after the version. */
+/** The fields after the version. */
 function fieldsOf(text: string, what: string): readonly string[] {
   const [head = '', ...fields] = text.split('.')
-  const known = /^v([1-9]\d{0,8})$/.exec(head)?.[1]
-  if (Number(known) > version)
+  const number = /^v([1-9]\d{0,8})$/.exec(head)?.[1]
+  if (Number(number) > version)
     throw new SkeinError(
       'RECORD_FROM_FUTURE',
       `${what} has the form ${head}, this Skein knows up to v${version}; upgrade Skein to read it`,

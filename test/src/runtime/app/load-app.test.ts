@@ -11,7 +11,8 @@ import { connectMcp } from '../../../../src/mcp/connect.js'
 import { Environments } from '../../../../src/runtime/secrets/environment.js'
 import { profileOf } from '../../../../src/runtime/identity.js'
 import { loadApp } from '../../../../src/runtime/app/load.js'
-import { createAgentSetup, toLanding } from '../../../../src/runtime/resolve/model-request.js'
+import { createAgentSetup } from '../../../../src/runtime/resolve/agent-setup.js'
+import { toLanding } from '../../../../src/runtime/resolve/model-reply.js'
 import { Secrets } from '../../../../src/runtime/secrets/secrets.js'
 import { fromMcp } from '../../../../src/tools/foreign/server.js'
 import type { McpDefinition } from '../../../../src/tools/foreign/server.js'
@@ -206,7 +207,7 @@ describe('briefs', () => {
         {
           app,
           childLimits: { maxParallelChildren: 1, maxChildren: 9, maxDepth: 1 },
-          envs: new Environments({ app, instance: {}, secrets: new Secrets({ given: undefined }) }),
+          envs: new Environments({ app, instance: {}, secrets: new Secrets({ source: undefined }) }),
         },
         brief,
         {

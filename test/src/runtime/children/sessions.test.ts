@@ -9,8 +9,12 @@ import { pairApp } from '../../../helpers/dual.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const short = ({ role, text, calls: asked, side, label }: Message): string =>
-  `${side ?? ''}${label === undefined ? '' : `(${label})`} ${role}: ` +
-  `${text}${asked ? `[${asked.map(({ tool }) => tool).join()}]` : ''}`.trim()
+  [
+    `${side ?? ''}${label === undefined ? '' : `(${label})`} ${role}: `,
+    `${text}${asked ? `[${asked.map(({ tool }) => tool).join()}]` : ''}`,
+  ]
+    .join('')
+    .trim()
 /** What the model was shown with each request. */
 const seen = ({ requests }: ScriptedModel): string[][] =>
   requests.map(({ messages }) =>

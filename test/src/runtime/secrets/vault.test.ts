@@ -281,10 +281,10 @@ describe('keys in memory', () => {
   it('the one unused for longest goes, and what goes is wiped', () => {
     const keys = new DataKeys(2)
     const [a, b, c] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2), Buffer.alloc(32, 3)] as const
-    keys.keep('a', a)
-    keys.keep('b', b)
+    keys.add('a', a)
+    keys.add('b', b)
     expect(keys.find('a')).toBe(a)
-    expect(keys.keep('c', c)).toBe(c)
+    expect(keys.add('c', c)).toBe(c)
     expect(keys.find('b')).toBeUndefined()
     expect(b).toEqual(Buffer.alloc(32))
     expect([a[0], c[0]]).toEqual([1, 3])
@@ -360,7 +360,7 @@ describe('the key file', () => {
   })
 
   it('one that is gone is not made again for a store that has secrets', async () => {
-    await expect(openVault({ keyFile, made: false })).rejects.toMatchObject({
+    await expect(openVault({ keyFile, mayCreate: false })).rejects.toMatchObject({
       code: 'BAD_OPTION',
       message: expect.stringMatching(/is gone.*Put it back/),
     })

@@ -1,0 +1,192 @@
+/**
+ * An agent as one step uses it: its side, prompt, model, and every tool that its model is offered. Derived from the
+ * definitions alone (pure), so it is made once for each agent, side and set of disabled agents. The request of a step
+ * is made of it in model-request.ts, the record of its reply in model-reply.ts.
+ */
+import { z } from 'zod'
+import type { DecisionContext } from '../../../actors/thread/decide/commands.js'
+import type { ThreadState } from '../../../actors/thread/state.js'
+import type { App } from '../../agent/app.js'
+import { agentNames, callablesOf, isOfPrompt } from '../../agent/callable.js'
+import type { AgentDefinition, ModelDefinition, PromptDefinition, Side, Variable } from '../../agent/define.js'
+import { promptPieces } from '../../agent/prompt-parts.js'
+import { sessionToolsOf, sideOf } from '../../agent/sides.js'
+import { SkeinError } from '../../core/failure.js'
+import type { SideName } from '../../core/records/message.js'
+import type { SessionRole } from '../../core/records/session.js'
+import type { Schema } from '../../core/schema.js'
+import { coreOf, jsonSchemaOf } from '../../core/schema.js'
+import type { ToolSpec } from '../../models/port.js'
+import { childToolsOf } from './child-tools.js'
+import type { ChildTools } from './child-tools.js'
+import { handoffsOf } from './handoffs.js'
+import type { Handoffs } from './handoffs.js'
+import { promptToolsOf } from './prompt-calls.js'
+import type { PromptTools } from './prompt-calls.js'
+import { toolSpec } from './tool-spec.js'
+
+const defaultMaxSteps = 100
+const defaultSessionTurns = 100
+/** Reads the whole of a result that was cut. */
+const archiveTool = 'get_tool_response'
+
+/** The tools of one step: their specs for the model, and the names of those that the app or Skein defines. */
+export interface OfferedTools {
+  readonly specs: readonly ToolSpec[]
+  readonly allowed: ReadonlySet<string>
+}
+
+export interface AgentSetup {
+  readonly agent: AgentDefinition
+  readonly side: Side
+  /** Tools whose call passes or ends a session, by name. */
+  readonly roles: ReadonlyMap<string, SessionRole>
+  readonly prompt: PromptDefinition
+  /** The system prompt, with the variables that are replaced by their values. */
+  readonly text: readonly (string | Variable)[]
+  readonly model: ModelDefinition
+  readonly offered: OfferedTools
+  /** The same with the tool that reads archived results; for threads that have some. */
+  readonly offeredWithArchive: OfferedTools
+  /** Agents that may be called. */
+  readonly childTools: ChildTools
+  /** Agents that may take over. */
+  readonly handoffs: Handoffs
+  /** Prompts that may be called. */
+  readonly promptTools: PromptTools
+  /** A prompt called as a tool: its turn has one request, whatever the reply is. */
+  readonly once: boolean
+  /** The form that the turn's output must have. */
+  readonly response?: ResponseForm
+}
+
+export interface ResponseForm {
+  readonly schema: Schema
+  /** The output is no object, and a tool's args must be one: the output is their field `value`. */
+  readonly wrapped: boolean
+}
+
+export interface SetupOptions {
+  readonly side?: SideName
+  /** Agents that the thread's flags leave out (S5). */
+  readonly disabled?: readonly string[]
+}
+
+/** Setups by agent, side and disabled agents; each is made when it is first needed. */
+export function createAgentSetups(
+  app: App,
+): (agent: string, side?: SideName, disabled?: readonly string[]) => AgentSetup {
+  const made = new Map<string, AgentSetup>()
+  return (agent, side = 'a', disabled = []) => {
+    const key = [side, agent, ...disabled].join(' ')
+    const setup = made.get(key) ?? createAgentSetup(app, agent, { side, disabled })
+    made.set(key, setup)
+    return setup
+  }
+}
+
+export function createAgentSetup(
+  app: App,
+  agentName: string,
+  { side: sideName = 'a', disabled = [] }: SetupOptions = {},
+): AgentSetup {
+  const { agent, side, prompt, model } = definitionsOf(app, agentName, sideName)
+  const { tools: names, subagents, subprompts, handoffs: others } = callablesOf(app, prompt)
+  const enabled = subagents.filter(({ name }) => !disabled.includes(name))
+  const childTools = childToolsOf(app, enabled, agent)
+  const promptTools = promptToolsOf(app, subprompts)
+  const once = isOfPrompt(agentName)
+  // A prompt tool has one request: an agent that took over would never speak.
+  const handoffs = handoffsOf(app, once ? [] : others, agentName)
+  const response = prompt.outputSchema && responseForm(prompt.outputSchema)
+  const specs = [
+    ...names.map((name) => specOf(app, name)),
+    ...childTools.tools,
+    ...promptTools.tools,
+    ...handoffs.tools,
+    ...(response ? [responseSpec(response)] : []),
+  ]
+  return {
+    agent,
+    side,
+    roles: new Map(sessionToolsOf(side).map(({ name, role }) => [name, role])),
+    prompt,
+    text: promptPieces(app, prompt),
+    model,
+    offered: { specs, allowed: new Set(names) },
+    offeredWithArchive: {
+      specs: [...specs, specOf(app, archiveTool)],
+      allowed: new Set([...names, archiveTool]),
+    },
+    childTools,
+    handoffs,
+    promptTools,
+    once,
+    ...(response && { response }),
+  }
+}
+
+/** The tools that a thread is offered now: a result that was cut can be asked for. */
+export function offeredTo({ offered, offeredWithArchive }: AgentSetup, { archived }: ThreadState): OfferedTools {
+  return archived > 0 ? offeredWithArchive : offered
+}
+
+function definitionsOf(
+  app: App,
+  agentName: string,
+  sideName: SideName,
+): Pick<AgentSetup, 'agent' | 'side' | 'prompt' | 'model'> {
+  const agent = app.agents.get(agentName)
+  if (!agent)
+    throw new SkeinError(
+      'UNKNOWN_AGENT',
+      `the app has no agent ${JSON.stringify(agentName)}; it has: ${agentNames(app).join(', ') || 'none'}`,
+    )
+  const side = sideOf(agent, sideName)
+  if (!side)
+    throw new SkeinError(
+      'UNKNOWN_PROMPT',
+      `agent ${agentName} had a side B when this turn began, and has none any more; start another turn`,
+    )
+  const prompt = app.prompts.get(side.prompt)
+  const model = prompt && app.models.get(prompt.model)
+  if (!prompt || !model) throw new SkeinError('UNKNOWN_PROMPT', `agent ${agentName} lost its prompt or model`)
+  return { agent, side, prompt, model }
+}
+
+function specOf(app: App, name: string): ToolSpec {
+  return {
+    name,
+    description: app.tools.get(name)?.description ?? '',
+    parameters: app.parameters.get(name) ?? {},
+  }
+}
+
+function responseForm(outputSchema: Schema): ResponseForm {
+  const isObjectSchema = jsonSchemaOf(outputSchema)['type'] === 'object'
+  return isObjectSchema
+    ? { schema: outputSchema, wrapped: false }
+    : { schema: z.object({ value: coreOf(outputSchema) }), wrapped: true }
+}
+
+function responseSpec({ schema }: ResponseForm): ToolSpec {
+  const description = 'Give the final answer in the form that was asked for. Call it once, when all work is done.'
+  return toolSpec('response', description, schema)
+}
+
+/** Undefined: the agent of a turn, or one that took over, is not in this version of the app. */
+export function maxStepsOf(agent: AgentDefinition | undefined, side: SideName = 'a'): number {
+  return (agent && sideOf(agent, side)?.maxSteps) ?? defaultMaxSteps
+}
+
+/** The agent's own limits for a decision: of steps where queued calls will need one, of session turns before a turn. */
+export function rulesOf(
+  { agents }: App,
+  { agent: name, queuedCalls, turn }: ThreadState,
+): Pick<DecisionContext, 'maxSteps' | 'session'> {
+  const agent = agents.get(name)
+  return {
+    ...(queuedCalls.length > 0 && { maxSteps: maxStepsOf(agent, turn?.session?.side) }),
+    ...(!turn && agent?.type === 'dual_ai' && { session: { maxTurns: agent.maxSessionTurns ?? defaultSessionTurns } }),
+  }
+}
