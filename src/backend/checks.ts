@@ -3,7 +3,7 @@
  * would share its transaction, and the errors that all adapters word alike. Owns no state.
  */
 import { broken, SkeinError } from '../core/failure.js'
-import type { Commit, Head, HeadFilter, Mail, StoredHead } from './port.js'
+import type { Commit, Head, HeadFilter, Leases, Mail, StoredHead } from './port.js'
 
 export function checkCommit(commit: Commit): void {
   const { entry, head, thread, expected } = commit
@@ -96,4 +96,14 @@ export function matches(head: Head, filter: HeadFilter): boolean {
     (filter.root === undefined || head.root === filter.root) &&
     (filter.pending === undefined || head.pending !== undefined)
   )
+}
+
+/** The leases of a store with one host at a time: a single partition, which holds every thread. */
+export const oneLease: Pick<Leases, 'partitions' | 'shared' | 'leaseMs' | 'partitionOf' | 'watch'> = {
+  partitions: 1,
+  shared: false,
+  leaseMs: 0,
+  partitionOf: () => 0,
+  // The share of the one that holds it never changes.
+  watch: () => () => undefined,
 }

@@ -1,10 +1,7 @@
 /**
- * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs, leases). It
- * stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts;
- * J11: head-schema.ts.
+ * The backend port: one bundle of what must agree. It stores and compares, and never looks inside a record.
  *
- * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none; what is
- *     left of one when a process dies (`nats`) is done before the next holder of its lease gets it.
+ * J1  `commit`, the one write to a thread, is atomic: records, head, sends and finished mail, or none of them.
  * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
  * J3  A commit is acknowledged only when it is durable; commits of one thread become durable in order.
  * J4  Mail is numbered in order of arrival per thread and stays until a commit names it in `done`.
@@ -12,13 +9,14 @@
  * J6  A snapshot is a cache: losing one changes no result.
  * J7  Signals are best effort; one publisher's signals on one topic keep their order.
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
+ * J9  A tree is removed whole and in one instant: readers see all of it or nothing, also after a crash.
+ * J10 A blob is collected only when no journal and no mail names it, and nobody has put it for a while.
  */
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/records/record.js'
 import type { HostInfo, HostSelf } from './host-info.js'
-import type { Trees } from './trees.js'
 
 /** Something that a thread waits for someone to decide or to give. */
 export interface Pending {
@@ -217,6 +215,30 @@ export interface Blobs {
   has(hash: string): Promise<boolean>
 }
 
+export interface Removal {
+  readonly root: string
+  /** As in a commit (J2): the last record of the root that the remover has folded, and its lease. */
+  readonly expected: number
+  readonly epoch: number
+}
+
+export type RemovalResult = { readonly ok: true } | { readonly ok: false; readonly seq: number; readonly epoch: number }
+
+/** Removal of whole trees: their journals, heads, mail and snapshots, and later the blobs that only they named. */
+export interface Trees {
+  /**
+   * From the instant of removal (J9) nothing of the tree is seen and its ids are free; mail that comes later is mail
+   * to a thread that does not exist. `sweep` frees the room that it took.
+   */
+  remove(removal: Removal): Promise<RemovalResult>
+  /**
+   * Frees a slice of the room that removed trees took, in a few milliseconds, so that other users of the store are not
+   * held up. J10: a text names the blobs whose hashes it has between quotation marks; blobs that were put less than
+   * `olderThanMs` ago stay.
+   */
+  sweep(options: { readonly olderThanMs: number }): Promise<{ readonly more: boolean }>
+}
+
 export interface Lease {
   readonly partition: number
   /** Grows with every acquisition, for ever. */
@@ -276,6 +298,10 @@ export interface Backend {
   hosted(): Promise<boolean>
   /** The hosts that are there, in the order in which they began. */
   hosts(): Promise<readonly HostInfo[]>
+  /**
+   * Where a commit takes several writes (`nats`), what a dead process left undone of one is done before the lease of
+   * its thread is given to anyone else (J1).
+   */
   commit(commit: Commit): Promise<CommitResult>
   readonly journal: Journal
   readonly heads: Heads

@@ -12,11 +12,21 @@ import { systemClock } from '../../core/clock.js'
 import { broken } from '../../core/failure.js'
 import { encodeHost, anonymousHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from '../checks.js'
-import { oneLease } from '../one-lease.js'
+import { blobMissing, checkCommit, clientMayNot, mailText, oneLease, storeClosed } from '../checks.js'
 import { MemoryStore } from './store.js'
-import type { Backend, Store, Blobs, Heads, Journal, KeyCheck, Lease, Leases, Mailbox, StoreRole } from '../port.js'
-import type { Trees } from '../trees.js'
+import type {
+  Backend,
+  Store,
+  Blobs,
+  Heads,
+  Journal,
+  KeyCheck,
+  Lease,
+  Leases,
+  Mailbox,
+  StoreRole,
+  Trees,
+} from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 

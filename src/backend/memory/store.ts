@@ -7,8 +7,18 @@
  */
 import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from '../checks.js'
 import type { Json } from '../../core/json.js'
-import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from '../port.js'
-import type { Removal } from '../trees.js'
+import type {
+  Commit,
+  CommitResult,
+  Head,
+  HeadFilter,
+  Removal,
+  RemovalResult,
+  Send,
+  StoredEntry,
+  StoredHead,
+  StoredMail,
+} from '../port.js'
 
 interface Thread {
   readonly number: number
@@ -99,7 +109,7 @@ export class MemoryStore {
     return [...this.boxes.keys()]
   }
 
-  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+  remove({ root, expected, epoch }: Removal): RemovalResult {
     const top = this.threads.get(root)
     const found = { seq: top?.seq ?? 0, epoch: top?.epoch ?? 0 }
     if (!top || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }

@@ -13,12 +13,12 @@ import { blobHeader } from './store/commit-message.js'
 
 export interface NatsContext {
   readonly role: StoreRole
-  readonly link: ServerConnection
-  readonly reads: StreamReader
-  readonly names: Subjects
+  readonly connection: ServerConnection
+  readonly reader: StreamReader
+  readonly subjects: Subjects
   readonly partitions: number
   readonly blobs: NatsBlobs
-  readonly live: () => void
+  readonly assertOpen: () => void
   /** The payload and headers of a message whose own headers have that many bytes. */
   readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
   /** The payload, wherever it is. */
@@ -34,11 +34,11 @@ export interface SpilledBody {
 const margin = 2 * 1024
 
 export function createNatsContext(parts: Omit<NatsContext, 'spill' | 'payloadOf'>): NatsContext {
-  const { link, blobs } = parts
+  const { connection, blobs } = parts
   return {
     ...parts,
     async spill(payload, headerBytes) {
-      const room = (link.nc.info?.max_payload ?? Infinity) - headerBytes - margin
+      const room = (connection.nc.info?.max_payload ?? Infinity) - headerBytes - margin
       if (payload.length <= room) return { payload, headers: {} }
       const { hash } = await blobs.put(payload)
       return { payload: new Uint8Array(), headers: { [blobHeader]: hash } }

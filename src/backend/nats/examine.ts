@@ -4,13 +4,13 @@
  * - It makes no stream and writes no message.
  */
 import type { JetStreamAccountStats } from '@nats-io/jetstream'
+import { z } from 'zod'
 import type { Clock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import { finding, fullness } from '../../core/finding.js'
 import type { Finding } from '../../core/finding.js'
 import type { HostInfo } from '../host-info.js'
 import type { OpenOptions } from './backend.js'
-import { durabilityDoubt, serverTime } from './durability.js'
 import { ServerConnection } from './connection/connection.js'
 import { createSubjects } from './subjects.js'
 import type { Subjects } from './subjects.js'
@@ -25,38 +25,38 @@ const mostSkewMs = { warn: 1_000, fail: 10_000 }
 const streamsNeeded = 6
 
 export async function examineNats(opening: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
-  let link: ServerConnection
+  let connection: ServerConnection
   try {
-    link = await ServerConnection.open(opening)
+    connection = await ServerConnection.open(opening)
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   }
   try {
-    const { info } = link.nc
-    const names = createSubjects(opening.namespace)
-    const account = await link.persist('looking at the account', () => link.jsm.getAccountInfo())
-    const namespace = await inspectStreams(link, names).catch(
+    const { info } = connection.nc
+    const subjects = createSubjects(opening.namespace)
+    const account = await connection.persist('looking at the account', () => connection.jsm.getAccountInfo())
+    const namespace = await inspectStreams(connection, subjects).catch(
       (thrown: unknown) => toFailure(thrown, 'STORE_FAILED').message,
     )
     return [
-      finding('server', 'ok', `nats-server ${info?.version ?? ''} at ${link.place}`),
-      await examineSync(link, opening),
+      finding('server', 'ok', `nats-server ${info?.version ?? ''} at ${connection.address}`),
+      await examineSync(connection, opening),
       examinePayload(info?.max_payload ?? 0),
       examineLimits(account, namespace !== undefined),
       ...(typeof namespace === 'string'
         ? [finding('namespace', 'fail', namespace)]
-        : await examineNamespace(link, names, namespace)),
-      await examineClock(link, { clock, monitor: opening.monitor, stream: names.streams.meta }),
+        : await examineNamespace(connection, subjects, namespace)),
+      await examineClock(connection, { clock, monitor: opening.monitor, stream: subjects.streams.meta }),
     ]
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   } finally {
-    await link.close()
+    await connection.close()
   }
 }
 
-async function examineSync(link: ServerConnection, { monitor, sync }: OpenOptions): Promise<Finding> {
-  const doubt = sync === 'relaxed' ? undefined : await durabilityDoubt(link, monitor)
+async function examineSync(connection: ServerConnection, { monitor, sync }: OpenOptions): Promise<Finding> {
+  const doubt = sync === 'relaxed' ? undefined : await durabilityDoubt(connection, monitor)
   return doubt === undefined
     ? finding(
         'sync',
@@ -125,11 +125,11 @@ function examineLimits({ limits, storage, streams, consumers }: JetStreamAccount
 
 /** What is not as Skein needs it has failed before (NS1). */
 async function examineNamespace(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   found: Inspection | undefined,
 ): Promise<readonly Finding[]> {
-  const { namespace } = names
+  const { namespace } = subjects
   if (!found) return [finding('namespace', 'ok', `${namespace} is not there yet; the first host makes it`)]
   const { streams, partitions, replicas } = found
   const missing = streams.filter(({ info }) => !info).map(({ name }) => name)
@@ -142,7 +142,7 @@ async function examineNamespace(
         'restore them from a back-up, or start a host: it makes them anew, empty',
       ),
     ]
-  const hosts = await new HostRegistry({ link, names, reads: new StreamReader(link, replicas) }).list()
+  const hosts = await new HostRegistry({ connection, subjects, reader: new StreamReader(connection, replicas) }).list()
   return [examineRoom(namespace, streams), examineHosts(hosts, partitions)]
 }
 
@@ -179,12 +179,12 @@ function examineHosts(hosts: readonly HostInfo[], partitions: number): Finding {
 
 /** By the middle of a request: what it took counts half. */
 async function examineClock(
-  link: ServerConnection,
+  connection: ServerConnection,
   { clock, monitor, stream }: { readonly clock: Clock; readonly monitor: string | undefined; readonly stream: string },
 ): Promise<Finding> {
   const before = clock.now()
-  const info = await link.ask(() => link.jsm.streams.info(stream)).catch(() => undefined)
-  const stamp = isoTime.safeParse(info).data?.ts ?? (await serverTime(link, monitor))
+  const info = await connection.ask(() => connection.jsm.streams.info(stream)).catch(() => undefined)
+  const stamp = isoTime.safeParse(info).data?.ts ?? (await serverTime(connection, monitor))
   if (stamp === undefined)
     return finding('clock', 'warn', 'the time of the server is not known', 'name its monitoring port with --monitor')
   const skewMs = Math.round(Date.parse(stamp) - (before + clock.now()) / 2)
@@ -196,4 +196,60 @@ async function examineClock(
     says,
     'deadlines and schedules come by the clock of each host: set all of them by NTP',
   )
+}
+
+/** The server tells its time and whether it syncs only on its monitoring port. */
+const varzSchema = z.object({
+  server_id: z.string(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional(),
+})
+const monitorPatienceMs = 1_000
+
+function monitorOf({ nc }: ServerConnection): string {
+  return `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
+}
+
+async function varz(base: string): Promise<z.infer<typeof varzSchema>> {
+  const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(monitorPatienceMs) })
+  return varzSchema.parse(await answer.json())
+}
+
+/** Undefined where it cannot be asked. */
+export async function serverTime(
+  connection: ServerConnection,
+  monitor = monitorOf(connection),
+): Promise<string | undefined> {
+  const { server_id, now } = await varz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
+  return server_id === connection.nc.info?.server_id ? now : undefined
+}
+
+/** Undefined: all is well. */
+export async function durabilityDoubt(
+  connection: ServerConnection,
+  monitor: string | undefined,
+): Promise<string | undefined> {
+  const { nc, address } = connection
+  const connected = nc.info?.server_id
+  const base = monitor ?? monitorOf(connection)
+  const hint =
+    "Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: 'relaxed' }) " +
+    'where replicas in separate places make up for it.'
+  try {
+    const { server_id, jetstream } = await varz(base)
+    if (server_id !== connected)
+      return (
+        `the monitoring port ${base} is that of another server than ${address}, so whether that one writes to ` +
+        `the disk before it acknowledges is not known. ${hint}`
+      )
+    return jetstream?.config?.sync_always
+      ? undefined
+      : `the NATS server at ${address} acknowledges records before they are on the disk: a loss of power can lose ` +
+          `the last minutes. ${hint}`
+  } catch {
+    return (
+      `whether the NATS server at ${address} writes to the disk before it acknowledges could not be read from ` +
+      `${base}; name its monitoring port with nats({ monitor }). ${hint}`
+    )
+  }
 }

@@ -71,41 +71,41 @@ function configs(
 
 /** For a host: makes what is missing. */
 export async function prepareStreams(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   wanted: StreamPlan,
 ): Promise<StreamSettings> {
-  const found = await findMeta(link, names)
+  const found = await findMeta(connection, subjects)
   const given: StreamSettings = {
     partitions: wanted.partitions ?? 64,
     leaseMs: wanted.leaseMs ?? 3_000,
     replicas: found?.config.num_replicas ?? wanted.replicas ?? 1,
   }
-  await ensure(link, configs(names, given).meta)
-  const settings = { ...given, ...(await fixSettings(link, names, given)) }
-  checkWanted(names, wanted, settings)
-  const { meta: _, ...others } = configs(names, settings)
-  await Promise.all(Object.values(others).map((config) => ensure(link, config)))
+  await ensure(connection, configs(subjects, given).meta)
+  const settings = { ...given, ...(await fixSettings(connection, subjects, given)) }
+  checkWanted(subjects, wanted, settings)
+  const { meta: _, ...others } = configs(subjects, settings)
+  await Promise.all(Object.values(others).map((config) => ensure(connection, config)))
   return settings
 }
 
 /** For a client, which makes nothing. */
 export async function findStreams(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   wanted: StreamPlan,
 ): Promise<StreamSettings> {
-  const found = await findMeta(link, names)
+  const found = await findMeta(connection, subjects)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(connection, replicas), subjects))
   if (!settings)
     throw new SkeinError(
       'BAD_OPTION',
-      `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, ` +
+      `there is no Skein in the namespace ${subjects.namespace} of NATS (${connection.address}); start a host on it first, ` +
         `or name the namespace of one`,
-      { data: { missing: 'namespace', namespace: names.namespace } },
+      { data: { missing: 'namespace', namespace: subjects.namespace } },
     )
-  checkWanted(names, wanted, { ...settings, replicas })
+  checkWanted(subjects, wanted, { ...settings, replicas })
   return { ...settings, replicas }
 }
 
@@ -123,15 +123,18 @@ export interface Inspection extends StreamSettings {
  * All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them
  * (NS1).
  */
-export async function inspectStreams(link: ServerConnection, names: Subjects): Promise<Inspection | undefined> {
-  const found = await findMeta(link, names)
+export async function inspectStreams(
+  connection: ServerConnection,
+  subjects: Subjects,
+): Promise<Inspection | undefined> {
+  const found = await findMeta(connection, subjects)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(connection, replicas), subjects))
   if (!settings) return undefined
-  const wanted = Object.values(configs(names, { ...settings, replicas }))
+  const wanted = Object.values(configs(subjects, { ...settings, replicas }))
   const streams = await Promise.all(
     wanted.map(async (config) => {
-      const info = await infoOf(link, config.name)
+      const info = await infoOf(connection, config.name)
       if (info) check(config, info.config)
       return { name: config.name, ...defined({ info }) }
     }),
@@ -139,13 +142,13 @@ export async function inspectStreams(link: ServerConnection, names: Subjects): P
   return { ...settings, replicas, streams }
 }
 
-function findMeta(link: ServerConnection, { streams }: Subjects): Promise<StreamInfo | undefined> {
-  return infoOf(link, streams.meta)
+function findMeta(connection: ServerConnection, { streams }: Subjects): Promise<StreamInfo | undefined> {
+  return infoOf(connection, streams.meta)
 }
 
-function infoOf(link: ServerConnection, name: string): Promise<StreamInfo | undefined> {
-  return link.persist('looking for the namespace', () =>
-    link.jsm.streams.info(name).catch((thrown: unknown) => {
+function infoOf(connection: ServerConnection, name: string): Promise<StreamInfo | undefined> {
+  return connection.persist('looking for the namespace', () =>
+    connection.jsm.streams.info(name).catch((thrown: unknown) => {
       if (apiCode(thrown) === streamNotFound) return undefined
       throw thrown
     }),
@@ -153,16 +156,16 @@ function infoOf(link: ServerConnection, name: string): Promise<StreamInfo | unde
 }
 
 async function readSettings(
-  reads: StreamReader,
-  names: Subjects,
+  reader: StreamReader,
+  subjects: Subjects,
 ): Promise<{ partitions: number; leaseMs: number } | undefined> {
-  const stored = await reads.last(names.streams.meta, names.settings)
+  const stored = await reader.last(subjects.streams.meta, subjects.settings)
   if (!stored) return undefined
   const { version: found, partitions, leaseMs } = settingsSchema.parse(JSON.parse(Buffer.from(stored.data).toString()))
   if (found > version)
     throw new SkeinError(
       'RECORD_FROM_FUTURE',
-      `the namespace ${names.namespace} was made by a newer Skein (version ${found}; this one knows up to ` +
+      `the namespace ${subjects.namespace} was made by a newer Skein (version ${found}; this one knows up to ` +
         `${version}). Update Skein, or use another namespace.`,
       { data: { version: found } },
     )
@@ -171,20 +174,20 @@ async function readSettings(
 
 /** The first one says it for all. */
 async function fixSettings(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   { partitions, leaseMs, replicas }: StreamSettings,
 ): Promise<{ partitions: number; leaseMs: number }> {
-  const reads = new StreamReader(link, replicas)
-  const there = await readSettings(reads, names)
+  const reader = new StreamReader(connection, replicas)
+  const there = await readSettings(reader, subjects)
   if (there) return there
-  await publish(link, reads, {
-    stream: names.streams.meta,
-    subject: names.settings,
+  await publish(connection, reader, {
+    stream: subjects.streams.meta,
+    subject: subjects.settings,
     payload: JSON.stringify({ version, partitions, leaseMs }),
     expected: 0,
   })
-  return (await readSettings(reads, names)) ?? { partitions, leaseMs }
+  return (await readSettings(reader, subjects)) ?? { partitions, leaseMs }
 }
 
 function checkWanted({ namespace }: Subjects, wanted: StreamPlan, settings: StreamSettings): void {
@@ -199,13 +202,13 @@ function checkWanted({ namespace }: Subjects, wanted: StreamPlan, settings: Stre
 }
 
 /** Looks first: where an operator has made the streams, this user need not be allowed to. */
-async function ensure(link: ServerConnection, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+async function ensure(connection: ServerConnection, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   const made =
-    (await infoOf(link, config.name)) ??
-    (await link.persist(`making the stream ${config.name}`, () =>
-      link.jsm.streams.add(config).catch((thrown: unknown) => {
+    (await infoOf(connection, config.name)) ??
+    (await connection.persist(`making the stream ${config.name}`, () =>
+      connection.jsm.streams.add(config).catch((thrown: unknown) => {
         // Another host has made it meanwhile.
-        if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
+        if (apiCode(thrown) === nameInUse) return connection.jsm.streams.info(config.name)
         throw thrown
       }),
     ))

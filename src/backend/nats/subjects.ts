@@ -29,6 +29,7 @@ export interface Subjects {
   /** Of a thread whose root is not known: a pattern. */
   snapshotOf(thread: string): string
   snapshotsOfTree(root: string): string
+  readonly snapshots: string
   blob(hash: string): string
   chunk(upload: string, index: number): string
   chunks(upload: string): string
@@ -76,6 +77,7 @@ export function createSubjects(namespace: string): Subjects {
     snapshot: (root, thread) => at('snapshot', token(root), token(thread)),
     snapshotOf: (thread) => at('snapshot', '*', token(thread)),
     snapshotsOfTree: (root) => at('snapshot', token(root), '*'),
+    snapshots: at('snapshot', '>'),
     blob: (of) => at('blob', of),
     chunk: (upload, index) => at('chunk', upload, index),
     chunks: (upload) => at('chunk', upload, '*'),

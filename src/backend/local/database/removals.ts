@@ -7,7 +7,7 @@
  * - An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
  */
 import { blobsNamedIn } from '../../checks.js'
-import type { Removal } from '../../trees.js'
+import type { Removal, RemovalResult } from '../../port.js'
 import type { Database } from './driver.js'
 import { blobKey, integer, whole, raw, text } from './rows.js'
 import { there } from './schema.js'
@@ -67,7 +67,7 @@ export class Removals {
     this.shrinks = database.query('PRAGMA auto_vacuum').one()?.[0] === 2
   }
 
-  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+  remove({ root, expected, epoch }: Removal): RemovalResult {
     const { top, hide, dropMail, mark } = this.statements
     const row = top.one(root)
     const found = { seq: integer(row?.[0] ?? 0), epoch: integer(row?.[1] ?? 0) }

@@ -9,7 +9,7 @@
  *   the disk.
  */
 import { systemClock } from '../../../core/clock.js'
-import type { Trees } from '../../trees.js'
+import type { Trees } from '../../port.js'
 import { sweepFolder } from './blob-files.js'
 import type { Writes } from './write.js'
 import type { Writer } from './writer.js'

@@ -7,8 +7,7 @@
  *   refusal leaves nothing behind and needs no savepoint (J1, J2).
  * - What is remembered of a thread is forgotten when a transaction fails.
  */
-import type { Commit, CommitResult, Head, Send } from '../../port.js'
-import type { Removal } from '../../trees.js'
+import type { Commit, CommitResult, Head, Removal, RemovalResult, Send } from '../../port.js'
 import type { Database, Value } from './driver.js'
 import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
@@ -150,7 +149,7 @@ export class Writes {
     return this.known.get(head.root)?.tid ?? Number(this.statements.find.one(head.root)?.[0] ?? tid)
   }
 
-  remove(removal: Removal): ReturnType<Removals['remove']> {
+  remove(removal: Removal): RemovalResult {
     const removed = this.removals.remove(removal)
     if (removed.ok) this.known.clear()
     return removed

@@ -21,10 +21,10 @@ import type { PendingRequest } from './requests.js'
 import { after, sleep } from './timers.js'
 
 export interface ConnectionOptions {
-  readonly connection: NodeConnectionOptions
+  readonly transport: NodeConnectionOptions
   readonly namespace: string
   /** The servers without what is secret in their URLs. */
-  readonly place: string
+  readonly address: string
   /** How long something is tried again. */
   readonly patienceMs: number
   /** Told when the connection breaks and when it is there again. */
@@ -42,7 +42,7 @@ const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
 export class ServerConnection {
   readonly nc: NatsConnection
   readonly jsm: JetStreamManager
-  readonly place: string
+  readonly address: string
   readonly #answers: Requests
   readonly #inboxes: string
   readonly #patienceMs: number
@@ -56,25 +56,25 @@ export class ServerConnection {
   private constructor(
     nc: NatsConnection,
     jsm: JetStreamManager,
-    { namespace, place, patienceMs, reach = () => undefined }: ConnectionOptions,
+    { namespace, address, patienceMs, reach = () => undefined }: ConnectionOptions,
   ) {
     this.nc = nc
     this.#inboxes = inboxesOf(namespace)
     this.#answers = new Requests(nc, this.inbox())
     this.jsm = jsm
-    this.place = place
+    this.address = address
     this.#patienceMs = patienceMs
     this.#reach = reach
     void this.#watch()
   }
 
   static async open(options: ConnectionOptions): Promise<ServerConnection> {
-    const { place, connection, namespace } = options
+    const { address, transport, namespace } = options
     let nc: NatsConnection | undefined
     try {
       // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
       nc = await connect({
-        ...connection,
+        ...transport,
         inboxPrefix: inboxesOf(namespace),
         noEcho: true,
         noAsyncTraces: true,
@@ -85,11 +85,11 @@ export class ServerConnection {
         pingInterval: pingMs,
         timeout: requestMs,
       })
-      checkVersion(nc, place)
+      checkVersion(nc, address)
       return new ServerConnection(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
       await nc?.close()
-      throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
+      throw isSkeinError(thrown) ? thrown : cannotOpen(address, thrown)
     }
   }
 
@@ -143,7 +143,7 @@ export class ServerConnection {
       : passes(thrown)
         ? 'is the server up? It is tried again'
         : 'see the log of the server'
-    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, {
+    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.address}): ${message}; ${hint}`, {
       retry: !forbidden,
       cause: thrown,
     })
@@ -239,24 +239,24 @@ export function apiCode(thrown: unknown): number | undefined {
   return thrown instanceof JetStreamApiError ? thrown.code : undefined
 }
 
-function checkVersion({ info }: NatsConnection, place: string): void {
+function checkVersion({ info }: NatsConnection, address: string): void {
   const version = info?.version ?? '0'
   const [major = 0, minor = 0] = version.split('.').map(Number)
   if (major > floor[0] || (major === floor[0] && minor >= floor[1])) return
   throw new SkeinError(
     'BAD_OPTION',
-    `the NATS server at ${place} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones ` +
+    `the NATS server at ${address} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones ` +
       `cannot write acknowledged records to the disk at once). Update the server.`,
     { data: { version } },
   )
 }
 
-function cannotOpen(place: string, thrown: unknown): SkeinError {
+function cannotOpen(address: string, thrown: unknown): SkeinError {
   const { message } = toFailure(thrown, 'STORE_FAILED')
   const refused = isRefused(thrown) || isForbidden(thrown)
   return new SkeinError(
     'STORE_FAILED',
-    `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`,
+    `the NATS server at ${address} cannot be used: ${message}; ${openingHint(thrown, refused)}`,
     { retry: !refused, cause: thrown },
   )
 }

@@ -67,16 +67,16 @@ const noMore: ReadonlySet<number> = new Set([404, 408])
 export class StreamReader {
   /** Whether streams have replicas: then any of them would answer to a direct get. */
   readonly replicated: boolean
-  readonly #link: ServerConnection
+  readonly #connection: ServerConnection
 
-  constructor(link: ServerConnection, replicas: number) {
-    this.#link = link
+  constructor(connection: ServerConnection, replicas: number) {
+    this.#connection = connection
     this.replicated = replicas > 1
   }
 
   get(stream: string, query: Query): Promise<StreamMessage | undefined> {
-    const { jsm } = this.#link
-    return this.#link.persist('reading', async () => {
+    const { jsm } = this.#connection
+    return this.#connection.persist('reading', async () => {
       const found = await (this.replicated
         ? jsm.streams.getMessage(stream, query)
         : jsm.direct.getMessage(stream, query))
@@ -100,7 +100,9 @@ export class StreamReader {
         const before = place
         place = undefined // until it is sure again: of a part that is cut off nobody knows how much was delivered
         let tries = 0
-        place = await this.#link.persist('reading', () => this.#next(scan, tries++ === 0 ? before : undefined, given))
+        place = await this.#connection.persist('reading', () =>
+          this.#next(scan, tries++ === 0 ? before : undefined, given),
+        )
         for (const message of place.part) {
           if (message.seq <= given) continue
           given = message.seq
@@ -109,7 +111,7 @@ export class StreamReader {
       } while (place.left > 0)
     } finally {
       // It would go by itself a little later.
-      if (place?.used) void this.#link.jsm.consumers.delete(scan.stream, place.consumer).catch(() => undefined)
+      if (place?.used) void this.#connection.jsm.consumers.delete(scan.stream, place.consumer).catch(() => undefined)
     }
   }
 
@@ -130,7 +132,7 @@ export class StreamReader {
     const { stream, upTo, about = atOnce } = scan
     let { consumer = '', left = 0, used = false } = before ?? {}
     if (!before) {
-      const made = await this.#link.jsm.consumers.add(stream, configOf(scan, given))
+      const made = await this.#connection.jsm.consumers.add(stream, configOf(scan, given))
       consumer = made.name
       left = made.num_pending
       used = left > 0
@@ -144,10 +146,10 @@ export class StreamReader {
   }
 
   #part(stream: string, consumer: string, batch: number): Promise<StreamMessage[]> {
-    const { nc } = this.#link
+    const { nc } = this.#connection
     return new Promise((resolve, reject) => {
       const found: StreamMessage[] = []
-      const inbox = this.#link.inbox()
+      const inbox = this.#connection.inbox()
       const cancelLate = after(2 * partMs, () => end(new ConnectionCut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
         cancelLate()
@@ -155,7 +157,7 @@ export class StreamReader {
         if (failed) reject(failed)
         else resolve(found)
       }
-      const subscription = this.#link.subscribe(inbox, (message) => {
+      const subscription = this.#connection.subscribe(inbox, (message) => {
         const stored = toMessage(message)
         if (stored) found.push(stored)
         const code = message.headers?.code ?? 0

@@ -32,7 +32,7 @@ const unusedMs = 30_000
 const againMs = 200
 
 export class StreamTail {
-  readonly #link: ServerConnection
+  readonly #connection: ServerConnection
   readonly #tailing: TailOptions
   readonly #stops: (() => void)[] = []
   #subscription: Subscription | undefined
@@ -46,16 +46,16 @@ export class StreamTail {
   #stale = false
   #caughtUp: () => void = () => undefined
 
-  private constructor(link: ServerConnection, tailing: TailOptions) {
-    this.#link = link
+  private constructor(connection: ServerConnection, tailing: TailOptions) {
+    this.#connection = connection
     this.#tailing = tailing
   }
 
   /** Resolves when everything that was there has been given. */
-  static async open(link: ServerConnection, tailing: TailOptions): Promise<StreamTail> {
-    const tail = new StreamTail(link, tailing)
+  static async open(connection: ServerConnection, tailing: TailOptions): Promise<StreamTail> {
+    const tail = new StreamTail(connection, tailing)
     const caughtUp = new Promise<void>((resolve) => (tail.#caughtUp = resolve))
-    tail.#stops.push(link.onReconnect(() => tail.#restart()))
+    tail.#stops.push(connection.onReconnect(() => tail.#restart()))
     tail.#stops.push(every(heartbeatMs, () => tail.#checkSilence()))
     try {
       await tail.#follow('once')
@@ -81,15 +81,15 @@ export class StreamTail {
 
   async #start(): Promise<void> {
     const { stream, filter, last, headersOnly } = this.#tailing
-    const { jsm } = this.#link
-    const inbox = this.#link.inbox()
+    const { jsm } = this.#connection
+    const inbox = this.#connection.inbox()
     const name = nuid.next()
     this.#delivered = 0
     this.#heardAt = steadyClock.now()
     this.#consumer = name
-    const subscription = this.#link.subscribe(inbox, (message) => this.#consumer === name && this.#hear(message))
+    const subscription = this.#connection.subscribe(inbox, (message) => this.#consumer === name && this.#hear(message))
     this.#subscription = subscription
-    const info = await this.#link.persist(`following ${filter}`, () =>
+    const info = await this.#connection.persist(`following ${filter}`, () =>
       jsm.consumers.add(stream, {
         name,
         deliver_subject: inbox,
@@ -123,8 +123,8 @@ export class StreamTail {
   #status({ reply, headers }: Msg): void {
     // Flow control: the server goes on when this is answered.
     const stalled = headers?.get('Nats-Consumer-Stalled')
-    if (reply) this.#link.nc.publish(reply)
-    else if (stalled) this.#link.nc.publish(stalled)
+    if (reply) this.#connection.nc.publish(reply)
+    else if (stalled) this.#connection.nc.publish(stalled)
     const last = headers?.get('Nats-Last-Consumer')
     if (Number(last || 0) > this.#delivered) this.#restart()
     // What was promised at the start may have been removed before it came: who has nothing to say for so long has
@@ -166,6 +166,8 @@ export class StreamTail {
     const name = this.#consumer
     this.#consumer = ''
     if (name)
-      void this.#link.ask(() => this.#link.jsm.consumers.delete(this.#tailing.stream, name)).catch(() => undefined)
+      void this.#connection
+        .ask(() => this.#connection.jsm.consumers.delete(this.#tailing.stream, name))
+        .catch(() => undefined)
   }
 }

@@ -16,19 +16,23 @@ import type { StreamReader } from '../connection/read.js'
 const appSchema = z.object({ name: z.string() })
 
 export async function claimApp(
-  { link, reads, names }: { readonly link: ServerConnection; readonly reads: StreamReader; readonly names: Subjects },
+  {
+    connection,
+    reader,
+    subjects,
+  }: { readonly connection: ServerConnection; readonly reader: StreamReader; readonly subjects: Subjects },
   { app }: HostProfile,
 ): Promise<void> {
   if (app === undefined) return
   const named = async (): Promise<string | undefined> => {
-    const entry = await reads.last(names.streams.meta, names.app)
+    const entry = await reader.last(subjects.streams.meta, subjects.app)
     return entry && appSchema.parse(JSON.parse(Buffer.from(entry.data).toString())).name
   }
   let known = await named()
   if (known === undefined) {
-    await publish(link, reads, {
-      stream: names.streams.meta,
-      subject: names.app,
+    await publish(connection, reader, {
+      stream: subjects.streams.meta,
+      subject: subjects.app,
       payload: JSON.stringify({ name: app }),
       expected: 0,
     })
@@ -37,9 +41,9 @@ export async function claimApp(
   if (known === undefined || known === app) return
   throw new SkeinError(
     'BAD_OPTION',
-    `the namespace ${names.namespace} of NATS (${link.place}) serves the app ${JSON.stringify(known)}, and this ` +
+    `the namespace ${subjects.namespace} of NATS (${connection.address}) serves the app ${JSON.stringify(known)}, and this ` +
       `host has ${JSON.stringify(app)}. Give it a namespace of its own; or, if it is the same app under another ` +
       `name, the name that it had (createSkein({ name }), skein host --name).`,
-    { data: { namespace: names.namespace, app: known } },
+    { data: { namespace: subjects.namespace, app: known } },
   )
 }

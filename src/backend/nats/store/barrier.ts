@@ -12,21 +12,21 @@ import type { Scan } from '../connection/read.js'
 
 /** At a take-over, when nobody else writes to the partition any more. */
 export async function raiseBarrier(
-  { link, reads, names }: NatsContext,
+  { connection, reader, subjects }: NatsContext,
   partition: number,
 ): Promise<Pick<Scan, 'upTo'>> {
-  if (!reads.replicated) return {}
-  const stream = names.streams.log
-  const filter = names.barrier(partition)
-  const before = await reads.last(stream, filter)
-  const seq = await publish(link, reads, { stream, subject: filter, payload: '' })
+  if (!reader.replicated) return {}
+  const stream = subjects.streams.log
+  const filter = subjects.barrier(partition)
+  const before = await reader.last(stream, filter)
+  const seq = await publish(connection, reader, { stream, subject: filter, payload: '' })
   // What stays behind is a few bytes.
-  if (before) void link.jsm.streams.deleteMessage(stream, before.seq, false).catch(() => undefined)
+  if (before) void connection.jsm.streams.deleteMessage(stream, before.seq, false).catch(() => undefined)
   return seq === undefined ? {} : { upTo: { filter, seq } }
 }
 
 /** The one that was raised last. */
-export async function lastBarrier({ reads, names }: NatsContext, partition: number): Promise<Pick<Scan, 'upTo'>> {
-  const found = reads.replicated ? await reads.last(names.streams.log, names.barrier(partition)) : undefined
+export async function lastBarrier({ reader, subjects }: NatsContext, partition: number): Promise<Pick<Scan, 'upTo'>> {
+  const found = reader.replicated ? await reader.last(subjects.streams.log, subjects.barrier(partition)) : undefined
   return found ? { upTo: { filter: found.subject, seq: found.seq } } : {}
 }

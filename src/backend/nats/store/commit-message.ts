@@ -16,15 +16,15 @@ import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../../p
 import { idIn, rootIn } from '../subjects.js'
 import type { StreamMessage } from '../connection/read.js'
 
-/** Mail as text: what is sent is what was said at the time of the call. */
-export interface SealedCommit {
+/** Mail as text, so that a sender that changes its value later changes nothing here. */
+export interface SerializedMail {
   readonly to: string
   readonly mail: string
 }
 
 /** What follows an entry's text in the payload. */
 interface Tail {
-  readonly sends: readonly SealedCommit[]
+  readonly sends: readonly SerializedMail[]
   readonly head?: Head
 }
 
@@ -68,14 +68,14 @@ const noteSchema: z.ZodType<CommitNote> = z.object({
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
 })
 
-export function sealCommit(send: Send): SealedCommit {
+export function serializeMail(send: Send): SerializedMail {
   return { to: send.to, mail: `{"id":${JSON.stringify(send.id)},"body":${mailText(send)}}` }
 }
 
 export interface PackOptions {
   readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<CommitNote, 'removed'>
   readonly head: Head
-  readonly sends: readonly SealedCommit[]
+  readonly sends: readonly SerializedMail[]
   readonly born: number
 }
 
@@ -98,7 +98,7 @@ export function packCommit({ commit, head, sends, born }: PackOptions): PackedCo
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
-function tailText(sends: readonly SealedCommit[], head: Head | undefined): string {
+function tailText(sends: readonly SerializedMail[], head: Head | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
 }

@@ -41,12 +41,12 @@ interface Following {
 }
 
 export class Directory {
-  readonly #ground: NatsContext
+  readonly #context: NatsContext
   #following: Following | undefined
   #forget: (() => void) | undefined
 
-  constructor(ground: NatsContext) {
-    this.#ground = ground
+  constructor(context: NatsContext) {
+    this.#context = context
   }
 
   /** Undefined: it cannot be known here, the stream must be read. */
@@ -82,7 +82,7 @@ export class Directory {
   }
 
   #follow(): Following {
-    const { link, names } = this.#ground
+    const { connection, subjects } = this.#context
     const rows = new Map<string, DirectoryRow>()
     const others = new Set<string>()
     const dying = new Set<string>()
@@ -102,9 +102,9 @@ export class Directory {
       rows,
       others,
       dying,
-      tail: StreamTail.open(link, {
-        stream: names.streams.log,
-        filter: names.everyLog,
+      tail: StreamTail.open(connection, {
+        stream: subjects.streams.log,
+        filter: subjects.everyLog,
         each,
         last: true,
         headersOnly: true,
@@ -114,19 +114,21 @@ export class Directory {
 
   /** Until the last message that is there was given. */
   async #catchUp(tail: StreamTail): Promise<void> {
-    const { reads, names, live } = this.#ground
+    const { reader, subjects, assertOpen } = this.#context
     for (;;) {
-      live()
-      const last = await reads.last(names.streams.log, names.everyLog)
+      assertOpen()
+      const last = await reader.last(subjects.streams.log, subjects.everyLog)
       if (tail.last >= (last?.seq ?? 0)) return
       await sleep(lookMs)
     }
   }
 
   async #isWhole(following: Following): Promise<boolean> {
-    const { link, names } = this.#ground
+    const { connection, subjects } = this.#context
     for (let look = 0; look < looks; look++) {
-      const { state } = await link.persist('listing threads', () => link.jsm.streams.info(names.streams.log))
+      const { state } = await connection.persist('listing threads', () =>
+        connection.jsm.streams.info(subjects.streams.log),
+      )
       const { rows, others } = following
       if (rows.size + others.size === (state.num_subjects ?? 0)) return true
       forgetDying(following)

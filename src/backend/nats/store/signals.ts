@@ -29,20 +29,20 @@ const lookAgainMs = 5_000
 const heardAfterMs = 2_000
 const noResponders = 503
 
-export function createSignals(link: ServerConnection, names: Subjects, live: () => void): Signals {
+export function createSignals(connection: ServerConnection, subjects: Subjects, assertOpen: () => void): Signals {
   const topics = createTopics()
   const subscriptions = new Map<string, Listening>()
   const missing = new Map<() => void, string>()
   const missedOn = (topic?: string): void => {
     for (const [missed, on] of [...missing]) if (topic === undefined || on === topic) tell(missed)
   }
-  link.onReconnect(() => missedOn())
-  const doubts = createDoubts(link)
+  connection.onReconnect(() => missedOn())
+  const doubts = createDoubts(connection)
 
   function listen(topic: string): void {
     const there = subscriptions.get(topic)
     if (there) return void there.count++
-    const subscription = link.subscribe(names.signal(topic), (message) => {
+    const subscription = connection.subscribe(subjects.signal(topic), (message) => {
       if (message.data.length === 0) return missedOn(topic)
       const value = parsed(message)
       if (value !== undefined) topics.publish(topic, value)
@@ -59,18 +59,22 @@ export function createSignals(link: ServerConnection, names: Subjects, live: () 
 
   return {
     publish(topic, value, unheard) {
-      live()
+      assertOpen()
       const here = topics.heard(topic)
       topics.publish(topic, value)
       const text = JSON.stringify(value)
-      const fits = Buffer.byteLength(text) < (link.nc.info?.max_payload ?? Infinity)
-      link.nc.publish(names.signal(topic), fits ? text : '', unheard && !here ? { reply: doubts(unheard) } : {})
+      const fits = Buffer.byteLength(text) < (connection.nc.info?.max_payload ?? Infinity)
+      connection.nc.publish(
+        subjects.signal(topic),
+        fits ? text : '',
+        unheard && !here ? { reply: doubts(unheard) } : {},
+      )
     },
     subscribe(topic, heard, missed) {
-      live()
+      assertOpen()
       const stop = topics.subscribe(topic, heard)
       listen(topic)
-      const late = missed && link.nc.info?.cluster !== undefined ? after(clusterDelayMs, missed) : undefined
+      const late = missed && connection.nc.info?.cluster !== undefined ? after(clusterDelayMs, missed) : undefined
       // A wrapper of its own, so that the same function may listen twice.
       const told = missed && ((): void => missed())
       if (told) missing.set(told, topic)
@@ -92,13 +96,16 @@ export function createSignals(link: ServerConnection, names: Subjects, live: () 
 }
 
 /** Gives the address that the server answers to when nobody listens. */
-function createDoubts(link: ServerConnection): (unheard: () => void) => string {
-  const inbox = link.inbox()
+function createDoubts(connection: ServerConnection): (unheard: () => void) => string {
+  const inbox = connection.inbox()
   const waiting = new Map<string, () => void>()
   let [last, listening] = [0, false]
   return (unheard) => {
     if (!listening)
-      link.subscribe(`${inbox}.*`, ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.())
+      connection.subscribe(
+        `${inbox}.*`,
+        ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.(),
+      )
     listening = true
     const address = `${inbox}.${++last}`
     const forget = after(heardAfterMs, () => void waiting.delete(address))

@@ -13,27 +13,27 @@ type Identify = (thread: string) => Promise<{ readonly born: number; readonly ro
 const bornHeader = 'Skein-Born'
 
 export function createSnapshots(
-  { link, reads, names, role, live, spill, payloadOf }: NatsContext,
+  { connection, reader, subjects, role, assertOpen, spill, payloadOf }: NatsContext,
   identify: Identify,
 ): Snapshots {
-  const stream = names.streams.snapshots
+  const stream = subjects.streams.snapshots
   return {
     async get(thread) {
-      live()
-      const message = await reads.last(stream, names.snapshotOf(thread))
+      assertOpen()
+      const message = await reader.last(stream, subjects.snapshotOf(thread))
       if (!message) return undefined
       const born = String((await identify(thread))?.born ?? 0)
       return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined
     },
     async put(thread, snapshot) {
-      live()
+      assertOpen()
       if (role === 'client') throw clientMayNot('put a snapshot')
       const copy = Uint8Array.from(snapshot)
       const { born = 0, root = thread } = (await identify(thread)) ?? {}
       const { payload, headers } = await spill(copy, 0)
-      await publish(link, reads, {
+      await publish(connection, reader, {
         stream,
-        subject: names.snapshot(root, thread),
+        subject: subjects.snapshot(root, thread),
         payload,
         headers: { ...headers, [bornHeader]: String(born) },
       })
