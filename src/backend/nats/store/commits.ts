@@ -34,6 +34,9 @@ interface KnownThread {
   readonly root: string
 }
 
+/** A thread that has no message yet. */
+const unwritten: KnownThread = { last: 0, seq: 0, epoch: 0, born: 0, root: '' }
+
 /** A message whose mail is out, while no later message says so yet (NC3). */
 interface Unmarked {
   readonly head: Head
@@ -69,20 +72,16 @@ export class Commits {
 
   async commit(commit: Commit): Promise<CommitResult> {
     checkCommit(commit)
-    const sealed: SerializedCommit = { ...commit, sends: commit.sends.map(serializeMail) }
-    return this.#queues.run(commit.thread, () => this.#write(sealed))
+    const serialized: SerializedCommit = { ...commit, sends: commit.sends.map(serializeMail) }
+    return this.#queues.run(commit.thread, () => this.#write(serialized))
   }
 
   async #write(commit: SerializedCommit): Promise<CommitResult> {
-    const { thread, expected, epoch, entry, head, sends, done } = commit
+    const { thread, expected, epoch, head, sends, done } = commit
     this.#presence?.expireIfDead()
     if (this.#isExpired(thread, epoch)) return this.#refused(thread)
-    const remembered = this.#known.get(thread)
-    // A thread that begins is not looked for: the server compares anyway. What is remembered may be of a thread that
-    // was removed since.
-    const begins = !remembered && expected === 0 && entry !== undefined
-    const known = begins || remembered?.seq === expected ? remembered : await this.#look(thread)
-    if ((known?.seq ?? 0) !== expected || epoch < (known?.epoch ?? 0)) return this.#refused(thread)
+    const known = this.#recall(commit) ?? (await this.#look(thread))
+    if (known.seq !== expected || epoch < known.epoch) return this.#refused(thread)
     const position = head ? await this.#append(commit, head, known) : this.#position
     if (position === undefined) return this.#refused(thread)
     this.#position = Math.max(this.#position, position)
@@ -91,19 +90,24 @@ export class Commits {
     return { ok: true, position, ...finished }
   }
 
+  /** What is known without asking the server; undefined: it must be asked. */
+  #recall({ thread, expected, entry }: SerializedCommit): KnownThread | undefined {
+    const known = this.#known.get(thread)
+    // A thread that begins is not looked for: the server compares anyway.
+    if (!known) return expected === 0 && entry ? unwritten : undefined
+    // Otherwise it may be of a thread that was removed since.
+    return known.seq === expected ? known : undefined
+  }
+
   /** The message's sequence; undefined when it was refused. */
-  async #append(
-    commit: Omit<SerializedCommit, 'done'>,
-    head: Head,
-    known: KnownThread | undefined,
-  ): Promise<number | undefined> {
+  async #append(commit: Omit<SerializedCommit, 'done'>, head: Head, known: KnownThread): Promise<number | undefined> {
     const { connection, reader, subjects, spill, blobs } = this.#context
     const { thread, sends, expected, epoch, entry } = commit
-    const { header, payload } = packCommit({ commit, head, sends, born: known?.born ?? 0 })
+    const { header, payload } = packCommit({ commit, head, sends, born: known.born })
     const putsUnderWay = blobs.settled()
     if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
-    const root = known?.root ?? head.root
-    this.#known.delete(thread) // until it is sure again
+    const root = known.root || head.root
+    this.#known.delete(thread) // until the outcome is known
     this.#unmarked.delete(thread)
     const spilled = await spill(payload, header.length * 2)
     this.#presence?.expireIfDead()
@@ -114,12 +118,12 @@ export class Commits {
       subject,
       payload: spilled.payload,
       headers: { ...spilled.headers, [noteHeader]: header },
-      expected: known?.last ?? 0,
+      expected: known.last,
       mayWrite: () => !this.#isExpired(thread, epoch),
     })
     this.#presence?.expireIfDead() // NC1: aborts the lease before anyone learns of the commit
     if (last !== undefined)
-      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known?.born || last, root })
+      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known.born || last, root })
     return last
   }
 
@@ -165,13 +169,14 @@ export class Commits {
   async #refused(thread: string): Promise<CommitResult> {
     this.#known.delete(thread)
     const known = await this.#look(thread)
-    return { ok: false, seq: known?.seq ?? 0, epoch: known?.epoch ?? 0 }
+    return { ok: false, seq: known.seq, epoch: known.epoch }
   }
 
-  async #look(thread: string): Promise<KnownThread | undefined> {
+  async #look(thread: string): Promise<KnownThread> {
     const message = await this.#last(thread)
-    const known = message && knownFrom(message)
-    if (known) this.#remember(thread, known)
+    if (!message) return unwritten
+    const known = knownFrom(message)
+    this.#remember(thread, known)
     return known
   }
 
@@ -219,7 +224,7 @@ export class Commits {
     this.#unmarked.delete(thread)
     try {
       const known = this.#known.get(thread) ?? (await this.#look(thread))
-      if (known?.last === last) await this.#append({ thread, expected: known.seq, epoch, sends: [] }, head, known)
+      if (known.last === last) await this.#append({ thread, expected: known.seq, epoch, sends: [] }, head, known)
     } catch {
       if (this.#open && !this.#isExpired(thread, epoch)) this.#markSoon(thread, unmarked)
     }
@@ -227,7 +232,8 @@ export class Commits {
 
   /** Tells a thread from others that had or will have its id; undefined when there is none. */
   async identify(thread: string): Promise<Pick<KnownThread, 'born' | 'root'> | undefined> {
-    return this.#known.get(thread) ?? this.#look(thread)
+    const known = this.#known.get(thread) ?? (await this.#look(thread))
+    return known === unwritten ? undefined : known
   }
 
   async removeTree(removal: Removal): Promise<RemovalResult> {
