@@ -30,7 +30,7 @@ export async function backUp(folder: string, dir: string): Promise<void> {
     await copyBlobs(folder, part)
     await copyIfThere(join(folder, keyFile), join(part, keyFile))
     await synced(join(part, 'skein.db'))
-    await rmdir(target).catch(unlessMissing)
+    await rmdir(target).catch(throwUnlessMissing)
     await rename(part, target)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
@@ -68,7 +68,7 @@ async function copyBlobs(folder: string, part: string): Promise<void> {
 
 /** It may have been swept since it was listed. */
 async function copyIfThere(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_FICLONE).catch(unlessMissing)
+  await copyFile(from, to, constants.COPYFILE_FICLONE).catch(throwUnlessMissing)
 }
 
 async function synced(path: string): Promise<void> {
@@ -81,9 +81,14 @@ async function synced(path: string): Promise<void> {
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  return readdir(folder).catch((thrown: unknown) => (unlessMissing(thrown), []))
+  try {
+    return await readdir(folder)
+  } catch (thrown) {
+    throwUnlessMissing(thrown)
+    return []
+  }
 }
 
-function unlessMissing(thrown: unknown): void {
+function throwUnlessMissing(thrown: unknown): void {
   if (!isObject(thrown) || thrown['code'] !== 'ENOENT') throw thrown
 }

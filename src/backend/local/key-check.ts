@@ -9,16 +9,19 @@ import { raw, text } from './database/rows.js'
 import type { Writer } from './database/writer.js'
 
 /** `writer`: the owner's. */
-export function createLocalKeyCheck(database: Database, live: () => void, writer?: Writer): KeyCheck {
+export function createLocalKeyCheck(database: Database, assertOpen: () => void, writer?: Writer): KeyCheck {
   const found = database.query(`SELECT ${raw('value')} FROM meta WHERE name = 'key check'`)
   const read = (): string | undefined => {
     const row = found.one()
     return row && text(row[0])
   }
   return {
-    read: async () => (live(), read()),
+    async read() {
+      assertOpen()
+      return read()
+    },
     async keep(check) {
-      live()
+      assertOpen()
       if (!writer) throw clientMayNot('keep a check of the key')
       await writer.add(() => database.write("INSERT OR IGNORE INTO meta VALUES ('key check', ?)").run(check))
       return read() ?? check

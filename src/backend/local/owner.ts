@@ -59,14 +59,17 @@ export async function takeOwnership(folder: string): Promise<Ownership | undefin
 
 export async function folderInUse(folder: string): Promise<SkeinError> {
   const pid = await ownerPid(folder)
-  const who =
-    pid === undefined ? 'another process' : pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
   return new SkeinError(
     'STORE_IN_USE',
-    `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host ` +
+    `${folder} already has a host: ${describeProcess(pid)}. Stop that one first, or open the folder as a client, or give this host ` +
       `a folder of its own.`,
     { retry: true, data: { folder, ...defined({ pid }) } },
   )
+}
+
+function describeProcess(pid: number | undefined): string {
+  if (pid === undefined) return 'another process'
+  return pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
 }
 
 async function ownerPid(folder: string): Promise<number | undefined> {

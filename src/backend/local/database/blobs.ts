@@ -24,7 +24,7 @@ export interface BlobRows {
   readonly put?: (hash: string, bytes: Uint8Array) => Promise<void>
 }
 
-export function createBlobs(folder: string, rows: BlobRows, live: () => void): Blobs {
+export function createBlobs(folder: string, rows: BlobRows, assertOpen: () => void): Blobs {
   const files = new BlobFiles(folder)
 
   async function putWhole(bytes: Uint8Array): Promise<PutBlob> {
@@ -61,9 +61,12 @@ export function createBlobs(folder: string, rows: BlobRows, live: () => void): B
   }
 
   return {
-    put: async (bytes) => (live(), bytes instanceof Uint8Array ? putWhole(bytes) : putStream(bytes)),
+    async put(bytes) {
+      assertOpen()
+      return bytes instanceof Uint8Array ? putWhole(bytes) : putStream(bytes)
+    },
     async *get(hash) {
-      live()
+      assertOpen()
       if (!isHash(hash)) throw blobMissing(hash, 'has a name that is not a sha256')
       const row = rows.find(hash)
       if (row && hashOf(row) === hash) {
@@ -74,7 +77,10 @@ export function createBlobs(folder: string, rows: BlobRows, live: () => void): B
         throw blobMissing(hash, 'is damaged in skein.db: its bytes are not those of its name')
       yield* files.read(hash)
     },
-    has: async (hash) => (live(), isHash(hash) && (rows.has(hash) || files.has(hash))),
+    async has(hash) {
+      assertOpen()
+      return isHash(hash) && (rows.has(hash) || files.has(hash))
+    },
   }
 }
 

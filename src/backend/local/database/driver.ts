@@ -4,8 +4,8 @@
  *
  * - `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
  * - Integers are numbers; the store keeps all of its own below 2 ** 53.
- * - A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
- *   UTF-8, and a flipped bit on the disk is enough to make one.
+ * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
+ *     UTF-8, and a flipped bit on the disk is enough to make one.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -143,9 +143,14 @@ function overBuiltIn(database: BuiltInDatabase): Database {
   }
 }
 
-/** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
+/** The built-in gives objects whose fields are in the order of the columns (all of ours have different names). */
+function valuesOf(row: unknown): Row | undefined {
+  if (Array.isArray(row)) return row
+  return isObject(row) ? Object.values(row) : undefined
+}
+
 function asRow(row: unknown): Row | undefined {
-  const values: Row | undefined = Array.isArray(row) ? row : isObject(row) ? Object.values(row) : undefined
+  const values = valuesOf(row)
   if (values?.some((value) => typeof value === 'string'))
     throw broken('DR3', 'a query asked for text; ask for its bytes')
   return values

@@ -44,7 +44,7 @@ const headColumns = list({
   more: 'text',
 })
 
-export function createLocalHeads(database: Database, live: () => void): Heads {
+export function createLocalHeads(database: Database, assertOpen: () => void): Heads {
   const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
   const restless = database.query(
     `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`,
@@ -76,12 +76,18 @@ export function createLocalHeads(database: Database, live: () => void): Heads {
 
   return {
     get: async (thread) => {
-      live()
+      assertOpen()
       const row = reading(() => one.one(thread), thread)
       return row && headOf(row[0])
     },
-    list: async (filter) => (live(), reading(() => page(filter))),
-    restless: async () => (live(), reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))),
+    async list(filter) {
+      assertOpen()
+      return reading(() => page(filter))
+    },
+    async restless() {
+      assertOpen()
+      return reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))
+    },
   }
 }
 

@@ -22,7 +22,7 @@ export interface StoreReader {
   readonly blobs: Pick<BlobRows, 'find' | 'has'>
 }
 
-export function createStoreReader(database: Database, live: () => void): StoreReader {
+export function createStoreReader(database: Database, assertOpen: () => void): StoreReader {
   const mail = database.query(
     `SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`,
   )
@@ -36,20 +36,29 @@ export function createStoreReader(database: Database, live: () => void): StoreRe
   const journal = createJournalReader(database)
   return {
     journal: {
-      read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range), thread)),
-      readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range), root)),
+      async read(thread, range) {
+        assertOpen()
+        return reading((): StoredEntry[] => journal.read(thread, range), thread)
+      },
+      async readTree(root, range) {
+        assertOpen()
+        return reading((): StoredEntry[] => journal.readTree(root, range), root)
+      },
     },
-    heads: createLocalHeads(database, live),
+    heads: createLocalHeads(database, assertOpen),
     mailbox: {
       read: async (thread, after) => {
-        live()
+        assertOpen()
         return reading(() => mail.all(thread, after).map(mailOf), thread)
       },
-      waiting: async () => (live(), reading(() => waiting.all().flatMap((row) => addressee(row)))),
+      async waiting() {
+        assertOpen()
+        return reading(() => waiting.all().flatMap((row) => addressee(row)))
+      },
     },
     snapshots: {
       get: async (thread) => {
-        live()
+        assertOpen()
         const row = reading(() => snapshot.one(thread), thread)
         return row && bytesIn(row[0])
       },

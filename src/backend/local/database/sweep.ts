@@ -28,14 +28,17 @@ interface Pass {
 
 const folders = 256
 
-export function createTrees(swept: Swept, live: () => void): Trees {
+export function createTrees(swept: Swept, assertOpen: () => void): Trees {
   const { writer, writes } = swept
   const sweep = createSweep(swept)
   let last: Promise<unknown> = Promise.resolve()
   return {
-    remove: async (removal) => (live(), writer.add(() => writes.remove(removal))),
+    async remove(removal) {
+      assertOpen()
+      return writer.add(() => writes.remove(removal))
+    },
     async sweep(options) {
-      live()
+      assertOpen()
       const slice = last.then(() => sweep(options))
       last = slice.catch(() => undefined) // whoever asked for it hears of it
       return slice

@@ -11,9 +11,8 @@
  * - A partition that was held by a host with newer records is never taken by one with older records.
  */
 import { z } from 'zod'
-import { broken } from '../../../core/failure.js'
 import { Semaphore } from '../../../core/async/semaphore.js'
-import { clientMayNot } from '../../checks.js'
+import { checkPartition, clientMayNot } from '../../checks.js'
 import { compareHosts } from '../../host-info.js'
 import type { HostProfile, HostSelf } from '../../host-info.js'
 import type { Lease, Leases, Survey } from '../../port.js'
@@ -82,8 +81,7 @@ export class NatsLeases implements Leases {
     const { presence } = this.#options
     assertOpen()
     if (role === 'client' || !presence) throw clientMayNot('acquire a lease')
-    if (!Number.isInteger(partition) || partition < 0 || partition >= this.partitions)
-      throw broken('NZ1', `there is no partition ${partition}; the namespace has ${this.partitions}`)
+    checkPartition(partition, this.partitions)
     if (presence.held.has(partition) || this.#taking.has(partition)) return undefined
     this.#taking.add(partition)
     try {
