@@ -32,8 +32,11 @@ const windowPerEntry = 4
 
 // An entry belongs to the answer when its last record is after `after`; the inner select finds the one that
 // begins at or before it, so that both ends of the search use the index.
-const ofThread = `FROM journal WHERE tid = ?1 AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
-  AND first + count > ?2 + 1 ORDER BY first LIMIT ?3`
+const ofThread = `FROM journal
+  WHERE tid = ?1
+    AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
+    AND first + count > ?2 + 1
+  ORDER BY first LIMIT ?3`
 const columns = 'position, first, count, hash, body'
 const safeColumns = `position, ${whole('first')}, ${whole('count')}, ${raw('hash')}, ${raw('body')}`
 const packedColumns = [

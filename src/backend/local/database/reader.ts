@@ -28,8 +28,8 @@ export function createStoreReader(database: Database, assertOpen: () => void): S
   )
   const waiting = database.query(`SELECT DISTINCT ${raw('thread')} FROM mail`)
   const snapshot = database.query(
-    `SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 ` +
-      `AND NOT (${there}))`,
+    `SELECT ${raw('body')} FROM snapshots
+     WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${there}))`,
   )
   const blob = database.query(`SELECT ${raw('body')} FROM blobs WHERE hash = ?`)
   const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')

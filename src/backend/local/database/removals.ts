@@ -23,8 +23,9 @@ function prepare(database: Database) {
     hide: database.write('INSERT INTO removed SELECT root, max(tid) FROM threads WHERE root = ? GROUP BY root'),
     // From the mail to its threads: there is little mail, and there may be many threads.
     dropMail: database.write(
-      'DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = ' +
-        'mail.thread WHERE threads.root = ?)',
+      `DELETE FROM mail WHERE number IN (
+         SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?
+       )`,
     ),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
     unswept: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'unswept'`),

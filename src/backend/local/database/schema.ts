@@ -30,7 +30,8 @@ const firstTables = `
   CREATE TABLE threads (
     tid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL, epoch INTEGER NOT NULL,
     status TEXT NOT NULL, updated INTEGER NOT NULL, rest INTEGER NOT NULL, wake INTEGER,
-    agent TEXT NOT NULL, parent TEXT, root TEXT NOT NULL, path TEXT NOT NULL, tags TEXT NOT NULL, created INTEGER NOT NULL
+    agent TEXT NOT NULL, parent TEXT, root TEXT NOT NULL, path TEXT NOT NULL, tags TEXT NOT NULL,
+    created INTEGER NOT NULL
   );
   CREATE INDEX threads_root ON threads (root);
   CREATE INDEX threads_restless ON threads (tid) WHERE rest = 0 OR wake IS NOT NULL;
@@ -49,9 +50,10 @@ const firstTables = `
 // The hash as 32 bytes halves its index. `touched` before the body: a new age changes the row's first page alone.
 const blobTable = 'CREATE TABLE blobs (hash BLOB PRIMARY KEY, touched INTEGER NOT NULL, body BLOB NOT NULL);'
 /** What a thread waits for someone to decide; the index is the inbox. */
-const pendingColumn =
-  'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS ' +
-  'NOT NULL;'
+const pendingColumn = `
+  ALTER TABLE threads ADD COLUMN pending TEXT;
+  CREATE INDEX threads_pending ON threads (tid) WHERE pending IS NOT NULL;
+`
 
 /** What a head holds that nobody looks for, as one JSON object: a further field needs no further column. */
 const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'

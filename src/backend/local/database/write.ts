@@ -30,44 +30,54 @@ function prepare(database: Database) {
   return {
     find: database.query(`SELECT tid, ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
     create: database.write(
-      `INSERT INTO threads (tid, id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
+      `INSERT INTO threads (
+         tid, id, seq, epoch, status, updated,
+         rest, wake, agent, parent, root, path, tags, created, pending, more
+       )
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
     rewrite: database.write(
-      `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
-       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ? ${fence}`,
+      `UPDATE threads SET
+         seq = ?, epoch = ?, status = ?, updated = ?,
+         rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ?
+       ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
     finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
     post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
-    // Of a thread that is there: one that comes after its tree was removed would stay for ever.
+    // Only of a thread that exists: a snapshot that comes after its tree was removed would stay for ever.
     keep: database.write(
       `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${there})
        ON CONFLICT (thread) DO UPDATE SET body = excluded.body`,
     ),
-    // Bytes that are there already cost nothing: SQLite leaves pages alone that would not change.
+    // Equal bytes cost nothing: SQLite does not write pages that would not change.
     store: database.write(
       `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
        ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
     ),
-    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no
-    // epochs.
+    // Greater than the epochs of threads, too: one that was damaged must not bar its owner for ever. A larger number
+    // than 2 ** 40 is no epoch.
     raise: database.write(
-      `UPDATE meta SET value = max(value, (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})) + 1
+      `UPDATE meta SET value = 1 + max(
+         value,
+         (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})
+       )
        WHERE name = 'epoch'`,
     ),
     epoch: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'epoch'`),
     end: database.query(
-      `SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE ` +
-        `name = 'position'))`,
+      `SELECT max(
+         coalesce((SELECT max(position) FROM journal), 0),
+         (SELECT ${whole('value')} FROM meta WHERE name = 'position')
+       )`,
     ),
     lastMail: database.query(`SELECT ${whole('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
     raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     countMail: database.write(
-      "INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence " +
-        "WHERE name = 'mail')",
+      `INSERT INTO sqlite_sequence (name, seq)
+       SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mail')`,
     ),
     raiseMail: database.write("UPDATE sqlite_sequence SET seq = max(seq, CAST(? AS INTEGER)) WHERE name = 'mail'"),
     lastThread: database.query(
