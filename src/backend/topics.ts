@@ -1,13 +1,13 @@
 /**
- * Who listens to what inside one process: the signals of `memory` and the near half of those of `local`.
- * Owns the lists of listeners; knows nothing of sockets or storage.
+ * Listeners of topics within one process: the signals of `memory`, and those of `local` and `nats` that do not leave
+ * the process. Owns the lists of listeners; knows nothing of sockets or storage.
  *
- * - Listeners of a topic are told in the order in which they came, each value once, at once.
- * - A listener that throws harms neither the publisher nor the other listeners: the process hears of it.
+ * - Listeners of a topic are called synchronously, in the order in which they subscribed, once for each value.
+ * - A listener that throws harms neither the publisher nor the other listeners: its error is uncaught in the process.
  */
 import type { Json } from '../core/json.js'
 
-/** Runs what belongs to someone else; what it throws surfaces as uncaught, outside of our own work. */
+/** Calls a listener; an error that it throws is rethrown as uncaught, outside of our own work. */
 export function tell(listener: () => void): void {
   try {
     listener()

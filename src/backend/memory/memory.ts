@@ -1,8 +1,8 @@
 /**
  * The backend for tests and simulation: everything is in the closure of `memory()`, so that opening it again after a
- * close (a crash, in tests) sees the same data. Several instances may be open at once: a host and clients, or hosts that
- * contend for the one lease. Owns these instances: their group commit, their lease and their end. What is stored and how
- * it is compared is in store.ts.
+ * close (a crash, in tests) sees the same data. Several instances may be open at once: a host and clients, or hosts
+ * that contend for the one lease. Owns these instances: their group commit, their lease and their end. What is stored
+ * and how it is compared is in store.ts.
  *
  * - Writes that are handed over together are applied and acknowledged together, in order.
  * - A lease belongs to one open instance and ends with it.

@@ -1,6 +1,6 @@
 /**
- * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as the tables of
- * `local`. Synchronous; when a write is applied is decided in memory.ts.
+ * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as the tables
+ * of `local`. Synchronous; when a write is applied is decided in memory.ts.
  *
  * - `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
  * - Bodies of mail are stored as text: a sender that changes its value later changes nothing here.

@@ -1,7 +1,9 @@
 /**
- * Looking at a NATS server and a namespace on it: can Skein use them, and what should an operator know. Owns nothing.
+ * Examining a NATS server and a namespace on it: whether Skein can use them, and what an operator should know. Owns no
+ * state.
  *
  * - It makes no stream and writes no message.
+ * - Whether the server writes to the disk before it acknowledges is known only from its monitoring port.
  */
 import type { JetStreamAccountStats } from '@nats-io/jetstream'
 import { z } from 'zod'
@@ -19,34 +21,34 @@ import { HostRegistry, isoTime } from './membership/hosts.js'
 import { inspectStreams } from './streams.js'
 import type { Inspection } from './streams.js'
 
-/** A head, its header and its record go into one message; longer ones go into blobs. */
+/** A record and its head go into one message; longer ones go into blobs. */
 const leastPayload = { fail: 64 * 1024, warn: 1024 * 1024 }
 const mostSkewMs = { warn: 1_000, fail: 10_000 }
 const streamsNeeded = 6
 
-export async function examineNats(opening: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
+export async function examineNats(options: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
   let connection: ServerConnection
   try {
-    connection = await ServerConnection.open(opening)
+    connection = await ServerConnection.open(options)
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   }
   try {
     const { info } = connection.nc
-    const subjects = createSubjects(opening.namespace)
+    const subjects = createSubjects(options.namespace)
     const account = await connection.persist('looking at the account', () => connection.jsm.getAccountInfo())
     const namespace = await inspectStreams(connection, subjects).catch(
       (thrown: unknown) => toFailure(thrown, 'STORE_FAILED').message,
     )
     return [
       finding('server', 'ok', `nats-server ${info?.version ?? ''} at ${connection.address}`),
-      await examineSync(connection, opening),
+      await examineSync(connection, options),
       examinePayload(info?.max_payload ?? 0),
       examineLimits(account, namespace !== undefined),
       ...(typeof namespace === 'string'
         ? [finding('namespace', 'fail', namespace)]
         : await examineNamespace(connection, subjects, namespace)),
-      await examineClock(connection, { clock, monitor: opening.monitor, stream: subjects.streams.meta }),
+      await examineClock(connection, { clock, monitor: options.monitor, stream: subjects.streams.meta }),
     ]
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
@@ -123,7 +125,7 @@ function examineLimits({ limits, storage, streams, consumers }: JetStreamAccount
   )
 }
 
-/** What is not as Skein needs it has failed before (NS1). */
+/** Streams that are not as Skein needs them (NS1) have thrown before. */
 async function examineNamespace(
   connection: ServerConnection,
   subjects: Subjects,
@@ -177,7 +179,7 @@ function examineHosts(hosts: readonly HostInfo[], partitions: number): Finding {
   )
 }
 
-/** By the middle of a request: what it took counts half. */
+/** The server's time is compared with the middle of the request. */
 async function examineClock(
   connection: ServerConnection,
   { clock, monitor, stream }: { readonly clock: Clock; readonly monitor: string | undefined; readonly stream: string },
@@ -198,33 +200,29 @@ async function examineClock(
   )
 }
 
-/** The server tells its time and whether it syncs only on its monitoring port. */
 const varzSchema = z.object({
   server_id: z.string(),
   now: z.iso.datetime({ offset: true }).optional(),
   jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional(),
 })
-const monitorPatienceMs = 1_000
+const monitorMs = 1_000
 
 function monitorOf({ nc }: ServerConnection): string {
   return `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
 }
 
-async function varz(base: string): Promise<z.infer<typeof varzSchema>> {
-  const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(monitorPatienceMs) })
+async function readVarz(base: string): Promise<z.infer<typeof varzSchema>> {
+  const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(monitorMs) })
   return varzSchema.parse(await answer.json())
 }
 
-/** Undefined where it cannot be asked. */
-export async function serverTime(
-  connection: ServerConnection,
-  monitor = monitorOf(connection),
-): Promise<string | undefined> {
-  const { server_id, now } = await varz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
+/** Undefined where the monitoring port cannot be read. */
+async function serverTime(connection: ServerConnection, monitor = monitorOf(connection)): Promise<string | undefined> {
+  const { server_id, now } = await readVarz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
   return server_id === connection.nc.info?.server_id ? now : undefined
 }
 
-/** Undefined: all is well. */
+/** Undefined: the server writes to the disk before it acknowledges. */
 export async function durabilityDoubt(
   connection: ServerConnection,
   monitor: string | undefined,
@@ -236,7 +234,7 @@ export async function durabilityDoubt(
     "Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: 'relaxed' }) " +
     'where replicas in separate places make up for it.'
   try {
-    const { server_id, jetstream } = await varz(base)
+    const { server_id, jetstream } = await readVarz(base)
     if (server_id !== connected)
       return (
         `the monitoring port ${base} is that of another server than ${address}, so whether that one writes to ` +

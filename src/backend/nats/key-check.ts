@@ -1,4 +1,4 @@
-/** The check of the key for secrets: one entry of the namespace, written once. */
+/** The check of the master key for secrets: one entry of the namespace, written once. */
 import { clientMayNot } from '../checks.js'
 import type { KeyCheck } from '../port.js'
 import type { NatsContext } from './context.js'

@@ -1,7 +1,6 @@
 /**
- * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain
- * NATS, all under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its
- * page.
+ * The store for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain NATS,
+ * all under one namespace (docs/nats.md). This module checks the options; the rest is loaded when the store is opened.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -99,7 +98,7 @@ export function nats(options: NatsOptions = {}): Store {
     replicas,
   } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
-  const plan = { ...defined({ partitions, leaseMs, replicas }) }
+  const plan = defined({ partitions, leaseMs, replicas })
   const openOptions = async (): Promise<OpenOptions> => {
     const { connectionOf, withoutSecrets } = await import('./credentials.js')
     const transport = { ...connectionOf(urls, options), name: 'skein' }

@@ -246,11 +246,12 @@ export function apiCode(thrown: unknown): number | undefined {
 function checkVersion({ info }: NatsConnection, address: string): void {
   const version = info?.version ?? '0'
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > oldestVersion[0] || (major === oldestVersion[0] && minor >= oldestVersion[1])) return
+  const [oldestMajor, oldestMinor] = oldestVersion
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return
   throw new SkeinError(
     'BAD_OPTION',
-    `the NATS server at ${address} has version ${version}; Skein needs ${oldestVersion.join('.')} or newer (older ones ` +
-      `cannot write acknowledged records to the disk at once). Update the server.`,
+    `the NATS server at ${address} has version ${version}; Skein needs ${oldestMajor}.${oldestMinor} or newer (older ` +
+      `ones cannot write acknowledged records to the disk at once). Update the server.`,
     { data: { version } },
   )
 }

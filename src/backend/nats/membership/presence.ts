@@ -53,7 +53,7 @@ export class Presence {
     return !this.#closed && this.#id !== '' && steadyClock.now() < this.#until
   }
 
-  /** Whether this epoch was ours and may not write any more. An epoch that never was ours is for the server to judge. */
+  /** Whether this epoch was ours and may not write any more. The server judges epochs that were never ours. */
   isExpired(partition: number, epoch: number): boolean {
     return this.held.holds(partition, epoch) ? !this.isAlive : this.held.wasOurs(partition, epoch)
   }

@@ -49,7 +49,7 @@ async function listDoomed(context: NatsContext, hashes: Iterable<string>): Promi
   })
 }
 
-/** A scan that also gives the text of each message; a text that was spilled into a blob comes last, as a second call. */
+/** A scan that gives the text of each message. A text that was spilled into a blob comes last, in a second call. */
 export async function scanTexts(
   { reader, payloadOf }: NatsContext,
   scan: Scan,

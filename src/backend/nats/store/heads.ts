@@ -9,7 +9,7 @@ import type { Scan, StreamMessage } from '../connection/read.js'
 import type { NatsContext } from '../context.js'
 import { idIn, partitionOf } from '../subjects.js'
 import { lastBarrier } from './barrier.js'
-import { headOfNote, readable, tailOfCommit } from './commit-message.js'
+import { headOfNote, readHeader, tailOfCommit } from './commit-message.js'
 import type { CommitNote } from './commit-message.js'
 import type { Directory } from './directory.js'
 
@@ -43,7 +43,7 @@ function createHeadReader({ reader, subjects, payloadOf }: NatsContext) {
     const found = new Map<string, FoundHead>()
     const long = new Map<string, { readonly note: CommitNote; readonly message: StreamMessage }>()
     await reader.scan({ stream, filter, last: true, headersOnly: true, ...upTo }, (message) => {
-      const { note, head } = readable(message)
+      const { note, head } = readHeader(message)
       const thread = idIn(message.subject)
       for (const seen of [found, long]) seen.delete(thread)
       if (head && wanted(head)) found.set(thread, { born: note?.born || message.seq, head })
@@ -66,7 +66,7 @@ export function createNatsHeads(context: NatsContext, directory: Directory): Hea
   async function get(thread: string): Promise<StoredHead | undefined> {
     const message = await reader.last(subjects.streams.log, subjects.logOf(partitionOf(thread, partitions), thread))
     if (!message) return undefined
-    const { note, head } = readable(message)
+    const { note, head } = readHeader(message)
     return head ?? (note && stored(note, message))
   }
 

@@ -2,7 +2,7 @@
  * Mailboxes: a stream with a subject per thread. A host follows the mail of the partitions that it holds and has it in
  * memory; everyone else reads it from the stream. Owns that memory.
  *
- * - Mail stays in the stream until a commit that names it is durable (J4); its removal is then retried until it is done.
+ * - Mail stays in the stream until a commit that names it is durable (J4); its removal is then retried to the end.
  * - What one commit sends to one thread is one message: it arrives whole and in order.
  * - Mail of a partition is forgotten with its lease: the next holder reads it from the stream.
  * - What this process puts for a thread arrives in the order of the calls, whatever its length and however often a

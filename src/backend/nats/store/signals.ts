@@ -3,9 +3,9 @@
  * those of other processes through the server. Owns the subscriptions.
  *
  * - A listener here hears what is published here at once and once, whether the server is there or not.
- * NG2 Listeners are told that they may have missed signals: after a reconnect; once where servers form a cluster, which
- *     learn of a subscription a little later; for a value that is too long for a message; and every few seconds, since a
- *     signal that its publisher lost leaves no trace here. So nobody waits for ever for one signal.
+ * NG2 Listeners are told that they may have missed signals: after a reconnect; once where servers form a cluster, since
+ *     these learn of a subscription a little later; for a value that is too long for a message; and every few seconds,
+ *     since a signal that its publisher lost leaves no trace here. So nobody waits for ever for one signal.
  * - That nobody listens is known from the server, which answers a message that has no receiver.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'

@@ -1,7 +1,8 @@
 /**
- * Snapshots: the last message of a subject per thread. A cache (J6), so nothing is compared when it is written.
+ * Snapshots: the last message of a subject per thread. They are a cache (J6), so a write compares nothing. Owns no
+ * state.
  *
- * - A snapshot is given only for the very thread that it was made of: not for another that has its id later.
+ * - A snapshot is given only for the thread that it was made of, not for a later one with the same id.
  */
 import { clientMayNot } from '../../checks.js'
 import type { Snapshots } from '../../port.js'
