@@ -199,7 +199,7 @@ export interface Signals {
    * `missed` is called when signals may have been lost: the subscription took effect late, or a connection broke; and
    * from time to time where losses go unnoticed.
    */
-  subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
+  subscribe(topic: string, listener: (value: Json) => void, missed?: () => void): () => void
   /** Cheap, so that a publisher need not make signals that nobody hears. False only if there is no listener. */
   heard(topic: string): boolean
 }

@@ -21,7 +21,7 @@ export function tell(listener: () => void): void {
 export interface Topics {
   /** `unheard` is called when nobody listens. */
   publish(topic: string, value: Json, unheard?: () => void): void
-  subscribe(topic: string, heard: (value: Json) => void): () => void
+  subscribe(topic: string, listener: (value: Json) => void): () => void
   heard(topic: string): boolean
 }
 
@@ -33,13 +33,13 @@ export function createTopics(): Topics {
       if (!listeners) return unheard?.()
       for (const listener of [...listeners]) tell(() => listener(value))
     },
-    subscribe(topic, heard) {
+    subscribe(topic, listener) {
       // A wrapper of its own, so that the same function may listen twice and stop once.
-      const listener = (value: Json): void => heard(value)
+      const own = (value: Json): void => listener(value)
       const listeners = topics.get(topic) ?? new Set()
-      topics.set(topic, listeners.add(listener))
+      topics.set(topic, listeners.add(own))
       return () => {
-        listeners.delete(listener)
+        listeners.delete(own)
         if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic)
       }
     },

@@ -118,9 +118,9 @@ function createClientSignals(link: OwnerLink, assertOpen: () => void): Backend['
       assertOpen()
       link.publish(topic, value)
     },
-    subscribe(topic, heard, missed) {
+    subscribe(topic, listener, missed) {
       assertOpen()
-      return link.subscribe(topic, heard, missed)
+      return link.subscribe(topic, listener, missed)
     },
     heard: (topic) => link.heard(topic),
   }

@@ -190,9 +190,9 @@ function createSignals(topics: Topics, server: OwnerServer, assertOpen: () => vo
       topics.publish(topic, value, server.heard(topic) ? undefined : unheard)
       server.forward(topic, value)
     },
-    subscribe(topic, heard) {
+    subscribe(topic, listener) {
       assertOpen()
-      return topics.subscribe(topic, heard)
+      return topics.subscribe(topic, listener)
     },
     heard: (topic) => topics.heard(topic) || server.heard(topic),
   }

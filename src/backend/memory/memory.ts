@@ -282,9 +282,9 @@ function createSignals(instance: Instance): Signals {
       instance.assertOpen()
       topics.publish(topic, value, unheard)
     },
-    subscribe(topic, heard) {
+    subscribe(topic, listener) {
       instance.assertOpen()
-      return instance.stoppable(topics.subscribe(topic, heard))
+      return instance.stoppable(topics.subscribe(topic, listener))
     },
     heard: (topic) => topics.heard(topic),
   }

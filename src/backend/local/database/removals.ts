@@ -36,7 +36,7 @@ function prepare(database: Database) {
       `SELECT tid, ${bytesColumn('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
     ),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
-    gone: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${notRemoved})`),
+    removedThread: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${notRemoved})`),
     floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     dropEntries: database.write(
       'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)',
@@ -99,7 +99,7 @@ export class Removals {
 
   /** Makes the id of a removed thread free at once; false when there is none. */
   free(id: string, position: number): boolean {
-    const [tid] = this.statements.gone.one(id) ?? []
+    const [tid] = this.statements.removedThread.one(id) ?? []
     if (tid === undefined) return false
     this.drop({ tid: integer(tid), id, position }, Number.MAX_SAFE_INTEGER)
     return true

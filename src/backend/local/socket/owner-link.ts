@@ -83,13 +83,13 @@ export class OwnerLink {
     else void this.connect().then((connected) => connected && this.send(frame))
   }
 
-  subscribe(topic: string, heard: (value: Json) => void, missed: () => void = () => undefined): () => void {
-    const stop = this.topics.subscribe(topic, heard)
+  subscribe(topic: string, listener: (value: Json) => void, missed: () => void = () => undefined): () => void {
+    const stop = this.topics.subscribe(topic, listener)
     // A wrapper of its own, so that the same function may be given twice.
-    const listener = (): void => missed()
+    const onMissed = (): void => missed()
     const listeners = this.listeners.get(topic) ?? new Set()
     if (listeners.size === 0) this.send({ kind: 'subscribe', topic })
-    this.listeners.set(topic, listeners.add(listener))
+    this.listeners.set(topic, listeners.add(onMissed))
     if (!this.socket) this.retry()
     this.holdProcess()
     let stopped = false
@@ -97,7 +97,7 @@ export class OwnerLink {
       if (stopped) return
       stopped = true
       stop()
-      listeners.delete(listener)
+      listeners.delete(onMissed)
       if (listeners.size === 0 && this.listeners.get(topic) === listeners) {
         this.listeners.delete(topic)
         this.send({ kind: 'unsubscribe', topic })

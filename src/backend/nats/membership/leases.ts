@@ -103,7 +103,7 @@ export class NatsLeases implements Leases {
     return { share, ...(await this.#findFree(alive)) }
   }
 
-  readonly watch = (told: (survey: Survey) => void): (() => void) => {
+  readonly watch = (changed: (survey: Survey) => void): (() => void) => {
     const { connection, subjects } = this.#context
     let [looking, again, stopped] = [false, false, false]
     const look = async (): Promise<void> => {
@@ -114,7 +114,7 @@ export class NatsLeases implements Leases {
       const survey = await this.survey().catch(() => undefined)
       looking = false
       if (stopped) return
-      if (survey && this.#wantsChange(survey)) tell(() => told(survey))
+      if (survey && this.#wantsChange(survey)) tell(() => changed(survey))
       if (again) void look()
     }
     const stopLooking = every(this.leaseMs / 12, () => void look())

@@ -45,9 +45,9 @@ export function createSignals(connection: ServerConnection, subjects: Subjects, 
       const options = unheard && !heardHere ? { reply: replyWhenUnheard(unheard) } : {}
       connection.nc.publish(subjects.signal(topic), fits ? text : '', options)
     },
-    subscribe(topic, heard, onMissed) {
+    subscribe(topic, listener, onMissed) {
       assertOpen()
-      const stop = topics.subscribe(topic, heard)
+      const stop = topics.subscribe(topic, listener)
       subscriptions.add(topic)
       const stopMissed = onMissed && missed.add(topic, onMissed)
       let stopped = false
