@@ -1,9 +1,9 @@
 /**
- * What every adapter checks before it queues a write, so that one bad write cannot harm the others that
- * would share its transaction, and the errors that all adapters word alike. Owns no state.
+ * What the backends have in common: checks before a write is queued, so that a bad write cannot harm the others that
+ * share its transaction; errors that all of them word alike; filters and cursors of lists. Owns no state.
  */
 import { broken, SkeinError } from '../core/failure.js'
-import type { Commit, Head, HeadFilter, Mail, StoredHead } from './port.js'
+import type { Commit, Head, HeadFilter, Leases, Mail, StoredHead } from './port.js'
 
 export function checkCommit(commit: Commit): void {
   const { entry, head, thread, expected } = commit
@@ -21,7 +21,7 @@ export function checkCommit(commit: Commit): void {
   }
 }
 
-/** The body as text: what is stored is what was said at the time of the call. */
+/** The body as text, so that a sender that changes its value later changes nothing that is stored. */
 export function mailText(mail: Mail): string {
   const text: string | undefined = JSON.stringify(mail.body)
   if (text === undefined)
@@ -33,8 +33,14 @@ export function storeClosed(name: string): SkeinError {
   return new SkeinError('STORE_CLOSED', `the ${name} store is closed; open it again to go on`)
 }
 
-export function clientMayNot(what: string): SkeinError {
-  return broken('J1', `a client tried to ${what}, which only a host may do`)
+export function clientMayNot(action: string): SkeinError {
+  return broken('J1', `a client tried to ${action}, which only a host may do`)
+}
+
+/** Asking for a partition that does not exist is a bug of the caller. */
+export function checkPartition(partition: number, partitions: number): void {
+  if (Number.isInteger(partition) && partition >= 0 && partition < partitions) return
+  throw broken('J1', `there is no partition ${partition}; the store has ${partitions}`)
 }
 
 function badCursor(cursor: string): SkeinError {
@@ -50,7 +56,7 @@ export function blobMissing(hash: string, why: string): SkeinError {
   })
 }
 
-/** The blobs that a text names (J10); also where JSON is quoted in JSON. */
+/** J10: the blobs that a text names, also within JSON that is quoted in JSON. */
 export function* blobsNamedIn(text: string): Generator<string> {
   for (const [, hash] of text.matchAll(/"([0-9a-f]{64})["\\]/g)) if (hash !== undefined) yield hash
 }
@@ -62,10 +68,10 @@ export function cursorNumber(cursor: string | undefined): number {
   return Number(cursor)
 }
 
-/** Threads that one `heads.list` gives when the caller names no limit. */
+/** The limit of `heads.list` and `journal.readTree`, unless the caller gives one. */
 export const listedAtOnce = 1000
 
-/** J11: of a thread whose head cannot be read; whoever has its journal makes it again. */
+/** J11: stands for a head that cannot be read; the next owner of the thread writes it anew from the journal. */
 export function damagedHead({
   thread,
   root,
@@ -86,7 +92,6 @@ export function damagedHead({
   }
 }
 
-/** Whether a head is one that a list asks for. */
 export function matches(head: Head, filter: HeadFilter): boolean {
   return (
     (filter.status === undefined || head.status === filter.status) &&
@@ -96,4 +101,14 @@ export function matches(head: Head, filter: HeadFilter): boolean {
     (filter.root === undefined || head.root === filter.root) &&
     (filter.pending === undefined || head.pending !== undefined)
   )
+}
+
+/** The leases of a store with one host at a time: a single partition, which holds every thread. */
+export const oneLease: Pick<Leases, 'partitions' | 'shared' | 'leaseMs' | 'partitionOf' | 'watch'> = {
+  partitions: 1,
+  shared: false,
+  leaseMs: 0,
+  partitionOf: () => 0,
+  // The share of its one host never changes.
+  watch: () => () => undefined,
 }

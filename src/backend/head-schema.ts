@@ -1,8 +1,7 @@
 /**
- * The form of a head, for whoever reads one that was stored or sent. Owns nothing else.
+ * The schema of a stored head. Owns nothing else.
  *
- * J11 A head is checked where it is read: one that is damaged is given as that (`damaged`), and no list fails because
- *     of it.
+ * J11 A head is checked where it is read: a damaged one is given as such (`damaged`), and no list fails because of it.
  */
 import { z } from 'zod'
 import { damagedHead } from './checks.js'
@@ -25,7 +24,7 @@ export const pendingSchema: z.ZodType<Pending[]> = z.array(
   }),
 )
 
-const more = {
+const optionalFields = {
   reference: z.string().exactOptional(),
   name: z.string().exactOptional(),
   says: z.string().exactOptional(),
@@ -33,7 +32,7 @@ const more = {
   dead: z.number().exactOptional(),
 }
 
-export const moreSchema = z.object(more)
+export const moreSchema = z.object(optionalFields)
 
 const headSchema: z.ZodType<Head> = z.object({
   agent: z.string(),
@@ -45,12 +44,12 @@ const headSchema: z.ZodType<Head> = z.object({
   rest: z.boolean(),
   wakeAt: z.number().exactOptional(),
   pending: pendingSchema.exactOptional(),
-  ...more,
+  ...optionalFields,
   createdAt: z.number(),
   updatedAt: z.number(),
 })
 
-/** The head that was stored, or that there is none to be read. */
+/** The head that was stored, or a damaged one in its place (J11). */
 export function toStoredHead(
   head: unknown,
   { thread, seq, root }: { readonly thread: string; readonly seq: number; readonly root: string },

@@ -1,13 +1,13 @@
 /**
- * What a host says of itself to all who look at its store, and which of two hosts goes first. Owns no state.
+ * What a host publishes of itself in its store, and which of two hosts is newer. Owns no state.
  *
- * - A host is newer than another when it writes newer records, or the same and has a newer version of the app. One
- *   that says no version is older than one that does.
+ * - A host is newer than another when it writes newer records, or the same ones with a newer version of the app. A host
+ *   without a version is older than one that has one.
  */
 import { z } from 'zod'
 import type { Json } from '../core/json.js'
 
-/** What stays the same as long as the host lives. */
+/** The part that stays the same as long as the host lives. */
 export interface HostProfile {
   /** Machine and process, for people. */
   readonly name: string
@@ -17,7 +17,7 @@ export interface HostProfile {
   readonly skein: string
   /** Version of the records that it writes. */
   readonly records: number
-  /** Name and version of its app, where it has any. */
+  /** Name and version of its app, if it has them. */
   readonly app?: string
   readonly appVersion?: string
 }
@@ -25,19 +25,19 @@ export interface HostProfile {
 export interface HostWork {
   /** Threads in memory. */
   readonly awake: number
-  /** Of these, at work. */
+  /** How many of these are at work. */
   readonly busy: number
-  /** Part of the last moments, 0 to 1, in which its main thread was at work. */
+  /** Recent utilization of its main thread, 0 to 1. */
   readonly load: number
 }
 
 export interface HostInfo extends HostProfile, HostWork {
-  /** Under which it holds partitions; another one after it was taken for dead. */
+  /** The id under which it holds partitions; it gets another one when it was taken for dead. */
   readonly id: string
   readonly partitions: readonly number[]
 }
 
-/** The host that opens a backend, as the backend knows it. */
+/** What a backend knows of the host that opens it. */
 export interface HostSelf {
   readonly profile: HostProfile
   work(): HostWork
@@ -49,7 +49,7 @@ export interface HostSelf {
 
 const idle: HostWork = { awake: 0, busy: 0, load: 0 }
 
-/** One that says nothing of itself. */
+/** A host that publishes nothing of itself. */
 export const anonymousHost: HostSelf = {
   profile: { name: '', since: 0, skein: '', records: 0 },
   work: () => idle,
@@ -57,7 +57,7 @@ export const anonymousHost: HostSelf = {
   reach: () => undefined,
 }
 
-const saidSchema = z.object({
+const publishedSchema = z.object({
   name: z.string(),
   since: z.number(),
   skein: z.string(),
@@ -68,16 +68,16 @@ const saidSchema = z.object({
   busy: z.number(),
   load: z.number(),
 })
-const infosSchema = z.array(saidSchema.extend({ id: z.string(), partitions: z.array(z.number()) }))
+const infosSchema = z.array(publishedSchema.extend({ id: z.string(), partitions: z.array(z.number()) }))
 
 export function encodeHost({ profile, work }: HostSelf): HostProfile & HostWork {
   return { ...profile, ...work() }
 }
 
-/** What another process has written; a stranger where it is nothing that this one understands. */
+/** What another process has published; an anonymous host where this process does not understand it. */
 export function decodeHost(text: string): HostProfile & HostWork {
   try {
-    return saidSchema.parse(JSON.parse(text))
+    return publishedSchema.parse(JSON.parse(text))
   } catch (thrown) {
     if (thrown instanceof z.ZodError || thrown instanceof SyntaxError) return encodeHost(anonymousHost)
     throw thrown
@@ -90,24 +90,24 @@ export function toHostInfos(value: Json): readonly HostInfo[] {
 
 type Versions = Pick<HostProfile, 'records' | 'appVersion'>
 
-/** HI1; positive when the first is newer. */
+/** Positive when the first is newer. */
 export function compareHosts(one: Versions, other: Versions): number {
   return one.records - other.records || compareVersions(one.appVersion, other.appVersion)
 }
 
-/** As Semantic Versioning has it; what is none is compared as text. */
+/** By the rules of Semantic Versioning; parts that are no numbers are compared as text. */
 export function compareVersions(one: string | undefined, other: string | undefined): number {
   if (one === undefined || other === undefined) return Number(one !== undefined) - Number(other !== undefined)
-  const [[core = '', before], [otherCore = '', otherBefore]] = [halves(one), halves(other)]
+  const [[core = '', prerelease], [otherCore = '', otherPrerelease]] = [split(one), split(other)]
   return (
     compareLists(core, otherCore) ||
-    Number(before === undefined) - Number(otherBefore === undefined) ||
-    compareLists(before ?? '', otherBefore ?? '')
+    Number(prerelease === undefined) - Number(otherPrerelease === undefined) ||
+    compareLists(prerelease ?? '', otherPrerelease ?? '')
   )
 }
 
-/** Without what names the build; a version before another one has a second half. */
-function halves(version: string): readonly string[] {
+/** The core and, if there is one, the prerelease; without the build. */
+function split(version: string): readonly string[] {
   const [whole = ''] = version.split('+')
   const dash = whole.indexOf('-')
   return dash < 0 ? [whole] : [whole.slice(0, dash), whole.slice(dash + 1)]

@@ -1,10 +1,7 @@
 /**
- * The backend port: one bundle of what must agree (journal, mailboxes, heads, snapshots, signals, blobs, leases). It
- * stores and compares; it never looks inside a record. Suite of all: test/contract/backend.ts. J9, J10: trees.ts;
- * J11: head-schema.ts.
+ * The backend port: one bundle of what must agree. It stores and compares, and never looks inside a record.
  *
- * J1  There is one write to a thread: `commit`. It is atomic: records, head, sends and finished mail, or none; what is
- *     left of one when a process dies (`nats`) is done before the next holder of its lease gets it.
+ * J1  `commit`, the one write to a thread, is atomic: records, head, sends and finished mail, or none of them.
  * J2  A commit with a stale `expected` or an older `epoch` is refused and changes nothing.
  * J3  A commit is acknowledged only when it is durable; commits of one thread become durable in order.
  * J4  Mail is numbered in order of arrival per thread and stays until a commit names it in `done`.
@@ -12,15 +9,16 @@
  * J6  A snapshot is a cache: losing one changes no result.
  * J7  Signals are best effort; one publisher's signals on one topic keep their order.
  * J8  A blob is named by the sha256 of its bytes; reading one gives these bytes or fails.
+ * J9  A tree is removed whole and in one instant: readers see all of it or nothing, also after a crash.
+ * J10 A blob is collected only when no journal and no mail names it, and nobody has put it for a while.
  */
 import type { Clock } from '../core/clock.js'
 import type { Finding } from '../core/finding.js'
 import type { Json } from '../core/json.js'
 import type { HoldReason } from '../core/records/record.js'
 import type { HostInfo, HostSelf } from './host-info.js'
-import type { Trees } from './trees.js'
 
-/** Something that a thread waits for someone to decide or to give. */
+/** A decision or a value that a thread waits for. */
 export interface Pending {
   /** The call's id in its thread; `turn` where the agent itself waits for variables. */
   readonly call: string
@@ -28,20 +26,20 @@ export interface Pending {
   readonly tool: string
   readonly args: Json
   readonly requestedAt: number
-  /** Variables that have no value: `thread.env.set` gives them one. */
+  /** Variables that have no value yet: `thread.env.set` gives them one. */
   readonly missing?: readonly string[]
-  /** A child could not begin without them: `skein.variables.provide` takes this. */
+  /** Set when a child could not begin without them: the id that `skein.variables.provide` takes. */
   readonly request?: string
   readonly prompt?: string
   readonly defaults?: Json
   readonly deadlineAt?: number
-  /** What is decided when the deadline comes. */
+  /** The decision that is taken at the deadline. */
   readonly atDeadline?: 'approve' | 'reject'
-  /** It may already have happened: the question is whether to do it again. */
+  /** The call may already have run: the question is whether to run it again. */
   readonly unknown?: true
 }
 
-/** The thread's entry in the index; derived by its owner, written with every commit. */
+/** The entry of a thread in the index; derived by its owner, written with every commit. */
 export interface Head {
   readonly agent: string
   readonly status: string
@@ -49,7 +47,7 @@ export interface Head {
   readonly root: string
   readonly path: readonly string[]
   readonly tags: readonly string[]
-  /** Nothing to do until mail comes. A new owner activates every thread that is not at rest. */
+  /** It has nothing to do until mail comes. A new owner activates every thread that is not at rest. */
   readonly rest: boolean
   /** The earliest deadline that the thread waits for. */
   readonly wakeAt?: number
@@ -58,7 +56,7 @@ export interface Head {
   readonly reference?: string
   /** For people. */
   readonly name?: string
-  /** What it says that it is doing. */
+  /** Its own words for what it is doing. */
   readonly says?: string
   /** Why it is paused or terminated. */
   readonly reason?: string
@@ -72,13 +70,13 @@ export interface StoredHead extends Head {
   readonly thread: string
   readonly seq: number
   /**
-   * What is wrong with what is stored (J11): nothing else of this head counts. Its next owner makes it again from the
-   * journal.
+   * What is wrong with the stored head (J11): no other field counts. The next owner of the thread writes it anew from
+   * the journal.
    */
   readonly damaged?: string
 }
 
-/** Some records of one thread, packed; `hash` chains them to what was before. */
+/** Some records of one thread, packed; `hash` chains them to the entries before. */
 export interface Entry {
   /** Sequence of its first record. */
   readonly first: number
@@ -91,7 +89,7 @@ export interface Entry {
 
 export interface StoredEntry extends Entry {
   readonly thread: string
-  /** Place in the whole backend, for cursors over many threads. */
+  /** Order in the whole backend, for cursors over many threads. */
   readonly position: number
 }
 
@@ -102,7 +100,7 @@ export interface Mail {
 
 export interface StoredMail extends Mail {
   readonly number: number
-  /** What is wrong with what is stored: nobody knows what it asked for. */
+  /** What is wrong with the stored mail: its content is not known. */
   readonly damaged?: string
 }
 
@@ -114,7 +112,7 @@ export interface Commit {
   readonly thread: string
   /** Sequence of the last record that the writer has folded; 0 for a new thread. */
   readonly expected: number
-  /** The writer's lease. */
+  /** Of the writer's lease. */
   readonly epoch: number
   /** Absent when a commit only finishes mail. */
   readonly entry?: Entry
@@ -133,8 +131,8 @@ export type CommitResult =
       readonly ok: true
       readonly position: number
       /**
-       * Resolves when the mail that it finishes is not `waiting` any more; absent: it is not. A holder does not read
-       * it again in any case.
+       * Resolves when the mail that the commit finishes is not `waiting` any more; absent: that is so already. The
+       * holder of the lease does not read it again in any case.
        */
       readonly finished?: Promise<void>
     }
@@ -146,9 +144,9 @@ export interface HeadFilter {
   readonly tag?: string
   readonly parent?: string
   readonly root?: string
-  /** Only threads that wait for someone. */
+  /** Only threads that wait for a decision or a value. */
   readonly pending?: true
-  /** 1,000 unless given; `next` of the answer says that there is more. */
+  /** 1,000 by default; there is more when the answer has `next`. */
   readonly limit?: number
   /** `next` of an earlier answer. */
   readonly cursor?: string
@@ -163,7 +161,7 @@ export interface Journal {
 
 export interface Heads {
   get(thread: string): Promise<StoredHead | undefined>
-  /** In order of creation; of one partition, or of all. */
+  /** In the order of their first commits; of one partition, or of all. */
   list(
     filter: HeadFilter,
     partition?: number,
@@ -173,9 +171,9 @@ export interface Heads {
 }
 
 export interface Mailbox {
-  /** Durable when it resolves. The same id twice for one thread is one mail while it is not done. */
+  /** Resolves when it is durable. Two with the same id for one thread are one mail while it is not done. */
   put(send: Send): Promise<void>
-  /** Where a lease is held: what `watch` has told of, or could have. */
+  /** Mail with greater numbers. Where a lease is held: the mail that `watch` has reported, or could have. */
   read(thread: string, after: number): Promise<readonly StoredMail[]>
   /**
    * Threads that have mail; of one partition, or of all. With the root of a tree: also mail that a commit of it sends
@@ -183,8 +181,8 @@ export interface Mailbox {
    */
   waiting(partition?: number, root?: string): Promise<readonly string[]>
   /**
-   * Told of every thread of the partitions that are held here that gets mail from now on, by whatever process, once
-   * it is durable and can be read. Returns what stops it.
+   * Calls `arrived` for every thread of the partitions held here that gets mail from now on, from whatever process,
+   * once the mail is durable and can be read. Returns what stops it.
    */
   watch(arrived: (thread: string) => void): () => void
 }
@@ -195,87 +193,110 @@ export interface Snapshots {
 }
 
 export interface Signals {
-  /**
-   * Of a host: `unheard` is called when nobody listens, in whatever process; a moment later where that has to be
-   * asked for.
-   */
+  /** For a host: `unheard` is called when no process has a listener, a moment later where that must be found out. */
   publish(topic: string, value: Json, unheard?: () => void): void
   /**
-   * `missed` is called when signals may have been lost: the subscription took effect late, a connection broke; or now
-   * and then, where they are lost unseen.
+   * `missed` is called when signals may have been lost: the subscription took effect late, or a connection broke; and
+   * from time to time where losses go unnoticed.
    */
-  subscribe(topic: string, heard: (value: Json) => void, missed?: () => void): () => void
-  /** Cheap: lets a publisher skip making what nobody hears. May answer true too often, never false. */
+  subscribe(topic: string, listener: (value: Json) => void, missed?: () => void): () => void
+  /** Cheap, so that a publisher need not make signals that nobody hears. False only if there is no listener. */
   heard(topic: string): boolean
 }
 
 export interface Blobs {
-  /** Stores the bytes and gives their sha256 in hex; durable when it resolves. */
+  /** Gives the sha256 of the bytes in hex; resolves when they are durable. */
   put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<{ readonly hash: string; readonly size: number }>
-  /** Fails with BLOB_MISSING, at the end of the stream too when the bytes are not those of the hash. */
+  /** Fails with BLOB_MISSING; also at the end of the stream, when the bytes do not have the hash. */
   get(hash: string): AsyncIterable<Uint8Array>
   has(hash: string): Promise<boolean>
+}
+
+export interface Removal {
+  readonly root: string
+  /** As in a commit (J2): the last record of the root that the remover has folded, and its lease. */
+  readonly expected: number
+  readonly epoch: number
+}
+
+export type RemovalResult = { readonly ok: true } | { readonly ok: false; readonly seq: number; readonly epoch: number }
+
+/** Removal of whole trees: their journals, heads, mail and snapshots, and later the blobs that only they named. */
+export interface Trees {
+  /**
+   * From the instant of removal (J9) nothing of the tree is seen and its ids are free; mail that comes later is mail
+   * to a thread that does not exist. `sweep` frees the room that it took.
+   */
+  remove(removal: Removal): Promise<RemovalResult>
+  /**
+   * Frees a slice of the room that removed trees took, in a few milliseconds, so that other users of the store are not
+   * held up. J10: a text names the blobs whose hashes it has between quotation marks; blobs that were put less than
+   * `olderThanMs` ago stay.
+   */
+  sweep(options: { readonly olderThanMs: number }): Promise<{ readonly more: boolean }>
 }
 
 export interface Lease {
   readonly partition: number
   /** Grows with every acquisition, for ever. */
   readonly epoch: number
-  /** Aborted when the lease is gone. */
+  /** Aborted when the lease is lost or released. */
   readonly lost: AbortSignal
   release(): Promise<void>
 }
 
 export interface Leases {
   readonly partitions: number
-  /** Whether several hosts may have a part each. Where not, a host without the lease is of no use. */
+  /** Whether several hosts may hold partitions at once. Where not, a host without the lease has nothing to do. */
   readonly shared: boolean
   /**
-   * How long a host that is not heard of keeps what it holds, and may still be at work on it. 0: one that lost it is
+   * How long a silent host keeps its leases, and may still be at work under them. 0: a host that lost its lease is
    * dead.
    */
   readonly leaseMs: number
   partitionOf(thread: string): number
-  /**
-   * Undefined while someone else holds it. What it was owed by the last holder is there: mail is read, sends are out.
-   */
+  /** Undefined while another host holds it. What the last holder left undone has been done: its mail is out. */
   acquire(partition: number): Promise<Lease | undefined>
   survey(): Promise<Survey>
-  /** Told when this host has more than its share, or could have more. Returns what stops it. */
-  watch(told: (survey: Survey) => void): () => void
+  /** Calls `changed` when this host has more than its share, or could take more. Returns what stops it. */
+  watch(changed: (survey: Survey) => void): () => void
 }
 
-/** Which part of the partitions is this host's. */
+/** Which of the partitions this host should hold. */
 export interface Survey {
-  /** How many it should hold; over all hosts, all of them. */
+  /** How many it should hold; the shares of all hosts cover all partitions. */
   readonly share: number
-  /** Partitions that nobody holds; only looked for while it holds less than its share. */
+  /** Partitions that nobody holds; only looked for while this host holds less than its share. */
   readonly free: readonly number[]
-  /** Partitions that hosts of a newer Skein have written and nobody holds: they are not for this one. */
+  /** How many partitions this host may not take, because a newer Skein has written to them. */
   readonly barred: number
 }
 
-/** A text by which a key for secrets is told apart from another: the first one that is kept stays, for ever. */
+/** A text that tells the master key for secrets from another one: the first that is kept stays for ever. */
 export interface KeyCheck {
   read(): Promise<string | undefined>
-  /** Of a host: gives the one that is there, which is this one where there was none. Plain ASCII. */
+  /** For a host: keeps this text (plain ASCII) if there is none yet, and gives the one that is kept. */
   keep(text: string): Promise<string>
 }
 
 export interface Backend {
   readonly name: string
   /**
-   * Where the master key for secrets is, unless one is given: a file, made on first use, or the key itself. Absent:
-   * it must be given.
+   * The default master key for secrets: a file, made on first use, or the key itself. Absent: the key must be an
+   * option.
    */
   readonly key?: { readonly file: string } | { readonly text: string }
   readonly keyCheck: KeyCheck
   /** A host may hold leases; a client reads, puts mail and listens. */
   readonly role: StoreRole
-  /** Whether a host that would answer mail is known to be there. */
+  /** Whether there is a host that would answer mail. */
   hosted(): Promise<boolean>
-  /** The hosts that are there, in the order in which they began. */
+  /** The hosts, in the order in which they began. */
   hosts(): Promise<readonly HostInfo[]>
+  /**
+   * Where a commit takes several writes (`nats`), what a dead process left undone of one is done before the lease of
+   * its thread is given to anyone else (J1).
+   */
   commit(commit: Commit): Promise<CommitResult>
   readonly journal: Journal
   readonly heads: Heads
@@ -285,23 +306,23 @@ export interface Backend {
   readonly blobs: Blobs
   readonly trees: Trees
   readonly leases: Leases
-  /** A copy of the whole store as one that can be opened, made while it is in use; only where it is a folder. */
+  /** Copies the whole store, while it is in use, to a folder that can be opened; only where the store is a folder. */
   backup?(dir: string): Promise<void>
   close(): Promise<void>
 }
 
 export type StoreRole = 'host' | 'client'
 
-/** What `memory()`, `local(dir)` and `nats(…)` give: opened by createSkein, closed with it. */
+/** What `memory()`, `local(dir)` and `nats(…)` return: opened by createSkein, closed with it. */
 export interface Store {
-  /** `self`: what a host says of itself. */
+  /** `self`: what a host publishes of itself. */
   open(role: StoreRole, self?: HostSelf): Promise<Backend>
-  /** Looks whether it could be opened, and what an operator should know of it; changes nothing. */
+  /** Checks whether it could be opened, and what an operator should know of it; changes nothing. */
   examine?(clock: Clock): Promise<Examination>
 }
 
 export interface Examination {
   readonly findings: readonly Finding[]
-  /** It keeps the key for secrets itself, where none is given. */
+  /** It has a default master key for secrets. */
   readonly keepsKey: boolean
 }

@@ -1,13 +1,13 @@
 /**
- * Who listens to what inside one process: the signals of `memory` and the near half of those of `local`.
- * Owns the lists of listeners; knows nothing of sockets or storage.
+ * Listeners of topics within one process: the signals of `memory`, and those of `local` and `nats` that do not leave
+ * the process. Owns the lists of listeners; knows nothing of sockets or storage.
  *
- * - Listeners of a topic are told in the order in which they came, each value once, at once.
- * - A listener that throws harms neither the publisher nor the other listeners: the process hears of it.
+ * - Listeners of a topic are called synchronously, in the order in which they subscribed, once for each value.
+ * - A listener that throws harms neither the publisher nor the other listeners: its error is uncaught in the process.
  */
 import type { Json } from '../core/json.js'
 
-/** Runs what belongs to someone else; what it throws surfaces as uncaught, outside of our own work. */
+/** Calls a listener; an error that it throws is rethrown as uncaught, outside of our own work. */
 export function tell(listener: () => void): void {
   try {
     listener()
@@ -21,7 +21,7 @@ export function tell(listener: () => void): void {
 export interface Topics {
   /** `unheard` is called when nobody listens. */
   publish(topic: string, value: Json, unheard?: () => void): void
-  subscribe(topic: string, heard: (value: Json) => void): () => void
+  subscribe(topic: string, listener: (value: Json) => void): () => void
   heard(topic: string): boolean
 }
 
@@ -33,13 +33,13 @@ export function createTopics(): Topics {
       if (!listeners) return unheard?.()
       for (const listener of [...listeners]) tell(() => listener(value))
     },
-    subscribe(topic, heard) {
+    subscribe(topic, listener) {
       // A wrapper of its own, so that the same function may listen twice and stop once.
-      const listener = (value: Json): void => heard(value)
+      const own = (value: Json): void => listener(value)
       const listeners = topics.get(topic) ?? new Set()
-      topics.set(topic, listeners.add(listener))
+      topics.set(topic, listeners.add(own))
       return () => {
-        listeners.delete(listener)
+        listeners.delete(own)
         if (listeners.size === 0 && topics.get(topic) === listeners) topics.delete(topic)
       }
     },

@@ -4,7 +4,7 @@
  */
 import { expect, it } from 'vitest'
 import fc from 'fast-check'
-import type { Context } from './backend.js'
+import type { Context } from './backend-context.js'
 import { bytesOf, commit, hashOf, streamOf } from './entries.js'
 
 const large = 64 * 1024

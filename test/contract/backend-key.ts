@@ -1,6 +1,6 @@
 /** What the suite of all backends says of the check of a key. */
 import { expect, it } from 'vitest'
-import type { Context } from './backend.js'
+import type { Context } from './backend-context.js'
 
 export function keyCheck({ backend, open, reopen }: Context): void {
   it('the first check of a key that is kept stays, for hosts and clients, and after a restart', async () => {

@@ -1,10 +1,10 @@
 /**
- * What every backend promises of trees that are removed (J9, J10 of src/backend/trees.ts), part of the suite in
+ * What every backend promises of trees that are removed (J9, J10), part of the suite in
  * backend.ts.
  */
 import { expect, it } from 'vitest'
 import type { Backend, Commit } from '../../src/backend/port.js'
-import type { Context } from './backend.js'
+import type { Context } from './backend-context.js'
 import { bytesOf, commit, hashOf, head } from './entries.js'
 
 /** A commit of a thread of the tree `r`. */

@@ -1,10 +1,10 @@
 /**
- * A copy of a local store, made while it is in use, by its host or by any client. The copy is a store: opening it is
- * restoring it.
+ * A back-up of a local store, made while it is in use, by its host or by any client. The copy is a store: opening it is
+ * restoring it. Owns no state.
  *
- * BK1 The database is one instant of it, taken in a thread of its own: commits go on meanwhile.
- * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: one
- *     that was there at that instant was copied before, or is too young to have been swept since (J10).
+ * BK1 The database is copied as of one instant, in a worker thread: commits continue meanwhile.
+ * BK2 Every blob that the copy names is in it. Blob files are copied before the database and once more after it: a blob
+ *     that existed at that instant was copied before, or is too young to have been swept since (J10).
  * - The copy gets its name when it is whole.
  */
 import { constants } from 'node:fs'
@@ -29,8 +29,8 @@ export async function backUp(folder: string, dir: string): Promise<void> {
     await copyDatabase(join(folder, 'skein.db'), join(part, 'skein.db'))
     await copyBlobs(folder, part)
     await copyIfThere(join(folder, keyFile), join(part, keyFile))
-    await synced(join(part, 'skein.db'))
-    await rmdir(target).catch(unlessMissing)
+    await syncFile(join(part, 'skein.db'))
+    await rmdir(target).catch(throwUnlessMissing)
     await rename(part, target)
   } catch (thrown) {
     if (isSkeinError(thrown)) throw thrown
@@ -53,25 +53,25 @@ async function refuseUnlessEmpty(target: string): Promise<void> {
     throw new SkeinError('BAD_OPTION', `a back-up goes into a new folder; ${target} has something in it already`)
 }
 
-/** BK2: those that are not there yet. */
+/** BK2: copies the blobs that the copy does not have yet. */
 async function copyBlobs(folder: string, part: string): Promise<void> {
   const home = join(folder, 'blobs')
   for (const prefix of await namesIn(home)) {
     if (prefix.endsWith('.part')) continue
     const names = await namesIn(join(home, prefix))
-    const there = new Set(await namesIn(join(part, 'blobs', prefix)))
+    const copied = new Set(await namesIn(join(part, 'blobs', prefix)))
     await mkdir(join(part, 'blobs', prefix), { recursive: true, mode: 0o700 })
     for (const name of names)
-      if (!there.has(name)) await copyIfThere(join(home, prefix, name), join(part, 'blobs', prefix, name))
+      if (!copied.has(name)) await copyIfThere(join(home, prefix, name), join(part, 'blobs', prefix, name))
   }
 }
 
-/** It may have been swept since it was listed. */
+/** A blob may have been swept since it was listed. */
 async function copyIfThere(from: string, to: string): Promise<void> {
-  await copyFile(from, to, constants.COPYFILE_FICLONE).catch(unlessMissing)
+  await copyFile(from, to, constants.COPYFILE_FICLONE).catch(throwUnlessMissing)
 }
 
-async function synced(path: string): Promise<void> {
+async function syncFile(path: string): Promise<void> {
   const file = await open(path, 'r+')
   try {
     await file.sync()
@@ -81,9 +81,14 @@ async function synced(path: string): Promise<void> {
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  return readdir(folder).catch((thrown: unknown) => (unlessMissing(thrown), []))
+  try {
+    return await readdir(folder)
+  } catch (thrown) {
+    throwUnlessMissing(thrown)
+    return []
+  }
 }
 
-function unlessMissing(thrown: unknown): void {
+function throwUnlessMissing(thrown: unknown): void {
   if (!isObject(thrown) || thrown['code'] !== 'ENOENT') throw thrown
 }

@@ -1,15 +1,14 @@
 /**
- * A local store as another process sees it (the CLI, a script): reads the file itself, speaks to the owner
- * over the socket. Owns its read-only connection and its link.
+ * A local store as another process sees it (the CLI, a script): it reads the file itself and speaks to the owner over
+ * the socket. Owns its read-only connection to the database and its link to the owner.
  *
- * - A put resolves when the mail is durable, whether an owner took it or nobody was there.
- * - The client outlives owners: without one it still reads, and finds the next one by itself.
+ * - A put resolves when the mail is durable, whether the owner stored it or, where there is none, the client did.
+ * - The client outlives owners: without one it still reads, and it finds the next one by itself.
  */
 import { existsSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { clientMayNot, mailText, storeClosed } from '../checks.js'
-import { oneLease } from '../one-lease.js'
+import { clientMayNot, mailText, oneLease, storeClosed } from '../checks.js'
 import type { Backend, Send } from '../port.js'
 import { backUp } from './backup.js'
 import { createBlobs } from './database/blobs.js'
@@ -17,7 +16,9 @@ import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
 import { refuseEmptied } from './files/mark.js'
 import { folderInUse, keyFile, persist, takeOwnership } from './owner.js'
+import type { Database } from './database/driver.js'
 import { createStoreReader } from './database/reader.js'
+import type { StoreReader } from './database/reader.js'
 import { noStore, openForReading } from './database/schema.js'
 import type { Durability } from './database/schema.js'
 import { socketPath } from './socket/socket-path.js'
@@ -35,46 +36,58 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   const link = new OwnerLink(await socketPath(folder))
   const database = await openForReading(file)
   await link.connect()
+  return createClient({ folder, durability, link, database })
+}
+
+interface ClientParts {
+  readonly folder: string
+  readonly durability: Durability
+  readonly link: OwnerLink
+  readonly database: Database
+}
+
+function createClient(parts: ClientParts): Backend {
+  const { folder, link, database } = parts
   let open = true
-  const live = (): void => {
+  const assertOpen = (): void => {
     if (!open) throw storeClosed('local')
   }
-  const refuse = async (what: string): Promise<never> => {
-    live()
-    throw clientMayNot(what)
+  const refuse = async (action: string): Promise<never> => {
+    assertOpen()
+    throw clientMayNot(action)
   }
-  const reader = createStoreReader(database, live)
+  const reader = createStoreReader(database, assertOpen)
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
-    keyCheck: createLocalKeyCheck(database, live),
-    backup: async (to) => (live(), backUp(folder, to)),
+    keyCheck: createLocalKeyCheck(database, assertOpen),
     role: 'client',
-    hosted: async () => (live(), link.connect()),
-    hosts: async () => (live(), link.hosts()),
+    async backup(to) {
+      assertOpen()
+      return backUp(folder, to)
+    },
+    async hosted() {
+      assertOpen()
+      return link.connect()
+    },
+    async hosts() {
+      assertOpen()
+      return link.hosts()
+    },
     commit: () => refuse('commit'),
     journal: reader.journal,
     heads: reader.heads,
-    mailbox: {
-      ...reader.mailbox,
-      put: async (send) => (live(), putMail({ folder, durability, link }, send)),
-      // Mail is the owner's business; nobody waits for it here.
-      watch: () => () => undefined,
-    },
+    mailbox: createClientMailbox(reader.mailbox, parts, assertOpen),
     snapshots: { ...reader.snapshots, put: () => refuse('put a snapshot') },
-    signals: {
-      publish: (topic, value) => (live(), link.publish(topic, value)),
-      subscribe: (topic, heard, missed) => (live(), link.subscribe(topic, heard, missed)),
-      heard: (topic) => link.heard(topic),
-    },
-    blobs: createBlobs(folder, reader.blobs, live),
+    signals: createClientSignals(link, assertOpen),
+    blobs: createBlobs(folder, reader.blobs, assertOpen),
     trees: { remove: () => refuse('remove a tree'), sweep: () => refuse('sweep') },
     leases: {
       ...oneLease,
       acquire: () => refuse('acquire a lease'),
       survey: async () => ({ share: 0, free: [], barred: 0 }),
     },
-    close: async () => {
+    async close() {
       if (!open) return
       open = false
       await link.close()
@@ -83,19 +96,43 @@ export async function openClient(dir: string, durability: Durability): Promise<B
   }
 }
 
-interface Around {
-  readonly folder: string
-  readonly durability: Durability
-  readonly link: OwnerLink
+function createClientMailbox(
+  reader: StoreReader['mailbox'],
+  parts: ClientParts,
+  assertOpen: () => void,
+): Backend['mailbox'] {
+  return {
+    ...reader,
+    async put(send) {
+      assertOpen()
+      return putMail(parts, send)
+    },
+    // Only the owner reads mail; nobody waits for it here.
+    watch: () => () => undefined,
+  }
 }
 
-/** By the owner, else by ourselves under its lock; between the two a host may come or go, so in turns. */
-async function putMail({ folder, durability, link }: Around, send: Send): Promise<void> {
+function createClientSignals(link: OwnerLink, assertOpen: () => void): Backend['signals'] {
+  return {
+    publish(topic, value) {
+      assertOpen()
+      link.publish(topic, value)
+    },
+    subscribe(topic, listener, missed) {
+      assertOpen()
+      return link.subscribe(topic, listener, missed)
+    },
+    heard: (topic) => link.heard(topic),
+  }
+}
+
+/** By the owner, else by ourselves under its lock; a host may come or go between the two, so they alternate. */
+async function putMail({ folder, durability, link }: ClientParts, send: Send): Promise<void> {
   const body = mailText(send)
   const stored = await persist(patience, async () => {
     const answer = await link.put(send, body)
     if (answer?.ok) return true
-    // An owner that is closing refuses; the next turn finds its successor or the lock.
+    // An owner that is closing refuses; the next attempt finds its successor or the lock.
     if (answer && answer.error.code !== 'STORE_CLOSED') throw answer.error
     return (await putAlone({ folder, durability }, send, body)) ? true : undefined
   })
@@ -103,11 +140,15 @@ async function putMail({ folder, durability, link }: Around, send: Send): Promis
 }
 
 /** False while someone holds the lock. */
-async function putAlone(place: Omit<Around, 'link'>, send: Send, body: string): Promise<boolean> {
-  const ownership = await takeOwnership(place.folder)
+async function putAlone(
+  { folder, durability }: Pick<ClientParts, 'folder' | 'durability'>,
+  send: Send,
+  body: string,
+): Promise<boolean> {
+  const ownership = await takeOwnership(folder)
   if (!ownership) return false
   try {
-    const { writer, writes, close } = await openLocalStore(place.folder, place.durability, () => undefined)
+    const { writer, writes, close } = await openLocalStore(folder, durability, () => undefined)
     try {
       const stored = writer.add((arrived) => writes.putMail(send, body, arrived))
       writer.flush()

@@ -1,8 +1,8 @@
 /**
- * Looking at the folder of a local store: can it be written, who serves it, which version its tables have, is there
- * room. Owns nothing.
+ * Examining the folder of a local store: whether it can be written, who serves it, which version its tables have,
+ * whether the disk has room. Owns no state.
  *
- * - What was there before is as it was: it writes an empty folder and takes it away, and has the lock for a moment.
+ * - It leaves the folder as it was: it makes an empty folder and removes it, and holds the lock for a moment.
  */
 import { existsSync } from 'node:fs'
 import { mkdtemp, realpath, rmdir, stat, statfs } from 'node:fs/promises'
@@ -17,14 +17,14 @@ import { openForReading } from './database/schema.js'
 import { socketPath } from './socket/socket-path.js'
 
 const mb = 1024 * 1024
-const leastFree = { fail: 64 * mb, warn: 1024 * mb }
+const freeBytes = { fail: 64 * mb, warn: 1024 * mb }
 
 export async function examineFolder(dir: string): Promise<readonly Finding[]> {
   const folder = resolve(dir)
-  const place = nearest(folder)
-  const there = place === folder
-  const writable = await examineWriting(place, there ? '' : `${folder} is not there yet; `)
-  if (writable.level === 'fail' || !there) return [writable, await examineSpace(place)]
+  const existing = nearestExisting(folder)
+  const exists = existing === folder
+  const writable = await examineWriting(existing, exists ? '' : `${folder} is not there yet; `)
+  if (writable.level === 'fail' || !exists) return [writable, await examineSpace(existing)]
   return [
     writable,
     await examineOwner(folder),
@@ -34,22 +34,24 @@ export async function examineFolder(dir: string): Promise<readonly Finding[]> {
   ]
 }
 
-/** The folder, or the one above it that is there. */
-function nearest(folder: string): string {
-  for (let place = folder; ; place = dirname(place)) if (existsSync(place) || place === dirname(place)) return place
+/** The folder, or the nearest one above it that exists. */
+function nearestExisting(folder: string): string {
+  let path = folder
+  while (!existsSync(path) && path !== dirname(path)) path = dirname(path)
+  return path
 }
 
-async function examineWriting(place: string, before: string): Promise<Finding> {
+async function examineWriting(path: string, before: string): Promise<Finding> {
   try {
-    if (!(await stat(place)).isDirectory())
-      return finding('folder', 'fail', `${place} is a file`, 'name a folder with --store')
-    await rmdir(await mkdtemp(join(place, '.skein-doctor-')))
-    return finding('folder', 'ok', `${before}${place} can be written`)
+    if (!(await stat(path)).isDirectory())
+      return finding('folder', 'fail', `${path} is a file`, 'name a folder with --store')
+    await rmdir(await mkdtemp(join(path, '.skein-doctor-')))
+    return finding('folder', 'ok', `${before}${path} can be written`)
   } catch (thrown) {
     return finding(
       'folder',
       'fail',
-      `${before}${place} cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}`,
+      `${before}${path} cannot be written: ${toFailure(thrown, 'STORE_FAILED').message}`,
       'let the user that runs Skein own it, or name another folder with --store',
     )
   }
@@ -74,7 +76,7 @@ async function examineOwner(folder: string): Promise<Finding> {
   }
 }
 
-/** What was lost and told to the host that found it. */
+/** Losses that a host has noted. */
 function examineLosses(folder: string): readonly Finding[] {
   return notedLosses(folder).map((loss) =>
     finding(
@@ -99,7 +101,7 @@ async function examineSchema(folder: string): Promise<Finding> {
     return finding('store', 'ok', 'its version is that of this Skein')
   } catch (thrown) {
     const { message, data } = toFailure(thrown, 'STORE_FAILED')
-    // Its next host brings it up to date.
+    // An older version: its next host migrates it.
     if (isSkeinError(thrown) && thrown.code === 'BAD_OPTION' && data?.['version'] !== undefined)
       return finding('store', 'warn', message)
     return finding(
@@ -111,14 +113,14 @@ async function examineSchema(folder: string): Promise<Finding> {
   }
 }
 
-async function examineSpace(place: string): Promise<Finding> {
-  const { bavail, bsize } = await statfs(place)
+async function examineSpace(path: string): Promise<Finding> {
+  const { bavail, bsize } = await statfs(path)
   const free = bavail * bsize
   const says = `${Math.floor(free / mb)} MB are free on its disk`
-  if (free >= leastFree.warn) return finding('space', 'ok', says)
+  if (free >= freeBytes.warn) return finding('space', 'ok', says)
   return finding(
     'space',
-    free < leastFree.fail ? 'fail' : 'warn',
+    free < freeBytes.fail ? 'fail' : 'warn',
     says,
     'make room, or let retention remove old trees: a full disk stops every thread',
   )

@@ -1,23 +1,22 @@
 /**
- * A local store as its owner has it: the folder's lock, the one writing connection, the socket for clients.
+ * A local store as its owner opens it: the folder's lock, the one writing connection, the socket for clients.
  * Owns the order in which these come up and go down.
  *
- * - Nothing is opened for writing before the lock is held, nothing is written after it is released.
+ * - Nothing is opened for writing before the lock is held, and nothing is written after it is released.
  * - The socket listens before `open` returns: a client that sees no socket sees no host.
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
-import { broken } from '../../core/failure.js'
-import { checkCommit, mailText, storeClosed } from '../checks.js'
+import { checkCommit, checkPartition, mailText, oneLease, storeClosed } from '../checks.js'
 import { encodeHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import type { Backend, Lease, Leases, Signals } from '../port.js'
-import { oneLease } from '../one-lease.js'
+import type { Backend, Lease, Leases, Mailbox, Signals } from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 import { backUp } from './backup.js'
 import { sweepParts } from './database/blob-files.js'
 import { createBlobs } from './database/blobs.js'
+import type { BlobRows } from './database/blobs.js'
 import { createLocalKeyCheck } from './key-check.js'
 import { OwnerLink } from './socket/owner-link.js'
 import { folderInUse, keyFile, persist, prepareFolder, takeOwnership } from './owner.js'
@@ -40,7 +39,7 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
   const path = await socketPath(folder)
   const ownership = await persist(patience, async () => {
     const taken = await takeOwnership(folder)
-    if (!taken && (await answers(path))) throw await folderInUse(folder)
+    if (!taken && (await isServed(path))) throw await folderInUse(folder)
     return taken
   })
   if (!ownership) throw await folderInUse(folder)
@@ -50,11 +49,11 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
     store = await openLocalStore(folder, durability, (threads) => {
       for (const thread of threads) for (const watcher of [...watchers]) tell(() => watcher(thread))
     })
-    // What it leaves behind takes room, nothing else: no reason to refuse the folder.
+    // Parts that cannot be removed take room, nothing else: no reason to refuse the folder.
     await sweepParts(folder, systemClock.now()).catch((error: unknown) =>
       process.emitWarning(`${folder}: ${String(error)}`),
     )
-    return await host({ folder, path, ownership, store, watchers, self })
+    return await createHost({ folder, path, ownership, store, watchers, self })
   } catch (error) {
     store?.close()
     await ownership.release()
@@ -62,15 +61,15 @@ export async function openHost(dir: string, durability: Durability, self: HostSe
   }
 }
 
-/** Whether a host listens there. */
-async function answers(path: string): Promise<boolean> {
+/** Whether a host listens at the socket. */
+async function isServed(path: string): Promise<boolean> {
   const link = new OwnerLink(path)
-  const there = await link.connect()
+  const connected = await link.connect()
   await link.close()
-  return there
+  return connected
 }
 
-interface Held {
+interface HostParts {
   readonly folder: string
   readonly path: string
   readonly ownership: Ownership
@@ -79,51 +78,55 @@ interface Held {
   readonly self: HostSelf
 }
 
-async function host({ folder, path, ownership, store, watchers, self }: Held): Promise<Backend> {
+async function createHost({ folder, path, ownership, store, watchers, self }: HostParts): Promise<Backend> {
   const { database, writes, writer } = store
   const topics = createTopics()
   let open = true
-  const live = (): void => {
+  const assertOpen = (): void => {
     if (!open) throw storeClosed('local')
   }
-  const put: Backend['mailbox']['put'] = async (send) => {
-    const body = mailText(send)
-    return writer.add((arrived) => writes.putMail(send, body, arrived))
-  }
-  const putBlob = (hash: string, bytes: Uint8Array): Promise<void> =>
-    writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
-  const { leases, holds, release } = leasesOf(writer, writes, live)
+  const { leases, holds, release } = createLeases(writer, writes, assertOpen)
   const hosts = (): readonly HostInfo[] => [
     { id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] },
   ]
+  const put = createPut(writer, writes)
   const server = await OwnerServer.listen(path, { put, topics, hosts })
-  const reader = createStoreReader(database, live)
+  const reader = createStoreReader(database, assertOpen)
+  const putBlob: BlobRows['put'] = (hash, bytes) => writer.add(() => writes.putBlob(hash, bytes, systemClock.now()))
   let closing: Promise<void> | undefined
   return {
     name: 'local',
     key: { file: join(folder, keyFile) },
-    keyCheck: createLocalKeyCheck(database, live, writer),
-    backup: async (dir) => (live(), backUp(folder, dir)),
+    keyCheck: createLocalKeyCheck(database, assertOpen, writer),
     role: 'host',
-    hosted: async () => (live(), true),
-    hosts: async () => (live(), hosts()),
-    commit: committing({ writer, writes, live }),
+    async backup(dir) {
+      assertOpen()
+      return backUp(folder, dir)
+    },
+    async hosted() {
+      assertOpen()
+      return true
+    },
+    async hosts() {
+      assertOpen()
+      return hosts()
+    },
+    commit: createCommit({ writer, writes, assertOpen }),
     journal: reader.journal,
     heads: reader.heads,
-    mailbox: {
-      ...reader.mailbox,
-      put: async (send) => (live(), put(send)),
-      watch: (arrived) => (live(), watchedBy(watchers, arrived)),
-    },
+    mailbox: { ...reader.mailbox, ...createMailWrites({ put, watchers, assertOpen }) },
     snapshots: {
       ...reader.snapshots,
-      put: async (thread, snapshot) => (live(), writer.add(() => writes.putSnapshot(thread, snapshot))),
+      async put(thread, snapshot) {
+        assertOpen()
+        return writer.add(() => writes.putSnapshot(thread, snapshot))
+      },
     },
-    signals: signalsOf(topics, server, live),
-    blobs: createBlobs(folder, { ...reader.blobs, put: putBlob }, live),
-    trees: createTrees({ folder, writer, writes }, live),
+    signals: createSignals(topics, server, assertOpen),
+    blobs: createBlobs(folder, { ...reader.blobs, put: putBlob }, assertOpen),
+    trees: createTrees({ folder, writer, writes }, assertOpen),
     leases,
-    close: () => {
+    close() {
       open = false
       closing ??= shutDown({ ownership, store, server, release })
       return closing
@@ -131,23 +134,46 @@ async function host({ folder, path, ownership, store, watchers, self }: Held): P
   }
 }
 
-function watchedBy(watchers: Set<(thread: string) => void>, arrived: (thread: string) => void): () => void {
-  const watcher = (thread: string): void => arrived(thread)
-  watchers.add(watcher)
-  return () => void watchers.delete(watcher)
+function createPut(writer: Writer, writes: Writes): Mailbox['put'] {
+  return async (send) => {
+    const body = mailText(send)
+    return writer.add((arrived) => writes.putMail(send, body, arrived))
+  }
 }
 
-interface Committing {
+interface MailServices {
+  readonly put: Mailbox['put']
+  readonly watchers: Set<(thread: string) => void>
+  readonly assertOpen: () => void
+}
+
+function createMailWrites({ put, watchers, assertOpen }: MailServices): Pick<Mailbox, 'put' | 'watch'> {
+  return {
+    async put(send) {
+      assertOpen()
+      return put(send)
+    },
+    watch(arrived) {
+      assertOpen()
+      // A wrapper of its own, so that the same function may watch twice.
+      const watcher = (thread: string): void => arrived(thread)
+      watchers.add(watcher)
+      return () => void watchers.delete(watcher)
+    },
+  }
+}
+
+interface CommitServices {
   readonly writer: Writer
   readonly writes: Writes
-  readonly live: () => void
+  readonly assertOpen: () => void
 }
 
 /** Not an async function: that would be a promise around a promise, for every commit. */
-function committing({ writer, writes, live }: Committing): Backend['commit'] {
+function createCommit({ writer, writes, assertOpen }: CommitServices): Backend['commit'] {
   return (commit) => {
     try {
-      live()
+      assertOpen()
       checkCommit(commit)
       const bodies = commit.sends.map(mailText)
       return writer.add((arrived) => writes.commit(commit, bodies, arrived))
@@ -157,14 +183,17 @@ function committing({ writer, writes, live }: Committing): Backend['commit'] {
   }
 }
 
-function signalsOf(topics: Topics, server: OwnerServer, live: () => void): Signals {
+function createSignals(topics: Topics, server: OwnerServer, assertOpen: () => void): Signals {
   return {
     publish: (topic, value, unheard) => {
-      live()
+      assertOpen()
       topics.publish(topic, value, server.heard(topic) ? undefined : unheard)
       server.forward(topic, value)
     },
-    subscribe: (topic, heard) => (live(), topics.subscribe(topic, heard)),
+    subscribe(topic, listener) {
+      assertOpen()
+      return topics.subscribe(topic, listener)
+    },
     heard: (topic) => topics.heard(topic) || server.heard(topic),
   }
 }
@@ -188,18 +217,18 @@ async function shutDown(parts: {
   }
 }
 
-function leasesOf(
+function createLeases(
   writer: Writer,
   writes: Writes,
-  live: () => void,
+  assertOpen: () => void,
 ): { leases: Leases; holds: () => boolean; release: () => void } {
   let held: AbortController | undefined
   const leases: Leases = {
     ...oneLease,
     survey: async () => ({ share: 1, free: held ? [] : [0], barred: 0 }),
     acquire: async (partition) => {
-      live()
-      if (partition !== 0) throw broken('LH1', `there is no partition ${partition}; a local store has one`)
+      assertOpen()
+      checkPartition(partition, oneLease.partitions)
       if (held) return undefined
       const lost = new AbortController()
       held = lost

@@ -1,8 +1,8 @@
 /**
- * The embedded backend: one durable store in a folder. `skein.db` (SQLite in WAL) holds journal, heads, mail,
- * snapshots and small blobs; `blobs/` the other blobs; `owner.db` the lock of the one host; `skein.sock` is how other
- * processes speak to that host; `skein.key` the key for secrets, where none is given. This file is the door; host.ts
- * and client.ts are the two sides of it, each loaded when it is opened.
+ * The embedded store: one folder. `skein.db` (SQLite in WAL mode) has journal, heads, mail, snapshots and small blobs;
+ * `blobs/` has the other blobs; `owner.db` is the lock of the one host; `skein.sock` connects other processes with that
+ * host; `skein.key` is the default master key for secrets. This module checks the options; host.ts and client.ts are
+ * loaded when the store is opened.
  */
 import { statSync } from 'node:fs'
 import { z } from 'zod'
@@ -19,7 +19,7 @@ export interface LocalOptions {
   readonly durability?: Durability
 }
 
-const given = z.object({
+const argsSchema = z.object({
   dir: z
     .string()
     .min(1)
@@ -28,26 +28,26 @@ const given = z.object({
 })
 
 export function local(dir: string, options: LocalOptions = {}): Store {
-  const checked = given.safeParse({ dir, options })
+  const checked = argsSchema.safeParse({ dir, options })
   if (!checked.success) {
-    const what = z.prettifyError(checked.error)
+    const problem = z.prettifyError(checked.error)
     throw new SkeinError(
       'BAD_OPTION',
-      `local(dir, options): ${what}. Give a folder and, if any, durability: 'process' or 'power'.`,
+      `local(dir, options): ${problem}. Give a folder and, if any, durability: 'process' or 'power'.`,
     )
   }
   const { durability = 'process' } = options
-  const side = async (role: StoreRole, self: HostSelf): Promise<Backend> => {
+  const openRole = async (role: StoreRole, self: HostSelf): Promise<Backend> => {
     if (role === 'client') return (await import('./client.js')).openClient(dir, durability)
     return (await import('./host.js')).openHost(dir, durability, self)
   }
   return {
-    open: (role, self = anonymousHost) => openFolder(dir, () => side(role, self)),
+    open: (role, self = anonymousHost) => openFolder(dir, () => openRole(role, self)),
     examine: async () => ({ findings: await (await import('./examine.js')).examineFolder(dir), keepsKey: true }),
   }
 }
 
-/** Whatever the system has against the folder is told with its name. */
+/** Errors of the system name the folder. */
 async function openFolder(dir: string, open: () => Promise<Backend>): Promise<Backend> {
   try {
     if (statSync(dir, { throwIfNoEntry: false })?.isDirectory() === false)

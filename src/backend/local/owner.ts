@@ -1,7 +1,7 @@
 /**
- * Who may write to a folder: the process that holds `owner.db` in an exclusive transaction. The lock is the
- * operating system's, so it ends with the process, however that ends. Owns that file and `owner.json`, which
- * only tells people who holds it.
+ * Who may write to a folder: the process that holds `owner.db` in an exclusive transaction. The lock is the operating
+ * system's, so it ends with the process, however that ends. Owns that file and `owner.json`, which only tells people
+ * who the owner is.
  *
  * - At most one holder per folder at any time, over processes and inside one.
  * - Nothing else may open `owner.db`: closing any handle on it drops the lock of the whole process (POSIX).
@@ -23,9 +23,9 @@ export interface Ownership {
 /** The master key for secrets, in the folder. */
 export const keyFile = 'skein.key'
 
-const note = z.object({ pid: z.number().int().positive() })
+const ownerNote = z.object({ pid: z.number().int().positive() })
 
-/** The folder, made if need be, by the one name that all its users share. */
+/** Makes the folder if need be, and gives its real path, by which all its users know it. */
 export async function prepareFolder(dir: string): Promise<string> {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   return realpath(dir)
@@ -59,19 +59,23 @@ export async function takeOwnership(folder: string): Promise<Ownership | undefin
 
 export async function folderInUse(folder: string): Promise<SkeinError> {
   const pid = await ownerPid(folder)
-  const who =
-    pid === undefined ? 'another process' : pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
+  const owner = describeProcess(pid)
   return new SkeinError(
     'STORE_IN_USE',
-    `${folder} already has a host: ${who}. Stop that one first, or open the folder as a client, or give this host ` +
+    `${folder} already has a host: ${owner}. Stop that one first, or open the folder as a client, or give this host ` +
       `a folder of its own.`,
     { retry: true, data: { folder, ...defined({ pid }) } },
   )
 }
 
+function describeProcess(pid: number | undefined): string {
+  if (pid === undefined) return 'another process'
+  return pid === process.pid ? `this process (pid ${pid})` : `process ${pid}`
+}
+
 async function ownerPid(folder: string): Promise<number | undefined> {
   try {
-    return note.parse(JSON.parse(await readFile(join(folder, 'owner.json'), 'utf8'))).pid
+    return ownerNote.parse(JSON.parse(await readFile(join(folder, 'owner.json'), 'utf8'))).pid
   } catch (error) {
     // The note may be missing or half written for a moment; the lock is the truth, the pid only helps people.
     if (error instanceof Error) return undefined
@@ -84,11 +88,11 @@ export interface Patience {
   readonly pauseMs: number
 }
 
-/** Calls `attempt` until it gives something, with pauses, `tries` times at most. */
+/** Calls `attempt` until it gives something, `tries` times at most, with a pause after each. */
 export async function persist<T>(patience: Patience, attempt: () => Promise<T | undefined>): Promise<T | undefined> {
-  for (let n = 1; ; n += 1) {
+  for (let tried = 1; ; tried++) {
     const result = await attempt()
-    if (result !== undefined || n >= patience.tries) return result
+    if (result !== undefined || tried >= patience.tries) return result
     await new Promise<void>((resolve) => void systemClock.wakeAt(systemClock.now() + patience.pauseMs, resolve))
   }
 }

@@ -1,9 +1,8 @@
 /**
- * The writing end of a local store, for whoever holds its lock: the host, or a client that puts mail where there is
- * none. Owns the order in which the database, its mark and its writer come up and go down.
+ * The writing end of a local store, for the holder of its lock: the host, or a client that puts mail where there is no
+ * host. Owns the order in which the database, its mark and its writer come up and go down.
  *
- * - What was acknowledged and is gone is told when the store is opened, once, and noted for whoever examines it
- *  .
+ * - A loss of acknowledged data is reported once, when the store is opened, and noted for `skein doctor`.
  */
 import { join } from 'node:path'
 import { systemClock } from '../../core/clock.js'
@@ -14,6 +13,7 @@ import { openForOwner } from './database/schema.js'
 import type { Durability } from './database/schema.js'
 import { Writes } from './database/write.js'
 import { Writer } from './database/writer.js'
+import type { WriterHooks } from './database/writer.js'
 
 export interface LocalStore {
   readonly database: Database
@@ -31,9 +31,9 @@ export async function openLocalStore(
   let mark: Mark | undefined
   try {
     const writes = new Writes(database)
-    tellLoss(folder, writes)
+    reportLoss(folder, writes)
     mark = new Mark(folder, writes.heights)
-    const writer = new Writer(database, { arrived, ...marking(mark, writes) })
+    const writer = new Writer(database, { arrived, ...createMarkHooks(mark, writes) })
     const close = (): void => {
       writer.close()
       database.close()
@@ -47,7 +47,7 @@ export async function openLocalStore(
   }
 }
 
-function tellLoss(folder: string, writes: Writes): void {
+function reportLoss(folder: string, writes: Writes): void {
   const loss = lossOf(folder, writes.heights)
   if (!loss) return
   process.emitWarning(
@@ -58,10 +58,10 @@ function tellLoss(folder: string, writes: Writes): void {
   writes.raise(markedHeights(folder))
 }
 
-/** The mark follows the database. That it cannot is no reason to refuse a commit, which is durable by then. */
-function marking(mark: Mark, writes: Writes): Omit<ConstructorParameters<typeof Writer>[1], 'arrived'> {
+/** The mark follows the database. A mark that cannot be written fails no commit, which is durable by then. */
+function createMarkHooks(mark: Mark, writes: Writes): Omit<WriterHooks, 'arrived'> {
   let failing = false
-  const quietly = (work: () => void): void => {
+  const warnOnce = (work: () => void): void => {
     try {
       work()
       failing = false
@@ -76,9 +76,9 @@ function marking(mark: Mark, writes: Writes): Omit<ConstructorParameters<typeof 
   return {
     committed: () => {
       const notes = writes.takeNotes()
-      if (notes !== '') quietly(() => mark.write(notes))
+      if (notes !== '') warnOnce(() => mark.write(notes))
     },
     rolledBack: () => writes.forget(),
-    settled: () => quietly(() => mark.settle(writes.heights)),
+    settled: () => warnOnce(() => mark.settle(writes.heights)),
   }
 }

@@ -1,39 +1,50 @@
 /**
- * The backend for tests and simulation: everything in the closure of `memory()`, so that opening it again
- * after a close (a crash, in tests) sees the same data. Several opens at once share it: a host and clients,
- * or hosts that contend for the one lease. What is stored and how it is compared is in memory-store.ts;
- * this file owns the opens: their group flush, their lease and their end.
+ * The backend for tests and simulation: everything is in the closure of `memory()`, so that opening it again after a
+ * close (a crash, in tests) sees the same data. Several instances may be open at once: a host and clients, or hosts
+ * that contend for the one lease. Owns these instances: their group commit, their lease and their end. What is stored
+ * and how it is compared is in store.ts.
  *
  * - Writes that are handed over together are applied and acknowledged together, in order.
  * - A lease belongs to one open instance and ends with it.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import { systemClock } from '../../core/clock.js'
-import { broken } from '../../core/failure.js'
 import { encodeHost, anonymousHost } from '../host-info.js'
 import type { HostInfo, HostSelf } from '../host-info.js'
-import { blobMissing, checkCommit, clientMayNot, mailText, storeClosed } from '../checks.js'
-import { oneLease } from '../one-lease.js'
+import { blobMissing, checkCommit, checkPartition, clientMayNot, mailText, oneLease, storeClosed } from '../checks.js'
 import { MemoryStore } from './store.js'
-import type { Backend, Store, Blobs, Heads, Journal, KeyCheck, Lease, Leases, Mailbox, StoreRole } from '../port.js'
-import type { Trees } from '../trees.js'
+import type {
+  Backend,
+  Blobs,
+  Heads,
+  Journal,
+  KeyCheck,
+  Lease,
+  Leases,
+  Mailbox,
+  Signals,
+  Snapshots,
+  Store,
+  StoreRole,
+  Trees,
+} from '../port.js'
 import { createTopics, tell } from '../topics.js'
 import type { Topics } from '../topics.js'
 
 interface Blob {
   readonly bytes: Uint8Array
-  /** When it was put last. */
+  /** When it was last put. */
   readonly at: number
 }
 
-interface Shared {
+interface SharedData {
   readonly store: MemoryStore
   readonly topics: Topics
   readonly blobs: Map<string, Blob>
   readonly watchers: Set<(thread: string) => void>
-  /** For secrets: as lasting as the data. */
+  /** The master key for secrets: lasts as long as the data. */
   readonly key: { readonly text: string }
-  /** Those that are open, in the order in which they began. */
+  /** The open hosts, in the order in which they began. */
   readonly hosts: Set<() => HostInfo>
   epoch: number
   keyCheck: string | undefined
@@ -41,7 +52,7 @@ interface Shared {
 }
 
 export function memory(): Store {
-  const shared: Shared = {
+  const data: SharedData = {
     store: new MemoryStore(),
     topics: createTopics(),
     blobs: new Map(),
@@ -52,11 +63,11 @@ export function memory(): Store {
     keyCheck: undefined,
     holder: undefined,
   }
-  return { open: async (role, self = anonymousHost) => openMemory(shared, role, self) }
+  return { open: async (role, self = anonymousHost) => openMemory(data, role, self) }
 }
 
-/** The writes of one instance that wait for the end of this turn. */
-class Turn {
+/** The group commit of one instance: writes wait for the end of the current turn of the event loop. */
+class GroupCommit {
   private waiting: (() => void)[] = []
   private readonly watchers: Set<(thread: string) => void>
 
@@ -80,31 +91,36 @@ class Turn {
   }
 
   flush(): void {
-    const writes = this.waiting
+    const waiting = this.waiting
     this.waiting = []
-    for (const write of writes) write()
+    for (const write of waiting) write()
   }
 }
 
-/** One open instance: whether it still is, and what ends with it. */
-class Life {
+/** One open instance: its role, whether it is still open, and what stops with it. */
+class Instance {
+  readonly data: SharedData
+  readonly role: StoreRole
+  readonly writes: GroupCommit
   private open = true
   private readonly stops = new Set<() => void>()
-  private readonly role: StoreRole
 
-  constructor(role: StoreRole) {
+  constructor(data: SharedData, role: StoreRole) {
+    this.data = data
     this.role = role
+    this.writes = new GroupCommit(data.watchers)
   }
 
-  readonly live = (): void => {
+  assertOpen(): void {
     if (!this.open) throw storeClosed('memory')
   }
 
-  readonly hostOnly = (what: string): void => {
-    this.live()
-    if (this.role === 'client') throw clientMayNot(what)
+  assertHost(action: string): void {
+    this.assertOpen()
+    if (this.role === 'client') throw clientMayNot(action)
   }
 
+  /** Stopped at the latest when the instance is closed. */
   stoppable(stop: () => void): () => void {
     this.stops.add(stop)
     return () => {
@@ -113,8 +129,8 @@ class Life {
     }
   }
 
-  /** False when it had ended before. */
-  end(): boolean {
+  /** False when it was closed before. */
+  close(): boolean {
     if (!this.open) return false
     this.open = false
     for (const stop of this.stops) stop()
@@ -122,145 +138,202 @@ class Life {
   }
 }
 
-function openMemory(shared: Shared, role: StoreRole, self: HostSelf): Backend {
-  const { store, topics, watchers } = shared
-  const turn = new Turn(watchers)
-  const life = new Life(role)
-  const { live, hostOnly } = life
-  const { leases, holds, release } = leasesOf(shared, hostOnly)
+function openMemory(data: SharedData, role: StoreRole, self: HostSelf): Backend {
+  const instance = new Instance(data, role)
+  const { leases, holds, release } = createLeases(instance)
   const info = (): HostInfo => ({ id: self.profile.name, ...encodeHost(self), partitions: holds() ? [0] : [] })
-  if (role === 'host') shared.hosts.add(info)
+  if (role === 'host') data.hosts.add(info)
 
   return {
     name: 'memory',
-    key: shared.key,
-    keyCheck: keyCheckOf(shared, life),
+    key: data.key,
+    keyCheck: createKeyCheck(instance),
     role,
-    hosted: async () => (live(), shared.hosts.size > 0),
-    hosts: async () => (live(), [...shared.hosts].map((host) => host())),
-    // Not an async function: that would be a promise around a promise, for every commit.
-    commit: (commit) => {
-      try {
-        hostOnly('commit')
-        checkCommit(commit)
-        const bodies = commit.sends.map(mailText)
-        return turn.add((arrived) => store.commit(commit, bodies, arrived))
-      } catch (thrown) {
-        return Promise.reject(thrown)
-      }
+    async hosted() {
+      instance.assertOpen()
+      return data.hosts.size > 0
     },
-    ...readsOf(store, live),
-    mailbox: {
-      ...mailOf(store, turn, live),
-      watch: (arrived) => {
-        live()
-        const watcher = (thread: string): void => arrived(thread)
-        watchers.add(watcher)
-        return life.stoppable(() => watchers.delete(watcher))
-      },
+    async hosts() {
+      instance.assertOpen()
+      return [...data.hosts].map((host) => host())
     },
-    snapshots: {
-      get: async (thread) => (live(), store.snapshots.get(thread)),
-      put: async (thread, snapshot) => {
-        hostOnly('put a snapshot')
-        store.snapshots.set(thread, Uint8Array.from(snapshot))
-      },
-    },
-    signals: {
-      publish: (topic, value, unheard) => (live(), topics.publish(topic, value, unheard)),
-      subscribe: (topic, heard) => (live(), life.stoppable(topics.subscribe(topic, heard))),
-      heard: (topic) => topics.heard(topic),
-    },
-    blobs: blobsOf(shared.blobs, live),
-    trees: treesOf(shared, turn, hostOnly),
+    commit: createCommit(instance),
+    journal: createJournal(instance),
+    heads: createHeads(instance),
+    mailbox: createMailbox(instance),
+    snapshots: createSnapshots(instance),
+    signals: createSignals(instance),
+    blobs: createBlobs(instance),
+    trees: createTrees(instance),
     leases,
-    close: async () => {
-      turn.flush()
-      if (!life.end()) return
-      shared.hosts.delete(info)
+    async close() {
+      instance.writes.flush()
+      if (!instance.close()) return
+      data.hosts.delete(info)
       release()
     },
   }
 }
 
-function keyCheckOf(shared: Shared, { live, hostOnly }: Life): KeyCheck {
+function createKeyCheck(instance: Instance): KeyCheck {
   return {
-    read: async () => (live(), shared.keyCheck),
-    keep: async (text) => (hostOnly('keep a check of the key'), (shared.keyCheck ??= text)),
-  }
-}
-
-function readsOf(store: MemoryStore, live: () => void): { journal: Journal; heads: Heads } {
-  return {
-    journal: {
-      read: async (thread, range) => (live(), store.read(thread, range)),
-      readTree: async (root, range) => (live(), store.readTree(root, range)),
+    async read() {
+      instance.assertOpen()
+      return instance.data.keyCheck
     },
-    heads: {
-      get: async (thread) => (live(), store.head(thread)),
-      list: async (filter) => (live(), store.list(filter)),
-      restless: async () => (live(), store.restless()),
+    async keep(text) {
+      instance.assertHost('keep a check of the key')
+      return (instance.data.keyCheck ??= text)
     },
   }
 }
 
-function mailOf(store: MemoryStore, turn: Turn, live: () => void): Omit<Mailbox, 'watch'> {
+/** Not an async function: that would be a promise around a promise, for every commit. */
+function createCommit(instance: Instance): Backend['commit'] {
+  const { store } = instance.data
+  return (commit) => {
+    try {
+      instance.assertHost('commit')
+      checkCommit(commit)
+      const bodies = commit.sends.map(mailText)
+      return instance.writes.add((arrived) => store.commit(commit, bodies, arrived))
+    } catch (thrown) {
+      return Promise.reject(thrown)
+    }
+  }
+}
+
+function createJournal(instance: Instance): Journal {
+  const { store } = instance.data
   return {
-    put: async (send) => {
-      live()
+    async read(thread, range) {
+      instance.assertOpen()
+      return store.read(thread, range)
+    },
+    async readTree(root, range) {
+      instance.assertOpen()
+      return store.readTree(root, range)
+    },
+  }
+}
+
+function createHeads(instance: Instance): Heads {
+  const { store } = instance.data
+  return {
+    async get(thread) {
+      instance.assertOpen()
+      return store.head(thread)
+    },
+    async list(filter) {
+      instance.assertOpen()
+      return store.list(filter)
+    },
+    async restless() {
+      instance.assertOpen()
+      return store.restless()
+    },
+  }
+}
+
+function createMailbox(instance: Instance): Mailbox {
+  const { store, watchers } = instance.data
+  return {
+    async put(send) {
+      instance.assertOpen()
       const body = mailText(send)
-      return turn.add((arrived) => store.putMail(send, body, arrived))
+      return instance.writes.add((arrived) => store.putMail(send, body, arrived))
     },
-    read: async (thread, after) => (live(), store.readMail(thread, after)),
-    waiting: async () => (live(), store.waiting()),
+    async read(thread, after) {
+      instance.assertOpen()
+      return store.readMail(thread, after)
+    },
+    async waiting() {
+      instance.assertOpen()
+      return store.waiting()
+    },
+    watch(arrived) {
+      instance.assertOpen()
+      // A wrapper of its own, so that the same function may watch twice.
+      const watcher = (thread: string): void => arrived(thread)
+      watchers.add(watcher)
+      return instance.stoppable(() => watchers.delete(watcher))
+    },
   }
 }
 
-function leasesOf(
-  shared: Shared,
-  hostOnly: (what: string) => void,
-): { leases: Leases; holds: () => boolean; release: () => void } {
+function createSnapshots(instance: Instance): Snapshots {
+  const { snapshots } = instance.data.store
+  return {
+    async get(thread) {
+      instance.assertOpen()
+      return snapshots.get(thread)
+    },
+    async put(thread, snapshot) {
+      instance.assertHost('put a snapshot')
+      snapshots.set(thread, Uint8Array.from(snapshot))
+    },
+  }
+}
+
+function createSignals(instance: Instance): Signals {
+  const { topics } = instance.data
+  return {
+    publish(topic, value, unheard) {
+      instance.assertOpen()
+      topics.publish(topic, value, unheard)
+    },
+    subscribe(topic, listener) {
+      instance.assertOpen()
+      return instance.stoppable(topics.subscribe(topic, listener))
+    },
+    heard: (topic) => topics.heard(topic),
+  }
+}
+
+function createLeases(instance: Instance): { leases: Leases; holds: () => boolean; release: () => void } {
+  const { data } = instance
   let mine: Lease | undefined
   let lost = new AbortController()
   const release = (): void => {
-    if (mine && shared.holder === mine) shared.holder = undefined
+    if (mine && data.holder === mine) data.holder = undefined
     mine = undefined
     lost.abort()
   }
   const leases: Leases = {
     ...oneLease,
-    survey: async () => ({ share: 1, free: shared.holder ? [] : [0], barred: 0 }),
-    acquire: async (partition) => {
-      hostOnly('acquire a lease')
-      if (partition !== 0) throw broken('ME2', `there is no partition ${partition}; memory has one`)
-      if (shared.holder) return undefined
+    survey: async () => ({ share: 1, free: data.holder ? [] : [0], barred: 0 }),
+    async acquire(partition) {
+      instance.assertHost('acquire a lease')
+      checkPartition(partition, oneLease.partitions)
+      if (data.holder) return undefined
       lost = new AbortController()
-      shared.epoch += 1
+      data.epoch += 1
       const lease: Lease = {
         partition,
-        epoch: shared.epoch,
+        epoch: data.epoch,
         lost: lost.signal,
-        release: async () => {
+        async release() {
           if (mine === lease) release()
         },
       }
       mine = lease
-      shared.holder = lease
+      data.holder = lease
       return lease
     },
   }
   return { leases, holds: () => mine !== undefined, release }
 }
 
-function treesOf({ store, blobs }: Shared, turn: Turn, hostOnly: (what: string) => void): Trees {
+function createTrees(instance: Instance): Trees {
+  const { store, blobs } = instance.data
   return {
-    remove: async (removal) => {
-      hostOnly('remove a tree')
-      return turn.add(() => store.remove(removal))
+    async remove(removal) {
+      instance.assertHost('remove a tree')
+      return instance.writes.add(() => store.remove(removal))
     },
-    sweep: async ({ olderThanMs }) => {
-      hostOnly('sweep')
-      const named = store.named()
+    async sweep({ olderThanMs }) {
+      instance.assertHost('sweep')
+      const named = store.namedBlobs()
       const before = systemClock.now() - olderThanMs
       for (const [hash, { at }] of blobs) if (at < before && !named.has(hash)) blobs.delete(hash)
       return { more: false }
@@ -268,25 +341,29 @@ function treesOf({ store, blobs }: Shared, turn: Turn, hostOnly: (what: string) 
   }
 }
 
-function blobsOf(blobs: Map<string, Blob>, live: () => void): Blobs {
+function createBlobs(instance: Instance): Blobs {
+  const { blobs } = instance.data
   return {
-    put: async (bytes) => {
-      live()
+    async put(bytes) {
+      instance.assertOpen()
       const parts: Uint8Array[] = []
       if (bytes instanceof Uint8Array) parts.push(bytes)
       else for await (const part of bytes) parts.push(Uint8Array.from(part))
-      // concat copies: what the caller does with its bytes later changes nothing here (J8).
+      // J8: concat copies, so that a caller that changes its bytes later changes nothing here.
       const whole = new Uint8Array(Buffer.concat(parts))
       const hash = createHash('sha256').update(whole).digest('hex')
       blobs.set(hash, { bytes: whole, at: systemClock.now() })
       return { hash, size: whole.length }
     },
     async *get(hash) {
-      live()
+      instance.assertOpen()
       const bytes = blobs.get(hash)?.bytes
       if (!bytes) throw blobMissing(hash, 'is not in the memory store')
       if (bytes.length > 0) yield Uint8Array.from(bytes)
     },
-    has: async (hash) => (live(), blobs.has(hash)),
+    async has(hash) {
+      instance.assertOpen()
+      return blobs.has(hash)
+    },
   }
 }

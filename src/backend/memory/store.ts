@@ -1,14 +1,24 @@
 /**
- * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as
- * the tables of `local`. Synchronous; memory.ts decides when a write is applied.
+ * The data of the memory backend: journals, heads, mailboxes and snapshots as maps, with the same rules as the tables
+ * of `local`. Synchronous; when a write is applied is decided in memory.ts.
  *
  * - `commit` compares before it writes anything, so that a refusal changes nothing (J1, J2).
- * - Bodies of mail are kept as text: a sender that changes its value later changes nothing here.
+ * - Bodies of mail are stored as text: a sender that changes its value later changes nothing here.
  */
 import { blobsNamedIn, cursorNumber, listedAtOnce, matches } from '../checks.js'
 import type { Json } from '../../core/json.js'
-import type { Commit, CommitResult, Head, HeadFilter, Send, StoredEntry, StoredHead, StoredMail } from '../port.js'
-import type { Removal } from '../trees.js'
+import type {
+  Commit,
+  CommitResult,
+  Head,
+  HeadFilter,
+  Removal,
+  RemovalResult,
+  Send,
+  StoredEntry,
+  StoredHead,
+  StoredMail,
+} from '../port.js'
 
 interface Thread {
   readonly number: number
@@ -99,7 +109,7 @@ export class MemoryStore {
     return [...this.boxes.keys()]
   }
 
-  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+  remove({ root, expected, epoch }: Removal): RemovalResult {
     const top = this.threads.get(root)
     const found = { seq: top?.seq ?? 0, epoch: top?.epoch ?? 0 }
     if (!top || found.seq !== expected || epoch < found.epoch) return { ok: false, ...found }
@@ -113,13 +123,14 @@ export class MemoryStore {
     return { ok: true }
   }
 
-  /** Every blob that anything names (J10). */
-  named(): Set<string> {
+  /** Every blob that a journal or a mail names (J10). */
+  namedBlobs(): Set<string> {
     const names = new Set<string>()
-    for (const { entries } of this.threads.values())
-      for (const { body } of entries) for (const hash of blobsNamedIn(body)) names.add(hash)
-    for (const { mail } of this.boxes.values())
-      for (const { body } of mail.values()) for (const hash of blobsNamedIn(body)) names.add(hash)
+    const addFrom = (texts: Iterable<{ readonly body: string }>): void => {
+      for (const { body } of texts) for (const hash of blobsNamedIn(body)) names.add(hash)
+    }
+    for (const { entries } of this.threads.values()) addFrom(entries)
+    for (const { mail } of this.boxes.values()) addFrom(mail.values())
     return names
   }
 
@@ -139,18 +150,18 @@ export class MemoryStore {
       if (thread) thread.epoch = commit.epoch
       return
     }
-    const kept = thread ?? { number: (this.threadNumber += 1), entries: [], head, seq: 0, epoch: commit.epoch }
-    kept.head = head
-    kept.epoch = commit.epoch
-    this.threads.set(commit.thread, kept)
+    const stored = thread ?? { number: ++this.threadNumber, entries: [], head, seq: 0, epoch: commit.epoch }
+    stored.head = head
+    stored.epoch = commit.epoch
+    this.threads.set(commit.thread, stored)
     if (!entry) return
     this.position += 1
     const { first, count, body, hash } = entry
-    const stored: StoredEntry = { thread: commit.thread, position: this.position, first, count, body, hash }
-    kept.seq += count
-    kept.entries.push(stored)
+    const added: StoredEntry = { thread: commit.thread, position: this.position, first, count, body, hash }
+    stored.seq += count
+    stored.entries.push(added)
     const tree = this.trees.get(head.root) ?? []
-    tree.push(stored)
+    tree.push(added)
     this.trees.set(head.root, tree)
   }
 }

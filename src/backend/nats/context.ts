@@ -1,8 +1,8 @@
 /**
- * What all parts of a NATS backend stand on: the connection, the names, the settings of the namespace, and payloads
- * that are too long for a message. Owns nothing but that rule.
+ * What all parts of a NATS backend share: the connection, the subjects, the settings of the namespace, and how payloads
+ * that are too long for a message are stored. Owns no state.
  *
- * - A payload that does not fit goes into a blob before its message is written; the message names it.
+ * - A payload that does not fit is put as a blob before its message is written; the message names the blob.
  */
 import type { StoreRole } from '../port.js'
 import type { NatsBlobs } from './store/blobs.js'
@@ -13,15 +13,16 @@ import { blobHeader } from './store/commit-message.js'
 
 export interface NatsContext {
   readonly role: StoreRole
-  readonly link: ServerConnection
-  readonly reads: StreamReader
-  readonly names: Subjects
+  readonly connection: ServerConnection
+  readonly reader: StreamReader
+  readonly subjects: Subjects
   readonly partitions: number
   readonly blobs: NatsBlobs
-  readonly live: () => void
-  /** The payload and headers of a message whose own headers have that many bytes. */
+  /** Throws STORE_CLOSED after `close`. */
+  readonly assertOpen: () => void
+  /** Payload and headers for a message whose other headers have that many bytes. */
   readonly spill: (payload: Uint8Array, headerBytes: number) => Promise<SpilledBody>
-  /** The payload, wherever it is. */
+  /** The payload, also where it was spilled into a blob. */
   readonly payloadOf: (message: StreamMessage) => Promise<Uint8Array>
 }
 
@@ -30,15 +31,15 @@ export interface SpilledBody {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Room for the server's and our small headers. */
+/** Bytes for the server's and our small headers. */
 const margin = 2 * 1024
 
-export function createNatsContext(parts: Omit<NatsContext, 'spill' | 'payloadOf'>): NatsContext {
-  const { link, blobs } = parts
+export function createNatsContext(base: Omit<NatsContext, 'spill' | 'payloadOf'>): NatsContext {
+  const { connection, blobs } = base
   return {
-    ...parts,
+    ...base,
     async spill(payload, headerBytes) {
-      const room = (link.nc.info?.max_payload ?? Infinity) - headerBytes - margin
+      const room = (connection.nc.info?.max_payload ?? Infinity) - headerBytes - margin
       if (payload.length <= room) return { payload, headers: {} }
       const { hash } = await blobs.put(payload)
       return { payload: new Uint8Array(), headers: { [blobHeader]: hash } }
@@ -46,9 +47,9 @@ export function createNatsContext(parts: Omit<NatsContext, 'spill' | 'payloadOf'
     async payloadOf({ headers, data }) {
       const hash = headers.get(blobHeader)
       if (hash === '') return data
-      const found: Uint8Array[] = []
-      for await (const part of blobs.get(hash)) found.push(part)
-      return Buffer.concat(found)
+      const parts: Uint8Array[] = []
+      for await (const part of blobs.get(hash)) parts.push(part)
+      return Buffer.concat(parts)
     },
   }
 }

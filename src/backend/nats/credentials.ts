@@ -1,23 +1,24 @@
 /**
- * How a connection is made: who this process says that it is, and what it trusts. Owns no connection.
+ * From the options of a NATS store to those of its connection: credentials and TLS. Owns no connection.
  *
- * - What cannot be a credential is refused before a server is asked: a mistake in a file is one error at once.
- * - A file of credentials is read for every connection, so that a renewed one is taken; while it is away or half
- *   written, the last good one counts.
+ * - Malformed credentials are refused before a server is asked: a mistake in a file is one error at once.
+ * - A file of credentials is read again for every connection, so that a renewed one is used; while it is missing or
+ *   half written, the last good one counts.
  */
 import { readFileSync } from 'node:fs'
 import { credsAuthenticator, nkeyAuthenticator } from '@nats-io/transport-node'
 import type { Authenticator, NodeConnectionOptions } from '@nats-io/transport-node'
+import { defined } from '../../core/defined.js'
 import { SkeinError, toFailure } from '../../core/failure.js'
 import type { NatsCredentials, NatsOptions } from './nats.js'
 
-type Made = Pick<NodeConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls' | 'servers'>
+type AccessOptions = Pick<NodeConnectionOptions, 'user' | 'pass' | 'token' | 'authenticator' | 'tls' | 'servers'>
 
-export function connectionOf(urls: readonly string[], { credentials, tls }: NatsOptions): Made {
+export function connectionOf(urls: readonly string[], { credentials, tls }: NatsOptions): AccessOptions {
   return {
     servers: urls.map(withoutSecrets),
-    ...(credentials ? madeOf(credentials) : inUrls(urls)),
-    ...(tls !== undefined && { tls: tls === true ? {} : checkedTls(tls) }),
+    ...(credentials ? fromCredentials(credentials) : fromUrls(urls)),
+    ...defined({ tls: tls === true ? {} : tls && checkedTls(tls) }),
   }
 }
 
@@ -26,7 +27,7 @@ export function withoutSecrets(url: string): string {
 }
 
 /** `user:password@` of the first server that has it; one word alone is a token, as everywhere with NATS. */
-function inUrls(urls: readonly string[]): Made {
+function fromUrls(urls: readonly string[]): AccessOptions {
   const [found] = urls.flatMap((url) => /\/\/([^@/]+)@/.exec(url)?.[1] ?? [])
   if (found === undefined) return {}
   const [first = '', ...rest] = found.split(':')
@@ -34,7 +35,7 @@ function inUrls(urls: readonly string[]): Made {
   return rest.length === 0 ? { token: word } : { user: word, pass: decodeURIComponent(rest.join(':')) }
 }
 
-function madeOf(credentials: NatsCredentials): Made {
+function fromCredentials(credentials: NatsCredentials): AccessOptions {
   if ('user' in credentials) return { user: credentials.user, pass: credentials.password }
   if ('token' in credentials) return { token: credentials.token }
   if ('nkey' in credentials)
@@ -46,11 +47,11 @@ function madeOf(credentials: NatsCredentials): Made {
       ),
     }
   if ('creds' in credentials)
-    return { authenticator: checked('creds', credsAuthenticator(Buffer.from(credentials.creds)), theirForm) }
+    return { authenticator: checked('creds', credsAuthenticator(Buffer.from(credentials.creds)), credsForm) }
   return { authenticator: fromFile(credentials.credsFile) }
 }
 
-const theirForm = 'it is the text of a .creds file: a JWT and a seed, each between its lines of dashes'
+const credsForm = 'it is the text of a .creds file: a JWT and a seed, each between its lines of dashes'
 
 function checked(option: string, authenticator: Authenticator, form: string): Authenticator {
   try {
@@ -66,14 +67,14 @@ function checked(option: string, authenticator: Authenticator, form: string): Au
 }
 
 function fromFile(path: string): Authenticator {
-  let good: Authenticator | undefined
+  let lastGood: Authenticator | undefined
   const read = (): Authenticator =>
-    checked(`credsFile: ${JSON.stringify(path)}`, credsAuthenticator(readFileSync(path)), theirForm)
+    checked(`credsFile: ${JSON.stringify(path)}`, credsAuthenticator(readFileSync(path)), credsForm)
   const renew = (): Authenticator => {
     try {
       return read()
     } catch (thrown) {
-      if (good) return good
+      if (lastGood) return lastGood
       throw thrown instanceof SkeinError
         ? thrown
         : new SkeinError(
@@ -84,12 +85,15 @@ function fromFile(path: string): Authenticator {
           )
     }
   }
-  good = renew()
-  return (nonce) => (good = renew())(nonce)
+  lastGood = renew()
+  return (nonce) => {
+    lastGood = renew()
+    return lastGood(nonce)
+  }
 }
 
-/** The client reads these files only when a server asks for TLS, and then says nothing of which one it was. */
-function checkedTls(tls: Exclude<NatsOptions['tls'], true | undefined>): NonNullable<Made['tls']> {
+/** Reads the files once: the NATS client does so only when a server asks for TLS, and its error names no file. */
+function checkedTls(tls: Exclude<NatsOptions['tls'], true | undefined>): NonNullable<AccessOptions['tls']> {
   for (const file of [tls.caFile, tls.certFile, tls.keyFile]) {
     if (file === undefined) continue
     try {

@@ -1,16 +1,18 @@
 /**
- * Looking at a NATS server and a namespace on it: can Skein use them, and what should an operator know. Owns nothing.
+ * Examining a NATS server and a namespace on it: whether Skein can use them, and what an operator should know. Owns no
+ * state.
  *
  * - It makes no stream and writes no message.
+ * - Whether the server writes to the disk before it acknowledges is known only from its monitoring port.
  */
 import type { JetStreamAccountStats } from '@nats-io/jetstream'
+import { z } from 'zod'
 import type { Clock } from '../../core/clock.js'
 import { toFailure } from '../../core/failure.js'
 import { finding, fullness } from '../../core/finding.js'
 import type { Finding } from '../../core/finding.js'
 import type { HostInfo } from '../host-info.js'
 import type { OpenOptions } from './backend.js'
-import { durabilityDoubt, serverTime } from './durability.js'
 import { ServerConnection } from './connection/connection.js'
 import { createSubjects } from './subjects.js'
 import type { Subjects } from './subjects.js'
@@ -19,44 +21,44 @@ import { HostRegistry, isoTime } from './membership/hosts.js'
 import { inspectStreams } from './streams.js'
 import type { Inspection } from './streams.js'
 
-/** A head, its header and its record go into one message; longer ones go into blobs. */
+/** A record and its head go into one message; longer ones go into blobs. */
 const leastPayload = { fail: 64 * 1024, warn: 1024 * 1024 }
 const mostSkewMs = { warn: 1_000, fail: 10_000 }
 const streamsNeeded = 6
 
-export async function examineNats(opening: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
-  let link: ServerConnection
+export async function examineNats(options: OpenOptions, clock: Clock): Promise<readonly Finding[]> {
+  let connection: ServerConnection
   try {
-    link = await ServerConnection.open(opening)
+    connection = await ServerConnection.open(options)
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   }
   try {
-    const { info } = link.nc
-    const names = createSubjects(opening.namespace)
-    const account = await link.persist('looking at the account', () => link.jsm.getAccountInfo())
-    const namespace = await inspectStreams(link, names).catch(
+    const { info } = connection.nc
+    const subjects = createSubjects(options.namespace)
+    const account = await connection.persist('looking at the account', () => connection.jsm.getAccountInfo())
+    const namespace = await inspectStreams(connection, subjects).catch(
       (thrown: unknown) => toFailure(thrown, 'STORE_FAILED').message,
     )
     return [
-      finding('server', 'ok', `nats-server ${info?.version ?? ''} at ${link.place}`),
-      await examineSync(link, opening),
+      finding('server', 'ok', `nats-server ${info?.version ?? ''} at ${connection.address}`),
+      await examineSync(connection, options),
       examinePayload(info?.max_payload ?? 0),
       examineLimits(account, namespace !== undefined),
       ...(typeof namespace === 'string'
         ? [finding('namespace', 'fail', namespace)]
-        : await examineNamespace(link, names, namespace)),
-      await examineClock(link, { clock, monitor: opening.monitor, stream: names.streams.meta }),
+        : await examineNamespace(connection, subjects, namespace)),
+      await examineClock(connection, { clock, monitor: options.monitor, stream: subjects.streams.meta }),
     ]
   } catch (thrown) {
     return [finding('server', 'fail', toFailure(thrown, 'STORE_FAILED').message)]
   } finally {
-    await link.close()
+    await connection.close()
   }
 }
 
-async function examineSync(link: ServerConnection, { monitor, sync }: OpenOptions): Promise<Finding> {
-  const doubt = sync === 'relaxed' ? undefined : await durabilityDoubt(link, monitor)
+async function examineSync(connection: ServerConnection, { monitor, sync }: OpenOptions): Promise<Finding> {
+  const doubt = sync === 'relaxed' ? undefined : await durabilityDoubt(connection, monitor)
   return doubt === undefined
     ? finding(
         'sync',
@@ -123,13 +125,13 @@ function examineLimits({ limits, storage, streams, consumers }: JetStreamAccount
   )
 }
 
-/** What is not as Skein needs it has failed before (NS1). */
+/** Streams that are not as Skein needs them (NS1) have thrown before. */
 async function examineNamespace(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   found: Inspection | undefined,
 ): Promise<readonly Finding[]> {
-  const { namespace } = names
+  const { namespace } = subjects
   if (!found) return [finding('namespace', 'ok', `${namespace} is not there yet; the first host makes it`)]
   const { streams, partitions, replicas } = found
   const missing = streams.filter(({ info }) => !info).map(({ name }) => name)
@@ -142,7 +144,7 @@ async function examineNamespace(
         'restore them from a back-up, or start a host: it makes them anew, empty',
       ),
     ]
-  const hosts = await new HostRegistry({ link, names, reads: new StreamReader(link, replicas) }).list()
+  const hosts = await new HostRegistry({ connection, subjects, reader: new StreamReader(connection, replicas) }).list()
   return [examineRoom(namespace, streams), examineHosts(hosts, partitions)]
 }
 
@@ -177,14 +179,14 @@ function examineHosts(hosts: readonly HostInfo[], partitions: number): Finding {
   )
 }
 
-/** By the middle of a request: what it took counts half. */
+/** The server's time is compared with the middle of the request. */
 async function examineClock(
-  link: ServerConnection,
+  connection: ServerConnection,
   { clock, monitor, stream }: { readonly clock: Clock; readonly monitor: string | undefined; readonly stream: string },
 ): Promise<Finding> {
   const before = clock.now()
-  const info = await link.ask(() => link.jsm.streams.info(stream)).catch(() => undefined)
-  const stamp = isoTime.safeParse(info).data?.ts ?? (await serverTime(link, monitor))
+  const info = await connection.ask(() => connection.jsm.streams.info(stream)).catch(() => undefined)
+  const stamp = isoTime.safeParse(info).data?.ts ?? (await serverTime(connection, monitor))
   if (stamp === undefined)
     return finding('clock', 'warn', 'the time of the server is not known', 'name its monitoring port with --monitor')
   const skewMs = Math.round(Date.parse(stamp) - (before + clock.now()) / 2)
@@ -196,4 +198,56 @@ async function examineClock(
     says,
     'deadlines and schedules come by the clock of each host: set all of them by NTP',
   )
+}
+
+const varzSchema = z.object({
+  server_id: z.string(),
+  now: z.iso.datetime({ offset: true }).optional(),
+  jetstream: z.object({ config: z.object({ sync_always: z.boolean().optional() }).optional() }).optional(),
+})
+const monitorMs = 1_000
+
+function monitorOf({ nc }: ServerConnection): string {
+  return `http://${(nc.getServer().split(':')[0] ?? '') || '127.0.0.1'}:8222`
+}
+
+async function readVarz(base: string): Promise<z.infer<typeof varzSchema>> {
+  const answer = await fetch(new URL('/varz', base), { signal: AbortSignal.timeout(monitorMs) })
+  return varzSchema.parse(await answer.json())
+}
+
+/** Undefined where the monitoring port cannot be read. */
+async function serverTime(connection: ServerConnection, monitor = monitorOf(connection)): Promise<string | undefined> {
+  const { server_id, now } = await readVarz(monitor).catch(() => ({ server_id: undefined, now: undefined }))
+  return server_id === connection.nc.info?.server_id ? now : undefined
+}
+
+/** Undefined: the server writes to the disk before it acknowledges. */
+export async function durabilityDoubt(
+  connection: ServerConnection,
+  monitor: string | undefined,
+): Promise<string | undefined> {
+  const { nc, address } = connection
+  const connected = nc.info?.server_id
+  const base = monitor ?? monitorOf(connection)
+  const hint =
+    "Set `sync_interval: always` in its `jetstream` block (see nats.conf), or give nats({ sync: 'relaxed' }) " +
+    'where replicas in separate places make up for it.'
+  try {
+    const { server_id, jetstream } = await readVarz(base)
+    if (server_id !== connected)
+      return (
+        `the monitoring port ${base} is that of another server than ${address}, so whether that one writes to ` +
+        `the disk before it acknowledges is not known. ${hint}`
+      )
+    return jetstream?.config?.sync_always
+      ? undefined
+      : `the NATS server at ${address} acknowledges records before they are on the disk: a loss of power can lose ` +
+          `the last minutes. ${hint}`
+  } catch {
+    return (
+      `whether the NATS server at ${address} writes to the disk before it acknowledges could not be read from ` +
+      `${base}; name its monitoring port with nats({ monitor }). ${hint}`
+    )
+  }
 }

@@ -1,7 +1,6 @@
 /**
- * The backend for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain
- * NATS, all under one namespace. This file is the door: it checks the options and opens nothing. docs/nats.md is its
- * page.
+ * The store for many processes: journal, mail, heads, snapshots, blobs and leases on JetStream, signals on plain NATS,
+ * all under one namespace (docs/nats.md). This module checks the options; the rest is loaded when the store is opened.
  */
 import { z } from 'zod'
 import { defined } from '../../core/defined.js'
@@ -99,15 +98,15 @@ export function nats(options: NatsOptions = {}): Store {
     replicas,
   } = options
   const urls = typeof servers === 'string' ? servers.split(',') : servers
-  const wanted = { ...defined({ partitions, leaseMs, replicas }) }
-  const opening = async (): Promise<OpenOptions> => {
+  const plan = defined({ partitions, leaseMs, replicas })
+  const openOptions = async (): Promise<OpenOptions> => {
     const { connectionOf, withoutSecrets } = await import('./credentials.js')
-    const connection = { ...connectionOf(urls, options), name: 'skein' }
+    const transport = { ...connectionOf(urls, options), name: 'skein' }
     return {
-      connection,
-      place: urls.map(withoutSecrets).join(', '),
+      transport,
+      address: urls.map(withoutSecrets).join(', '),
       namespace,
-      wanted,
+      plan,
       patienceMs,
       sync,
       ...defined({ monitor }),
@@ -115,12 +114,12 @@ export function nats(options: NatsOptions = {}): Store {
   }
   return {
     async open(role, self = anonymousHost) {
-      const [{ openNats }, how] = await Promise.all([import('./backend.js'), opening()])
-      return openNats(how, role, self)
+      const [{ openNats }, opening] = await Promise.all([import('./backend.js'), openOptions()])
+      return openNats(opening, role, self)
     },
     async examine(clock) {
-      const [{ examineNats }, how] = await Promise.all([import('./examine.js'), opening()])
-      return { findings: await examineNats(how, clock), keepsKey: false }
+      const [{ examineNats }, opening] = await Promise.all([import('./examine.js'), openOptions()])
+      return { findings: await examineNats(opening, clock), keepsKey: false }
     },
   }
 }

@@ -2,8 +2,8 @@
  * The streams of a namespace: made by the first host, checked by everyone. Owns their configuration and the settings
  * that a namespace has for ever.
  *
- * NS1 What the server made is read back: old servers leave out options that they do not know, without a word.
- * NS2 Nothing that is full drops old messages: a write is refused instead.
+ * NS1 The configuration that the server made is read back: old servers silently ignore options that they do not know.
+ * NS2 No full stream drops old messages: a write is refused instead.
  * - The number of partitions is fixed by the first host; another number is refused.
  */
 import { nanos } from '@nats-io/transport-node'
@@ -38,10 +38,7 @@ const settingsSchema = z.object({
 })
 const streamNotFound = 10_059
 const nameInUse = 10_058
-/**
- * One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 unless told
- * otherwise.
- */
+/** One for each partition that is followed and for each scan under way; servers since 2.12 allow 1,000 by default. */
 const mostConsumers = 10_000
 
 function configs(
@@ -61,7 +58,7 @@ function configs(
   return {
     log: { ...common, name: streams.log, subjects: of('log') },
     mail: { ...common, name: streams.mail, subjects: [mails] },
-    // The last of each subject replaces the one before; that is the only thing ever dropped.
+    // A message replaces the one before on its subject; nothing else is ever dropped.
     snapshots: { ...common, ...lastOnly, name: streams.snapshots, subjects: of('snapshot') },
     blobs: { ...common, ...lastOnly, name: streams.blobs, subjects: [...of('blob'), ...of('chunk')] },
     meta: { ...common, ...lastOnly, name: streams.meta, subjects: of('meta') },
@@ -69,69 +66,69 @@ function configs(
   }
 }
 
-/** For a host: makes what is missing. */
+/** For a host: makes the streams that are missing. */
 export async function prepareStreams(
-  link: ServerConnection,
-  names: Subjects,
-  wanted: StreamPlan,
+  connection: ServerConnection,
+  subjects: Subjects,
+  plan: StreamPlan,
 ): Promise<StreamSettings> {
-  const found = await findMeta(link, names)
-  const given: StreamSettings = {
-    partitions: wanted.partitions ?? 64,
-    leaseMs: wanted.leaseMs ?? 3_000,
-    replicas: found?.config.num_replicas ?? wanted.replicas ?? 1,
+  const found = await findMeta(connection, subjects)
+  const initial: StreamSettings = {
+    partitions: plan.partitions ?? 64,
+    leaseMs: plan.leaseMs ?? 3_000,
+    replicas: found?.config.num_replicas ?? plan.replicas ?? 1,
   }
-  await ensure(link, configs(names, given).meta)
-  const settings = { ...given, ...(await fixSettings(link, names, given)) }
-  checkWanted(names, wanted, settings)
-  const { meta: _, ...others } = configs(names, settings)
-  await Promise.all(Object.values(others).map((config) => ensure(link, config)))
+  await ensure(connection, configs(subjects, initial).meta)
+  const settings = { ...initial, ...(await fixSettings(connection, subjects, initial)) }
+  checkPlan(subjects, plan, settings)
+  const { meta: _, ...others } = configs(subjects, settings)
+  await Promise.all(Object.values(others).map((config) => ensure(connection, config)))
   return settings
 }
 
-/** For a client, which makes nothing. */
+/** For a client, which makes no stream. */
 export async function findStreams(
-  link: ServerConnection,
-  names: Subjects,
-  wanted: StreamPlan,
+  connection: ServerConnection,
+  subjects: Subjects,
+  plan: StreamPlan,
 ): Promise<StreamSettings> {
-  const found = await findMeta(link, names)
+  const found = await findMeta(connection, subjects)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(connection, replicas), subjects))
   if (!settings)
     throw new SkeinError(
       'BAD_OPTION',
-      `there is no Skein in the namespace ${names.namespace} of NATS (${link.place}); start a host on it first, ` +
-        `or name the namespace of one`,
-      { data: { missing: 'namespace', namespace: names.namespace } },
+      `there is no Skein in the namespace ${subjects.namespace} of NATS (${connection.address}); start a host on it ` +
+        `first, or name the namespace of one`,
+      { data: { missing: 'namespace', namespace: subjects.namespace } },
     )
-  checkWanted(names, wanted, { ...settings, replicas })
+  checkPlan(subjects, plan, { ...settings, replicas })
   return { ...settings, replicas }
 }
 
-interface Inspected {
+interface InspectedStream {
   readonly name: string
-  /** Absent: it is not there. */
+  /** Absent: it does not exist. */
   readonly info?: StreamInfo
 }
 
 export interface Inspection extends StreamSettings {
-  readonly streams: readonly Inspected[]
+  readonly streams: readonly InspectedStream[]
 }
 
-/**
- * All streams of a namespace as they are; undefined where it was never made. Throws what is wrong with one of them
- * (NS1).
- */
-export async function inspectStreams(link: ServerConnection, names: Subjects): Promise<Inspection | undefined> {
-  const found = await findMeta(link, names)
+/** The streams of a namespace as they are; undefined where it was never made. Throws if one is not as needed (NS1). */
+export async function inspectStreams(
+  connection: ServerConnection,
+  subjects: Subjects,
+): Promise<Inspection | undefined> {
+  const found = await findMeta(connection, subjects)
   const replicas = found?.config.num_replicas ?? 1
-  const settings = found && (await readSettings(new StreamReader(link, replicas), names))
+  const settings = found && (await readSettings(new StreamReader(connection, replicas), subjects))
   if (!settings) return undefined
-  const wanted = Object.values(configs(names, { ...settings, replicas }))
+  const needed = Object.values(configs(subjects, { ...settings, replicas }))
   const streams = await Promise.all(
-    wanted.map(async (config) => {
-      const info = await infoOf(link, config.name)
+    needed.map(async (config) => {
+      const info = await infoOf(connection, config.name)
       if (info) check(config, info.config)
       return { name: config.name, ...defined({ info }) }
     }),
@@ -139,13 +136,13 @@ export async function inspectStreams(link: ServerConnection, names: Subjects): P
   return { ...settings, replicas, streams }
 }
 
-function findMeta(link: ServerConnection, { streams }: Subjects): Promise<StreamInfo | undefined> {
-  return infoOf(link, streams.meta)
+function findMeta(connection: ServerConnection, { streams }: Subjects): Promise<StreamInfo | undefined> {
+  return infoOf(connection, streams.meta)
 }
 
-function infoOf(link: ServerConnection, name: string): Promise<StreamInfo | undefined> {
-  return link.persist('looking for the namespace', () =>
-    link.jsm.streams.info(name).catch((thrown: unknown) => {
+function infoOf(connection: ServerConnection, name: string): Promise<StreamInfo | undefined> {
+  return connection.persist('looking for the namespace', () =>
+    connection.jsm.streams.info(name).catch((thrown: unknown) => {
       if (apiCode(thrown) === streamNotFound) return undefined
       throw thrown
     }),
@@ -153,73 +150,73 @@ function infoOf(link: ServerConnection, name: string): Promise<StreamInfo | unde
 }
 
 async function readSettings(
-  reads: StreamReader,
-  names: Subjects,
+  reader: StreamReader,
+  subjects: Subjects,
 ): Promise<{ partitions: number; leaseMs: number } | undefined> {
-  const stored = await reads.last(names.streams.meta, names.settings)
+  const stored = await reader.last(subjects.streams.meta, subjects.settings)
   if (!stored) return undefined
   const { version: found, partitions, leaseMs } = settingsSchema.parse(JSON.parse(Buffer.from(stored.data).toString()))
   if (found > version)
     throw new SkeinError(
       'RECORD_FROM_FUTURE',
-      `the namespace ${names.namespace} was made by a newer Skein (version ${found}; this one knows up to ` +
+      `the namespace ${subjects.namespace} was made by a newer Skein (version ${found}; this one knows up to ` +
         `${version}). Update Skein, or use another namespace.`,
       { data: { version: found } },
     )
   return { partitions, leaseMs }
 }
 
-/** The first one says it for all. */
+/** The settings of the first host count for all. */
 async function fixSettings(
-  link: ServerConnection,
-  names: Subjects,
+  connection: ServerConnection,
+  subjects: Subjects,
   { partitions, leaseMs, replicas }: StreamSettings,
 ): Promise<{ partitions: number; leaseMs: number }> {
-  const reads = new StreamReader(link, replicas)
-  const there = await readSettings(reads, names)
-  if (there) return there
-  await publish(link, reads, {
-    stream: names.streams.meta,
-    subject: names.settings,
+  const reader = new StreamReader(connection, replicas)
+  const fixed = await readSettings(reader, subjects)
+  if (fixed) return fixed
+  await publish(connection, reader, {
+    stream: subjects.streams.meta,
+    subject: subjects.settings,
     payload: JSON.stringify({ version, partitions, leaseMs }),
     expected: 0,
   })
-  return (await readSettings(reads, names)) ?? { partitions, leaseMs }
+  return (await readSettings(reader, subjects)) ?? { partitions, leaseMs }
 }
 
-function checkWanted({ namespace }: Subjects, wanted: StreamPlan, settings: StreamSettings): void {
+function checkPlan({ namespace }: Subjects, plan: StreamPlan, settings: StreamSettings): void {
   for (const key of ['partitions', 'leaseMs', 'replicas'] as const) {
-    if (wanted[key] === undefined || wanted[key] === settings[key]) continue
+    if (plan[key] === undefined || plan[key] === settings[key]) continue
     throw new SkeinError(
       'BAD_OPTION',
-      `the namespace ${namespace} has ${key}: ${settings[key]}, fixed when it was made; ${wanted[key]} was given. ` +
+      `the namespace ${namespace} has ${key}: ${settings[key]}, fixed when it was made; ${plan[key]} was given. ` +
         `Leave the option out, or use another namespace.`,
     )
   }
 }
 
-/** Looks first: where an operator has made the streams, this user need not be allowed to. */
-async function ensure(link: ServerConnection, config: Partial<StreamConfig> & { name: string }): Promise<void> {
+/** Looks first: where an operator has made the streams, this user needs no permission to make them. */
+async function ensure(connection: ServerConnection, config: Partial<StreamConfig> & { name: string }): Promise<void> {
   const made =
-    (await infoOf(link, config.name)) ??
-    (await link.persist(`making the stream ${config.name}`, () =>
-      link.jsm.streams.add(config).catch((thrown: unknown) => {
-        // Another host has made it meanwhile.
-        if (apiCode(thrown) === nameInUse) return link.jsm.streams.info(config.name)
+    (await infoOf(connection, config.name)) ??
+    (await connection.persist(`making the stream ${config.name}`, () =>
+      connection.jsm.streams.add(config).catch((thrown: unknown) => {
+        // Another host has just made it.
+        if (apiCode(thrown) === nameInUse) return connection.jsm.streams.info(config.name)
         throw thrown
       }),
     ))
   check(config, made.config)
 }
 
-/** NS1: only what correctness rests on; limits are the operator's. */
-function check(wanted: Partial<StreamConfig> & { name: string }, made: StreamConfig): void {
+/** NS1: only options on which correctness depends; limits are the operator's. */
+function check(config: Partial<StreamConfig> & { name: string }, made: StreamConfig): void {
   for (const key of ['storage', 'retention', 'discard', 'max_msgs_per_subject', 'max_age', 'allow_direct'] as const) {
-    const given = wanted[key]
-    if (given === undefined || given === made[key]) continue
+    const needed = config[key]
+    if (needed === undefined || needed === made[key]) continue
     throw new SkeinError(
       'BAD_OPTION',
-      `the stream ${wanted.name} has ${key}: ${String(made[key])}, and Skein needs ${String(given)}; a server ` +
+      `the stream ${config.name} has ${key}: ${String(made[key])}, and Skein needs ${String(needed)}; a server ` +
         `that is too old leaves options out, and an operator may have changed them. Mend it with \`nats stream ` +
         `edit\`, or use another namespace.`,
     )

@@ -1,8 +1,8 @@
 /**
- * Names on the server: streams and subjects of one namespace, and which partition a thread belongs to. Owns no state.
+ * The names of streams and subjects of one namespace, and which partition a thread belongs to. Owns no state.
  *
  * - Every subject begins with the namespace, so that one permission covers it and nothing else.
- * - An id becomes one token of a subject and comes back unchanged, whatever characters it has.
+ * - An id becomes one token of a subject and can be read back unchanged, whatever characters it has.
  * - The partition of a thread depends on its id and the number of partitions alone.
  */
 import { hash } from 'node:crypto'
@@ -13,22 +13,23 @@ export interface Subjects {
   readonly streams: Readonly<Record<StreamKind, string>>
   /** One message per commit. */
   log(partition: number, root: string, thread: string): string
-  /** Of a thread whose root is not known: a pattern. */
+  /** A pattern, for a thread whose root is not known. */
   logOf(partition: number, thread: string): string
   logOfPartition(partition: number): string
   logOfTree(root: string): string
   readonly logs: string
-  /** What a thread's commits and barriers are found by. */
+  /** Commits of all threads, and barriers. */
   readonly everyLog: string
-  /** Not a thread's: see barrier.ts. */
+  /** Of a partition, not of a thread: see barrier.ts. */
   barrier(partition: number): string
   mail(partition: number, thread: string): string
   mailOfPartition(partition: number): string
   readonly mails: string
   snapshot(root: string, thread: string): string
-  /** Of a thread whose root is not known: a pattern. */
+  /** A pattern, for a thread whose root is not known. */
   snapshotOf(thread: string): string
   snapshotsOfTree(root: string): string
+  readonly snapshots: string
   blob(hash: string): string
   chunk(upload: string, index: number): string
   chunks(upload: string): string
@@ -36,7 +37,7 @@ export interface Subjects {
   /** The app that the namespace serves. */
   readonly app: string
   readonly keyCheck: string
-  /** A list of blobs that may be named by nobody any more. */
+  /** A list of blobs that were named by a removed tree. */
   doomed(list: string): string
   readonly doomedLists: string
   owner(partition: number): string
@@ -44,7 +45,7 @@ export interface Subjects {
   live(host: string): string
   readonly lives: string
   signal(topic: string): string
-  /** Told when a lease was given back. */
+  /** Published when a lease was given back. */
   readonly moved: string
 }
 
@@ -76,7 +77,8 @@ export function createSubjects(namespace: string): Subjects {
     snapshot: (root, thread) => at('snapshot', token(root), token(thread)),
     snapshotOf: (thread) => at('snapshot', '*', token(thread)),
     snapshotsOfTree: (root) => at('snapshot', token(root), '*'),
-    blob: (of) => at('blob', of),
+    snapshots: at('snapshot', '>'),
+    blob: (name) => at('blob', name),
     chunk: (upload, index) => at('chunk', upload, index),
     chunks: (upload) => at('chunk', upload, '*'),
     settings: at('meta', 'settings'),
@@ -103,11 +105,11 @@ export function rootIn(subject: string): string {
   return idOf(subject.split('.').at(-2) ?? '')
 }
 
-function idOf(made: string): string {
-  return made.startsWith('=') ? Buffer.from(made.slice(1), 'base64url').toString() : made
+function idOf(encoded: string): string {
+  return encoded.startsWith('=') ? Buffer.from(encoded.slice(1), 'base64url').toString() : encoded
 }
 
-/** The line of the protocol that names a subject may have 4,096 bytes; two ids and an inbox fit. */
+/** A control line of the protocol may have 4,096 bytes: two ids and an inbox fit. */
 const longestId = 1_000
 
 function token(id: string): string {

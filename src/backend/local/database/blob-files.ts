@@ -1,11 +1,11 @@
 /**
- * Blobs as files `<folder>/blobs/ab/<sha256>`: the large ones, and all that a client puts. Owner and clients
- * alike write here: a blob appears by rename, whole and synced. Owns that folder and its `.part` files.
+ * Blobs as files `<folder>/blobs/ab/<sha256>`: the large ones, and all that a client puts. Both the owner and clients
+ * write here: a blob appears by rename, whole and synced. Owns that folder and its `.part` files.
  *
  * - A file under its final name was complete and synced before it got that name.
- * - A `.part` file that nobody wrote to for an hour is a killed process's; the next host takes it away. Every
- *   write makes it young again, so that a client that is at work keeps its own.
- * - A file that is swept is first renamed and looked at again: one that was made young meanwhile comes back.
+ * - A `.part` file that was not written to for an hour is left from a killed process; the next host removes it. Every
+ *   write renews its age, so that a client at work keeps its own.
+ * - A sweep renames a file and looks at its age again: one that was renewed meanwhile gets its name back.
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
@@ -44,14 +44,14 @@ export class BlobFiles {
     }
   }
 
-  /** A blob whose bytes come one after the other. Whoever begins one drops it in the end, kept or not. */
+  /** For a blob whose bytes come in parts. The caller drops it in the end, whether it was kept or not. */
   async begin(): Promise<PartFile> {
     await mkdir(this.home, { recursive: true, mode: 0o700 })
     const path = join(this.home, `${systemRandom.id()}.part`)
     return new PartFile(path, await open(path, 'wx', 0o600), this)
   }
 
-  /** Compares while it gives: a blob that is not that of its name fails at the end. */
+  /** Hashes while it reads: a blob whose bytes do not have its hash fails at the end. */
   async *read(hash: string): AsyncGenerator<Uint8Array> {
     const path = this.pathOf(hash)
     const digest = createHash('sha256')
@@ -70,20 +70,20 @@ export class BlobFiles {
   }
 
   async has(hash: string): Promise<boolean> {
-    return (await found(this.pathOf(hash))) !== undefined
+    return (await statIfPresent(this.pathOf(hash))) !== undefined
   }
 
-  /** Gives the whole and synced file its name, unless the blob is there. */
+  /** Gives a whole and synced file its name, unless the blob exists. */
   async adopt(temporary: string, { hash, size }: PutBlob): Promise<void> {
     if (await this.refresh(hash, size)) return
     await mkdir(join(this.home, hash.slice(0, 2)), { recursive: true, mode: 0o700 })
     await rename(temporary, this.pathOf(hash))
   }
 
-  /** Whether a blob of that size is there; makes it young again. */
+  /** Renews the age of a blob; false when there is none of that size. */
   private async refresh(hash: string, size: number): Promise<boolean> {
     const path = this.pathOf(hash)
-    if ((await found(path))?.size !== size) return false
+    if ((await statIfPresent(path))?.size !== size) return false
     const now = systemClock.now() / 1000
     try {
       await utimes(path, now, now)
@@ -134,28 +134,29 @@ class PartFile {
 
 export type { PartFile }
 
+/** Removes `.part` files of killed processes. */
 export async function sweepParts(folder: string, now: number): Promise<void> {
   const home = homeOf(folder)
   for (const name of await namesIn(home)) {
     if (!name.endsWith('.part')) continue
     const path = join(home, name)
-    const part = await found(path)
+    const part = await statIfPresent(path)
     if (part && part.mtimeMs < now - abandonedMs) await rm(path, { force: true })
   }
 }
 
-export interface SweptFiles {
+export interface SweepRule {
   readonly before: number
   isNamed(hash: string): boolean
 }
 
-/** Of one folder of blobs; true when one that nobody names was too young to go. */
-export async function sweepFolder(folder: string, name: string, { before, isNamed }: SweptFiles): Promise<boolean> {
+/** Sweeps one folder of blobs; true when one that nobody names was too young. */
+export async function sweepFolder(folder: string, name: string, { before, isNamed }: SweepRule): Promise<boolean> {
   const home = join(homeOf(folder), name)
   let young = false
   for (const hash of await namesIn(home)) {
     const path = join(home, hash)
-    const file = isHash(hash) && !isNamed(hash) ? await found(path) : undefined
+    const file = isHash(hash) && !isNamed(hash) ? await statIfPresent(path) : undefined
     if (!file) continue
     if (file.mtimeMs >= before) young = true
     else await discard(path, join(homeOf(folder), `${hash}.part`), before)
@@ -165,7 +166,7 @@ export async function sweepFolder(folder: string, name: string, { before, isName
 
 async function discard(path: string, aside: string, before: number): Promise<void> {
   await rename(path, aside)
-  const file = await found(aside)
+  const file = await statIfPresent(aside)
   if (file && file.mtimeMs >= before) await rename(aside, path)
   else await rm(aside, { force: true })
 }
@@ -183,7 +184,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function found(path: string): Promise<{ readonly size: number; readonly mtimeMs: number } | undefined> {
+async function statIfPresent(path: string): Promise<{ readonly size: number; readonly mtimeMs: number } | undefined> {
   try {
     return await stat(path)
   } catch (error) {

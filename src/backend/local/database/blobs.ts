@@ -1,12 +1,12 @@
 /**
- * The blobs of a local store: which are rows of the database and which are files. What the owner puts is a row up
- * to 64 KB: it shares the transaction of the commits and takes 35 µs instead of a millisecond. What is larger, and
- * all that a client puts, is a file (blob-files.ts). Owns that choice and the comparison of rows with their names.
+ * The blobs of a local store: which are rows of the database and which are files. A blob of up to 64 KB that the owner
+ * puts is a row: it shares the transaction of the commits and takes 35 µs instead of a millisecond. Larger ones, and
+ * all that a client puts, are files (blob-files.ts). Owns that choice, and checks rows against their hashes.
  *
- * - A put resolves when the blob is durable; a row comes before every commit that is handed over after it.
- * - Reading compares the bytes with the name; a blob that is missing, short or changed is BLOB_MISSING.
- * - Putting a blob that exists refreshes its age, so that no sweep takes it before its record is written. A blob
- *   may be a row and a file, each with its age: either is enough.
+ * - A put resolves when the blob is durable; a row is durable before every commit that is handed over after it.
+ * - Reading compares the bytes with the hash; a blob that is missing, short or changed is BLOB_MISSING.
+ * - Putting a blob that exists renews its age, so that no sweep takes it before its record is written. A blob may be
+ *   both a row and a file, each with its age: either is enough.
  */
 import { createHash } from 'node:crypto'
 import { blobMissing } from '../../checks.js'
@@ -14,7 +14,7 @@ import type { Blobs } from '../../port.js'
 import { BlobFiles } from './blob-files.js'
 import type { PartFile, PutBlob } from './blob-files.js'
 
-/** More would hold up the commits that share its transaction. */
+/** A larger one would delay the commits that share its transaction. */
 const largestRow = 64 * 1024
 
 export interface BlobRows {
@@ -24,16 +24,16 @@ export interface BlobRows {
   readonly put?: (hash: string, bytes: Uint8Array) => Promise<void>
 }
 
-export function createBlobs(folder: string, rows: BlobRows, live: () => void): Blobs {
+export function createBlobs(folder: string, rows: BlobRows, assertOpen: () => void): Blobs {
   const files = new BlobFiles(folder)
 
   async function putWhole(bytes: Uint8Array): Promise<PutBlob> {
     if (!rows.put || bytes.length > largestRow) return files.put(bytes)
     // Copied before it is hashed: the caller may change its bytes while the row waits for its transaction.
-    const kept = Buffer.from(bytes)
-    const hash = hashOf(kept)
-    await rows.put(hash, kept)
-    return { hash, size: kept.length }
+    const copy = Buffer.from(bytes)
+    const hash = hashOf(copy)
+    await rows.put(hash, copy)
+    return { hash, size: copy.length }
   }
 
   async function putStream(parts: AsyncIterable<Uint8Array>): Promise<PutBlob> {
@@ -61,9 +61,12 @@ export function createBlobs(folder: string, rows: BlobRows, live: () => void): B
   }
 
   return {
-    put: async (bytes) => (live(), bytes instanceof Uint8Array ? putWhole(bytes) : putStream(bytes)),
+    async put(bytes) {
+      assertOpen()
+      return bytes instanceof Uint8Array ? putWhole(bytes) : putStream(bytes)
+    },
     async *get(hash) {
-      live()
+      assertOpen()
       if (!isHash(hash)) throw blobMissing(hash, 'has a name that is not a sha256')
       const row = rows.find(hash)
       if (row && hashOf(row) === hash) {
@@ -74,7 +77,10 @@ export function createBlobs(folder: string, rows: BlobRows, live: () => void): B
         throw blobMissing(hash, 'is damaged in skein.db: its bytes are not those of its name')
       yield* files.read(hash)
     },
-    has: async (hash) => (live(), isHash(hash) && (rows.has(hash) || files.has(hash))),
+    async has(hash) {
+      assertOpen()
+      return isHash(hash) && (rows.has(hash) || files.has(hash))
+    },
   }
 }
 

@@ -1,11 +1,11 @@
 /**
- * The only file that knows which SQLite there is: `node:sqlite` where Node has it, else `libsql`.
- * Owns the smallest synchronous surface that the store needs; knows no table.
+ * The only module that knows which SQLite is used: `node:sqlite` where Node has it, else `libsql`. Owns the smallest
+ * synchronous interface that the store needs; knows no table.
  *
  * - `one` and `all` leave no statement open: an open one would hold a snapshot and stop checkpoints.
- * - Integers are numbers; the store keeps all of its own below 2 ** 53.
- * - A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
- *   UTF-8, and a flipped bit on the disk is enough to make one.
+ * - Integers are numbers; those of the store are below 2 ** 53.
+ * DR3 A query never gives text, only bytes and numbers (rows.ts): `libsql` ends the process on text that is not
+ *     UTF-8, and a flipped bit on the disk is enough to make one.
  */
 import { createRequire } from 'node:module'
 import { Worker } from 'node:worker_threads'
@@ -30,7 +30,7 @@ export interface Database {
   exec(sql: string): void
   write(sql: string): Write
   query(sql: string): Query
-  /** One that answers with a row; the answer may be a word of SQLite's own, and is not looked at. */
+  /** A PRAGMA that answers with a row. The answer may be text, and is not read (DR3). */
   pragma(words: string): void
   close(): void
 }
@@ -71,7 +71,7 @@ export async function openDatabase(path: string): Promise<Database> {
   return overLibsql(new libsql(path))
 }
 
-/** Runs in a thread of its own, without a module: there may be no compiled one. */
+/** Runs in a worker thread from its source: there may be no compiled module. */
 const copier = `
   const { workerData: { from, to, libsql } } = require('node:worker_threads')
   const Database = libsql ? require(libsql) : process.getBuiltinModule('node:sqlite').DatabaseSync
@@ -81,7 +81,7 @@ const copier = `
   database.close()
 `
 
-/** One instant of a database as a new file, made without holding up this thread or its writers. */
+/** Copies one instant of a database to a new file, without blocking this thread or its writers. */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   const builtIn = isBuiltIn(process.getBuiltinModule('node:sqlite'))
   const libsqlPath = builtIn ? undefined : createRequire(import.meta.url).resolve('libsql')
@@ -143,9 +143,14 @@ function overBuiltIn(database: BuiltInDatabase): Database {
   }
 }
 
-/** The built-in gives objects whose fields are in the order of the columns (all of ours have names of their own). */
+/** The built-in gives objects whose fields are in the order of the columns (all of ours have different names). */
+function valuesOf(row: unknown): Row | undefined {
+  if (Array.isArray(row)) return row
+  return isObject(row) ? Object.values(row) : undefined
+}
+
 function asRow(row: unknown): Row | undefined {
-  const values: Row | undefined = Array.isArray(row) ? row : isObject(row) ? Object.values(row) : undefined
+  const values = valuesOf(row)
   if (values?.some((value) => typeof value === 'string'))
     throw broken('DR3', 'a query asked for text; ask for its bytes')
   return values

@@ -1,8 +1,8 @@
 /**
- * The heads of a local store: one row of `threads` each. Owns its queries and the reading of that row.
+ * The heads of a local store: one row of `threads` each. Owns its queries and the decoding of that row.
  *
- * - A head that cannot be read whole is given with what can be read of it, and `damaged` (J11): it keeps nobody
- *   from the others. A row whose id cannot be read is left out, with a warning.
+ * - A head that cannot be decoded is given as `damaged` (J11) and does not hinder the others. A row whose id cannot be
+ *   read is left out, with a warning.
  */
 import { defined } from '../../../core/defined.js'
 import type { HeadFilter, Heads, StoredHead } from '../../port.js'
@@ -13,20 +13,20 @@ import {
   corrupt,
   damageIn,
   integer,
-  list,
-  more,
-  whole,
+  jsonRow,
+  optionalFields,
+  integerColumn,
   optionalInteger,
   optionalText,
   pendings,
-  raw,
+  bytesColumn,
   reading,
   text,
   texts,
 } from './rows.js'
-import { there } from './schema.js'
+import { notRemoved } from './schema.js'
 
-const headColumns = list({
+const headColumns = jsonRow({
   tid: 'number',
   id: 'text',
   seq: 'number',
@@ -44,24 +44,25 @@ const headColumns = list({
   more: 'text',
 })
 
-export function createLocalHeads(database: Database, live: () => void): Heads {
-  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${there}`)
+export function createLocalHeads(database: Database, assertOpen: () => void): Heads {
+  const one = database.query(`SELECT ${headColumns} FROM threads WHERE id = ? AND ${notRemoved}`)
   const restless = database.query(
-    `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${there} ORDER BY tid`,
+    `SELECT ${headColumns} FROM threads WHERE (rest = 0 OR wake IS NOT NULL) AND ${notRemoved} ORDER BY tid`,
   )
-  const rootOf = database.query(`SELECT ${raw('root')} FROM threads WHERE id = ?`)
-  /** One statement per combination of filters: at most 64. */
+  const rootOf = database.query(`SELECT ${bytesColumn('root')} FROM threads WHERE id = ?`)
+  /** One statement per combination of filters, 64 at most. */
   const lists = new Map<string, Query>()
 
   function page(filter: HeadFilter): { heads: StoredHead[]; next?: string } {
     const limit = filter.limit ?? listedAtOnce
-    // Children share their parent's root, which has an index; a parent that is gone costs a scan.
+    // Children share their parent's root, which has an index; without the parent it is a scan.
     const root = filter.root ?? (filter.parent === undefined ? undefined : optionalText(rootOf.one(filter.parent)?.[0]))
     const { where, values } = conditions({ ...filter, ...defined({ root }) })
     let query = lists.get(where)
     if (!query) {
       query = database.query(
-        `SELECT ${whole('tid')}, ${headColumns} FROM threads WHERE tid > ? AND ${there}${where} ORDER BY tid LIMIT ?`,
+        `SELECT ${integerColumn('tid')}, ${headColumns} FROM threads
+         WHERE tid > ? AND ${notRemoved}${where} ORDER BY tid LIMIT ?`,
       )
       lists.set(where, query)
     }
@@ -76,12 +77,18 @@ export function createLocalHeads(database: Database, live: () => void): Heads {
 
   return {
     get: async (thread) => {
-      live()
+      assertOpen()
       const row = reading(() => one.one(thread), thread)
       return row && headOf(row[0])
     },
-    list: async (filter) => (live(), reading(() => page(filter))),
-    restless: async () => (live(), reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))),
+    async list(filter) {
+      assertOpen()
+      return reading(() => page(filter))
+    },
+    async restless() {
+      assertOpen()
+      return reading(() => restless.all().flatMap((row) => headOf(row[0]) ?? []))
+    },
   }
 }
 
@@ -89,14 +96,14 @@ function conditions(filter: HeadFilter): { where: string; values: Value[] } {
   let where = ''
   const values: Value[] = []
   for (const column of ['root', 'parent', 'status', 'agent'] as const) {
-    const wanted = filter[column]
-    if (wanted === undefined) continue
+    const value = filter[column]
+    if (value === undefined) continue
     where += ` AND ${column} = ?`
-    values.push(wanted)
+    values.push(value)
   }
   if (filter.pending) where += ' AND pending IS NOT NULL'
   if (filter.tag !== undefined) {
-    // Tags that are no JSON would end the whole list.
+    // Damaged tags, which are no JSON, must not fail the whole list.
     where += ' AND CASE WHEN json_valid(tags) THEN EXISTS (SELECT 1 FROM json_each(tags) WHERE value = ?) ELSE 1 END'
     values.push(filter.tag)
   }
@@ -110,22 +117,22 @@ function headOf(stored: unknown): StoredHead | undefined {
     return wholeHead(JSON.parse(text(stored)))
   } catch (thrown) {
     const damaged = damageIn(thrown)
-    const [, thread, , , , , , , , root] = namesIn(stored)
+    const { 1: thread, 9: root } = readableTexts(stored)
     if (thread !== undefined) return damagedHead({ thread, root: root ?? thread, damaged })
     process.emitWarning(corrupt(`a thread has no id that can be read (${damaged})`))
     return undefined
   }
 }
 
-/** The texts of a row that can be read. */
-function namesIn(stored: unknown): readonly (string | undefined)[] {
+/** The texts of a damaged row; undefined where one cannot be read. */
+function readableTexts(stored: unknown): readonly (string | undefined)[] {
   try {
     const row: unknown = JSON.parse(lenient.decode(bytesIn(stored)))
     return Array.isArray(row)
       ? row.map((value: unknown) => (typeof value === 'string' && !value.includes('\ufffd') ? value : undefined))
       : []
   } catch {
-    return [] // told by who asks
+    return [] // the caller reports the damage
   }
 }
 
@@ -133,7 +140,7 @@ function wholeHead(row: Row): StoredHead {
   const wakeAt = optionalInteger(row[6])
   const parent = optionalText(row[8])
   const pending = optionalText(row[13])
-  const also = optionalText(row[14])
+  const more = optionalText(row[14])
   return {
     thread: text(row[1]),
     seq: integer(row[2]),
@@ -148,6 +155,6 @@ function wholeHead(row: Row): StoredHead {
     tags: texts(row[11]),
     createdAt: integer(row[12]),
     ...(pending !== undefined && { pending: pendings(pending) }),
-    ...(also !== undefined && more(also)),
+    ...(more !== undefined && optionalFields(more)),
   }
 }

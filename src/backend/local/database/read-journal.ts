@@ -1,17 +1,17 @@
 /**
- * Reads entries. Crossing from SQLite to JavaScript costs more than finding the rows, so the entries of one
- * thread cross as three texts per page: half the time of a row each. Owns the packing and nothing else.
+ * Reads entries. Crossing from SQLite to JavaScript costs more than finding the rows, so the entries of one thread
+ * cross as three texts per page, which takes half the time of single rows. Owns that packing and nothing else.
  *
- * - A page whose text does not split into as many entries as SQLite counted (a body that has the separator)
- *   is read again row by row.
- * - A journal that does not end where its thread's row says has lost records that were acknowledged, or that row is
- *   damaged: it is JOURNAL_CORRUPT, whoever reads it to its end.
+ * - A page whose text does not split into as many entries as SQLite counted (a body that has the separator) is read
+ *   again row by row.
+ * - A journal that does not end where its thread's row says has lost acknowledged records, or that row is damaged:
+ *   reading it to its end is JOURNAL_CORRUPT.
  */
 import type { StoredEntry } from '../../port.js'
 import { listedAtOnce } from '../../checks.js'
 import type { Database, Row } from './driver.js'
-import { corrupt, integer, json, whole, raw, text } from './rows.js'
-import { there } from './schema.js'
+import { corrupt, integer, json, integerColumn, bytesColumn, text } from './rows.js'
+import { notRemoved } from './schema.js'
 
 interface Range {
   readonly after?: number
@@ -23,29 +23,34 @@ export interface JournalReader {
   readTree(root: string, range?: Range): StoredEntry[]
 }
 
-/** JSON has it only escaped, so bodies do not contain it in practice; hashes never do (checks.ts). */
+/** JSON has it only escaped, so bodies rarely contain it; hashes never do (checks.ts). */
 const betweenEntries = '\u001e'
 /** Measured: 1,000 entries take 3.3 ms cold and 1 ms warm in pages of 100, 4 and 2 as single rows. */
 const pageSize = 100
-/** How many positions `readTree` tries, per wanted entry, before it goes through the threads of the tree. */
+/** How many positions `readTree` looks at, per entry of its limit, before it goes through the threads of the tree. */
 const windowPerEntry = 4
 
 // An entry belongs to the answer when its last record is after `after`; the inner select finds the one that
 // begins at or before it, so that both ends of the search use the index.
-const ofThread = `FROM journal WHERE tid = ?1 AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
-  AND first + count > ?2 + 1 ORDER BY first LIMIT ?3`
+const ofThread = `FROM journal
+  WHERE tid = ?1
+    AND first >= coalesce((SELECT max(first) FROM journal WHERE tid = ?1 AND first <= ?2), 0)
+    AND first + count > ?2 + 1
+  ORDER BY first LIMIT ?3`
 const columns = 'position, first, count, hash, body'
-const safeColumns = `position, ${whole('first')}, ${whole('count')}, ${raw('hash')}, ${raw('body')}`
+const safeColumns = ['position', ...['first', 'count'].map(integerColumn), ...['hash', 'body'].map(bytesColumn)].join(
+  ', ',
+)
 const packedColumns = [
   `'[' || group_concat(position || ',' || first || ',' || count) || ']'`,
   'group_concat(hash, char(30))',
   'group_concat(body, char(30))',
 ]
-  .map(raw)
+  .map(bytesColumn)
   .join(', ')
 
 export function createJournalReader(database: Database): JournalReader {
-  const rowOf = database.query(`SELECT tid, ${whole('seq')} FROM threads WHERE id = ? AND ${there}`)
+  const rowOf = database.query(`SELECT tid, ${integerColumn('seq')} FROM threads WHERE id = ? AND ${notRemoved}`)
   const packed = database.query(`SELECT ${packedColumns} FROM (SELECT ${columns} ${ofThread})`)
   const rows = database.query(`SELECT ${safeColumns} ${ofThread}`)
 
@@ -61,11 +66,11 @@ export function createJournalReader(database: Database): JournalReader {
   }
 
   function pages(thread: string, tid: number, range: Range): StoredEntry[] {
-    const wanted = range.limit ?? Number.MAX_SAFE_INTEGER
+    const most = range.limit ?? Number.MAX_SAFE_INTEGER
     const found: StoredEntry[] = []
     let after = range.after ?? 0
-    while (found.length < wanted) {
-      const limit = Math.min(pageSize, wanted - found.length)
+    while (found.length < most) {
+      const limit = Math.min(pageSize, most - found.length)
       const entries = page(thread, tid, { after, limit })
       for (const entry of entries) found.push(entry)
       const end = entries.at(-1)
@@ -84,7 +89,7 @@ export function createJournalReader(database: Database): JournalReader {
         const end = last ? last.first + last.count - 1 : Math.min(range.after ?? 0, seq)
         if (end === seq || found.length >= (range.limit ?? Infinity)) return found
         const now = rowOf.one(thread)
-        // Another process: its owner went on meanwhile, or the thread is gone.
+        // Otherwise we are a client, and the owner has written meanwhile or removed the thread: read again.
         if (now?.[0] === tid && now[1] === seq)
           throw corrupt(`its journal ends at record ${end}, and ${seq} were acknowledged`, { thread })
         row = now
@@ -98,15 +103,15 @@ export function createJournalReader(database: Database): JournalReader {
 function createTreeReader(database: Database): JournalReader['readTree'] {
   const last = database.query('SELECT max(position) FROM journal')
   const inWindow = database.query(
-    `SELECT ${safeColumns}, ${raw('threads.id')} FROM journal CROSS JOIN threads USING (tid)
-     WHERE position > ? AND position <= ? AND threads.root = ? AND ${there} ORDER BY position LIMIT ?`,
+    `SELECT ${safeColumns}, ${bytesColumn('threads.id')} FROM journal CROSS JOIN threads USING (tid)
+     WHERE position > ? AND position <= ? AND threads.root = ? AND ${notRemoved} ORDER BY position LIMIT ?`,
   )
   // The positions come from the index alone; only the chosen rows are fetched.
   const byThreads = database.query(
-    `SELECT ${safeColumns}, ${raw('threads.id')} FROM (
+    `SELECT ${safeColumns}, ${bytesColumn('threads.id')} FROM (
        SELECT journal.position AS p FROM threads INDEXED BY threads_root
        CROSS JOIN journal INDEXED BY journal_thread ON journal.tid = threads.tid
-       WHERE threads.root = ? AND ${there} AND +journal.position > ? ORDER BY p LIMIT ?
+       WHERE threads.root = ? AND ${notRemoved} AND +journal.position > ? ORDER BY p LIMIT ?
      ) CROSS JOIN journal ON position = p CROSS JOIN threads USING (tid) ORDER BY position`,
   )
   return (root, range = {}) => {

@@ -1,18 +1,18 @@
 /**
- * Everything that is read from the file of a local store: journals, heads, mail, snapshots, small blobs. The owner
- * uses it on its own connection, a client on a read-only one (in WAL neither waits for the other). Owns no write.
+ * All reads from the database of a local store: journals, heads, mail, snapshots, small blobs. The owner reads on its
+ * own connection, a client on a read-only one (in WAL mode neither waits for the other). Owns no write.
  *
  * - A read sees all that was acknowledged before it began.
- * - A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it
- *   is marked and keeps nobody from the others.
+ * - A row that is not what the writer wrote is JOURNAL_CORRUPT, never a wrong value; in a list of heads or mail it is
+ *   marked and does not hinder the others.
  */
 import type { Heads, Journal, Mailbox, Snapshots, StoredEntry, StoredMail } from '../../port.js'
 import type { BlobRows } from './blobs.js'
 import type { Database, Row } from './driver.js'
 import { createLocalHeads } from './heads.js'
 import { createJournalReader } from './read-journal.js'
-import { blobKey, bytesIn, corrupt, damageIn, integer, json, raw, reading, text } from './rows.js'
-import { there } from './schema.js'
+import { blobKey, bytesIn, corrupt, damageIn, integer, json, bytesColumn, reading, text } from './rows.js'
+import { notRemoved } from './schema.js'
 
 export interface StoreReader {
   readonly journal: Journal
@@ -22,34 +22,44 @@ export interface StoreReader {
   readonly blobs: Pick<BlobRows, 'find' | 'has'>
 }
 
-export function createStoreReader(database: Database, live: () => void): StoreReader {
+export function createStoreReader(database: Database, assertOpen: () => void): StoreReader {
   const mail = database.query(
-    `SELECT number, ${raw('id')}, ${raw('body')} FROM mail WHERE thread = ? AND number > ? ORDER BY number`,
+    `SELECT number, ${bytesColumn('id')}, ${bytesColumn('body')} FROM mail
+     WHERE thread = ? AND number > ? ORDER BY number`,
   )
-  const waiting = database.query(`SELECT DISTINCT ${raw('thread')} FROM mail`)
+  const waiting = database.query(`SELECT DISTINCT ${bytesColumn('thread')} FROM mail`)
   const snapshot = database.query(
-    `SELECT ${raw('body')} FROM snapshots WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 ` +
-      `AND NOT (${there}))`,
+    `SELECT ${bytesColumn('body')} FROM snapshots
+     WHERE thread = ?1 AND NOT EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND NOT (${notRemoved}))`,
   )
-  const blob = database.query(`SELECT ${raw('body')} FROM blobs WHERE hash = ?`)
+  const blob = database.query(`SELECT ${bytesColumn('body')} FROM blobs WHERE hash = ?`)
   const blobThere = database.query('SELECT 1 FROM blobs WHERE hash = ?')
   const journal = createJournalReader(database)
   return {
     journal: {
-      read: async (thread, range) => (live(), reading((): StoredEntry[] => journal.read(thread, range), thread)),
-      readTree: async (root, range) => (live(), reading((): StoredEntry[] => journal.readTree(root, range), root)),
+      async read(thread, range) {
+        assertOpen()
+        return reading((): StoredEntry[] => journal.read(thread, range), thread)
+      },
+      async readTree(root, range) {
+        assertOpen()
+        return reading((): StoredEntry[] => journal.readTree(root, range), root)
+      },
     },
-    heads: createLocalHeads(database, live),
+    heads: createLocalHeads(database, assertOpen),
     mailbox: {
       read: async (thread, after) => {
-        live()
+        assertOpen()
         return reading(() => mail.all(thread, after).map(mailOf), thread)
       },
-      waiting: async () => (live(), reading(() => waiting.all().flatMap((row) => addressee(row)))),
+      async waiting() {
+        assertOpen()
+        return reading(() => waiting.all().flatMap((row) => addressee(row)))
+      },
     },
     snapshots: {
       get: async (thread) => {
-        live()
+        assertOpen()
         const row = reading(() => snapshot.one(thread), thread)
         return row && bytesIn(row[0])
       },
@@ -65,7 +75,7 @@ export function createStoreReader(database: Database, live: () => void): StoreRe
   }
 }
 
-/** The sender of one that cannot be read is told so, if its id can be. */
+/** The thread refuses damaged mail and tells its sender, if the id can be read. */
 function mailOf(row: Row): StoredMail {
   const number = integer(row[0])
   let id = `damaged-${number}`
@@ -77,7 +87,7 @@ function mailOf(row: Row): StoredMail {
   }
 }
 
-/** Mail whose addressee cannot be read waits for nobody. */
+/** None, with a warning, where the addressee of a mail cannot be read. */
 function addressee(row: Row): string[] {
   try {
     return [text(row[0])]

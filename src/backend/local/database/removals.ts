@@ -1,39 +1,42 @@
 /**
- * Trees that are removed: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the
- * tables `removed` and `blob_refs`; what it does runs inside the writer's transactions.
+ * Removed trees: hidden in one statement, whatever their size, and collected in slices afterwards. Owns the tables
+ * `removed` and `blob_refs`; everything here runs inside the writer's transactions.
  *
- * - A row of `threads` goes in the same transaction as the last of its journal, its snapshot and its names of
- *   blobs: what is left is either a whole thread or none.
- * - An id of a tree that is not collected yet is free: whoever creates it collects the old thread first.
+ * - A row of `threads` is deleted in the same transaction as the last of its journal, its snapshot and its references
+ *   to blobs: what is left is a whole thread or none.
+ * - The ids of a tree that is not collected yet are free: creating such a thread first collects the old one.
  */
 import { blobsNamedIn } from '../../checks.js'
-import type { Removal } from '../../trees.js'
+import type { Removal, RemovalResult } from '../../port.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, whole, raw, text } from './rows.js'
-import { there } from './schema.js'
+import { blobKey, integer, integerColumn, bytesColumn, text } from './rows.js'
+import { notRemoved } from './schema.js'
 
-/** Rows that one slice takes away. */
+/** How much one slice deletes. */
 const slice = { threads: 50, entries: 400, blobs: 200, pages: 500 }
-/** Names that are known to be in the table. */
+/** References that are known to be in the table. */
 const knownNames = 50_000
 
 function prepare(database: Database) {
   return {
-    top: database.query(`SELECT ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
+    top: database.query(
+      `SELECT ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
+    ),
     hide: database.write('INSERT INTO removed SELECT root, max(tid) FROM threads WHERE root = ? GROUP BY root'),
-    // From the mail to its threads: there is little mail, and there may be many threads.
+    // From mail to threads: there is little mail, and there may be many threads.
     dropMail: database.write(
-      'DELETE FROM mail WHERE number IN (SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = ' +
-        'mail.thread WHERE threads.root = ?)',
+      `DELETE FROM mail WHERE number IN (
+         SELECT mail.number FROM mail CROSS JOIN threads ON threads.id = mail.thread WHERE threads.root = ?
+       )`,
     ),
     mark: database.write("UPDATE meta SET value = ? WHERE name = 'unswept'"),
-    unswept: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'unswept'`),
-    next: database.query(`SELECT ${raw('root')}, ${whole('upto')} FROM removed LIMIT 1`),
+    unswept: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'unswept'`),
+    next: database.query(`SELECT ${bytesColumn('root')}, ${integerColumn('upto')} FROM removed LIMIT 1`),
     threads: database.query(
-      `SELECT tid, ${raw('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
+      `SELECT tid, ${bytesColumn('id')} FROM threads WHERE root = ? AND tid <= ? ORDER BY tid LIMIT ${slice.threads}`,
     ),
     collected: database.write('DELETE FROM removed WHERE root = ? AND upto = ?'),
-    gone: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${there})`),
+    removedThread: database.query(`SELECT tid FROM threads WHERE id = ? AND NOT (${notRemoved})`),
     floor: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     dropEntries: database.write(
       'DELETE FROM journal WHERE position IN (SELECT position FROM journal WHERE tid = ? LIMIT ?)',
@@ -47,7 +50,8 @@ function prepare(database: Database) {
     named: database.query('SELECT 1 FROM blob_refs WHERE hash = ? LIMIT 1'),
     mailed: database.query('SELECT 1 FROM mail WHERE instr(body, ?) > 0 LIMIT 1'),
     blobs: database.query(
-      `SELECT ${raw('hash')}, ${whole('touched')} FROM blobs WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`,
+      `SELECT ${bytesColumn('hash')}, ${integerColumn('touched')} FROM blobs
+       WHERE hash > ? ORDER BY hash LIMIT ${slice.blobs}`,
     ),
     dropBlob: database.write('DELETE FROM blobs WHERE hash = ?'),
     free: database.query('PRAGMA freelist_count'),
@@ -67,7 +71,7 @@ export class Removals {
     this.shrinks = database.query('PRAGMA auto_vacuum').one()?.[0] === 2
   }
 
-  remove({ root, expected, epoch }: Removal): { ok: true } | { ok: false; seq: number; epoch: number } {
+  remove({ root, expected, epoch }: Removal): RemovalResult {
     const { top, hide, dropMail, mark } = this.statements
     const row = top.one(root)
     const found = { seq: integer(row?.[0] ?? 0), epoch: integer(row?.[1] ?? 0) }
@@ -78,7 +82,7 @@ export class Removals {
     return { ok: true }
   }
 
-  /** A slice of the rows of removed trees; false when there are none. `position`: the last one that was given. */
+  /** Deletes a slice of the rows of removed trees; false when there are none. `position`: the last that was given. */
   collect(position: number): boolean {
     const { next, threads, collected } = this.statements
     const [root, upto] = next.one() ?? []
@@ -93,14 +97,15 @@ export class Removals {
     return true
   }
 
+  /** Makes the id of a removed thread free at once; false when there is none. */
   free(id: string, position: number): boolean {
-    const [tid] = this.statements.gone.one(id) ?? []
+    const [tid] = this.statements.removedThread.one(id) ?? []
     if (tid === undefined) return false
     this.drop({ tid: integer(tid), id, position }, Number.MAX_SAFE_INTEGER)
     return true
   }
 
-  /** How many rows it took; the thread itself only when all others went. */
+  /** Deletes up to `room` rows of a thread, its own row last; gives their number. */
   private drop({ tid, id, position }: { tid: number; id: string; position: number }, room: number): number {
     const { dropEntries, dropNames, dropSnapshot, dropThread, floor } = this.statements
     const entries = dropEntries.run(tid, room).changes
@@ -113,7 +118,7 @@ export class Removals {
     return entries + names + 1
   }
 
-  /** Notes what a text of the tree names (J10). */
+  /** J10: records the blobs that a text of the tree names. */
   refer(body: string, root: number): void {
     for (const hash of blobsNamedIn(body)) {
       const name = `${root} ${hash}`
@@ -128,7 +133,7 @@ export class Removals {
     return this.statements.named.one(blobKey(hash)) !== undefined || this.statements.mailed.one(hash) !== undefined
   }
 
-  /** Blobs may be left that nobody names. */
+  /** There may be blobs that nobody names. */
   get unswept(): boolean {
     return integer(this.statements.unswept.one()?.[0]) === 1
   }
@@ -137,7 +142,7 @@ export class Removals {
     this.statements.mark.run(unswept ? 1 : 0)
   }
 
-  /** A slice of the blobs that are rows, after this one; where it ended, and whether one was too young to go. */
+  /** Sweeps a slice of the blobs in rows, after this one; gives its end, and whether a blob was too young. */
   sweepRows(after: string, before: number): { readonly end: string | undefined; readonly young: boolean } {
     let young = false
     let end: string | undefined
@@ -150,7 +155,7 @@ export class Removals {
     return { end, young }
   }
 
-  /** Gives a slice of the room that nobody needs back to the disk; false when there is none. */
+  /** Gives a slice of the free pages back to the disk; false when there are none. */
   shrink(): boolean {
     if (!this.shrinks || integer(this.statements.free.one()?.[0]) === 0) return false
     this.database.exec(`PRAGMA incremental_vacuum(${slice.pages})`)

@@ -1,13 +1,14 @@
 /**
- * From what SQLite gives to what the port promises: checked values of a row, and errors of the driver as
- * SkeinErrors that say what to do. Owns no statement.
+ * From rows of SQLite to values of the port: checked columns, and errors of the driver as SkeinErrors that say what to
+ * do. Owns no statement.
  */
+import { defined } from '../../../core/defined.js'
 import { isSkeinError, SkeinError } from '../../../core/failure.js'
 import type { Json } from '../../../core/json.js'
 import { moreSchema, pendingSchema } from '../../head-schema.js'
 import type { Head, Pending } from '../../port.js'
 
-/** What is damaged may say whose it is. */
+/** `thread`: the one whose data is damaged, if it is known. */
 export function corrupt(
   detail: string,
   { thread, cause }: { readonly thread?: string; readonly cause?: unknown } = {},
@@ -15,31 +16,31 @@ export function corrupt(
   const whose = thread === undefined ? 'the store' : `the store of thread ${thread}`
   return new SkeinError('JOURNAL_CORRUPT', `${whose} is damaged: ${detail}. ${restore}`, {
     cause,
-    ...(thread !== undefined && { data: { thread } }),
+    ...defined({ data: thread === undefined ? undefined : { thread } }),
   })
 }
 
 const restore = 'Restore the folder from a back-up (skein doctor says what else is damaged).'
 
-/** A column of texts as a query may ask for it. */
-export const raw = (column: string): string => `CAST(${column} AS BLOB)`
+/** A text column in a query, which must ask for bytes (DR3). */
+export const bytesColumn = (column: string): string => `CAST(${column} AS BLOB)`
 
-/** A column of integers: one that was damaged into something else is no number, and no text. */
-export const whole = (column: string): string => `iif(typeof(${column}) IN ('integer', 'null'), ${column}, x'')`
+/** An integer column in a query: a value that was damaged into another type becomes empty bytes. */
+export const integerColumn = (column: string): string => `iif(typeof(${column}) IN ('integer', 'null'), ${column}, x'')`
 
-/** Some columns as one JSON list of bytes: a third of the time of a value each. */
-export function list(columns: { readonly [name: string]: 'text' | 'number' }): string {
+/** Several columns as the bytes of one JSON list, which takes a third of the time of single values. */
+export function jsonRow(columns: { readonly [name: string]: 'text' | 'number' }): string {
   const checks = { text: ['text', '0'], number: ['integer', `''`] }
   const each = Object.entries(columns).map(
     ([name, kind]) => `iif(typeof(${name}) IN ('${checks[kind][0]}', 'null'), ${name}, ${checks[kind][1]})`,
   )
-  return raw(`json_array(${each.join(', ')})`)
+  return bytesColumn(`json_array(${each.join(', ')})`)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export function text(value: unknown): string {
-  if (typeof value === 'string') return value // of a list
+  if (typeof value === 'string') return value // from a JSON row
   if (!(value instanceof Uint8Array)) throw corrupt(`expected text, found ${typeof value}`)
   try {
     return utf8.decode(value)
@@ -83,7 +84,7 @@ export function pendings(value: unknown): Pending[] {
   return parsed.data
 }
 
-export function more(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
+export function optionalFields(value: unknown): Pick<Head, 'reference' | 'name' | 'says' | 'reason' | 'dead'> {
   const parsed = moreSchema.safeParse(json(value))
   if (!parsed.success) throw corrupt('expected what a thread is called')
   return parsed.data
@@ -99,13 +100,13 @@ export function blobKey(hash: string): Uint8Array {
   return Buffer.from(hash, 'hex')
 }
 
-/** What to say of it inside another sentence. */
+/** The damage in a few words, for use inside another sentence. */
 export function damageIn(thrown: unknown): string {
   const message = thrown instanceof Error ? thrown.message : String(thrown)
   return message.replace(/^the store is damaged: /, '').replace(`. ${restore}`, '')
 }
 
-/** Runs a read, of one thread if it is given; what the driver throws becomes a SkeinError. */
+/** Runs a read, perhaps of one thread; an error of the driver becomes a SkeinError. */
 export function reading<T>(read: () => T, thread?: string): T {
   try {
     return read()
@@ -119,14 +120,14 @@ export function reading<T>(read: () => T, thread?: string): T {
   }
 }
 
-/** What the driver threw while we tried to read or write. */
-export function sqliteFailure(doing: 'read' | 'write', error: unknown): SkeinError {
+/** An error of the driver as a SkeinError that says what to do. */
+export function sqliteFailure(action: 'read' | 'write', error: unknown): SkeinError {
   if (isSkeinError(error)) return error
   const message = error instanceof Error ? error.message : String(error)
   if (/malformed|not a database|corrupt/i.test(message)) return corrupt(message, { cause: error })
   return new SkeinError(
     'STORE_FAILED',
-    `the store could not ${doing}: ${message}. Nothing of this ${doing} was kept; check the disk (space, ` +
+    `the store could not ${action}: ${message}. Nothing of this ${action} was kept; check the disk (space, ` +
       `permissions), then try again.`,
     { retry: true, cause: error },
   )

@@ -1,14 +1,14 @@
 /**
- * The tables of a local store, how they are opened and which version of them this Skein understands.
- * Owns every CREATE and PRAGMA; the statements that use them are in write.ts and reader.ts.
+ * The tables of a local store, how they are opened and which version of them this Skein understands. Owns every CREATE
+ * and PRAGMA; the statements that use the tables are in write.ts and reader.ts.
  *
  * - The tables and `user_version` appear in one transaction: a file has the whole schema of a version or none.
- * - A file of a newer version is refused before anything in it is read or changed. One of an older version gets
- *   what it lacks from its next owner; until then a client is refused.
- * - Rows of `journal` and `mail` never get a number again that was used once: mail by AUTOINCREMENT, the journal by
- *   counting on in write.ts, because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads`
- *   gets no number that one of a removed tree has.
- * - What is deleted is overwritten: no byte of it stays in the file, and none in the log once that is emptied.
+ * - A file of a newer version is refused before anything in it is read or changed. One of an older version is
+ *   migrated by its next owner; until then clients are refused.
+ * - Numbers of rows of `journal` and `mail` are never reused: mail has AUTOINCREMENT; for the journal write.ts counts,
+ *   because AUTOINCREMENT writes one more page per commit (8 of 38 µs). A row of `threads` gets no number that a row
+ *   of a removed tree still has.
+ * - Deleted data is overwritten: no byte of it stays in the file, nor in the log once that is emptied.
  */
 import { dirname } from 'node:path'
 import { SkeinError } from '../../../core/failure.js'
@@ -17,7 +17,7 @@ import { openDatabase } from './driver.js'
 import { refuseEmptied } from '../files/mark.js'
 import { makePrivate } from '../files/private-file.js'
 import type { Database } from './driver.js'
-import { blobKey, integer, whole, raw, text } from './rows.js'
+import { blobKey, integer, integerColumn, bytesColumn, text } from './rows.js'
 import { emptyLog } from './writer.js'
 
 export type Durability = 'process' | 'power'
@@ -30,7 +30,8 @@ const firstTables = `
   CREATE TABLE threads (
     tid INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, seq INTEGER NOT NULL, epoch INTEGER NOT NULL,
     status TEXT NOT NULL, updated INTEGER NOT NULL, rest INTEGER NOT NULL, wake INTEGER,
-    agent TEXT NOT NULL, parent TEXT, root TEXT NOT NULL, path TEXT NOT NULL, tags TEXT NOT NULL, created INTEGER NOT NULL
+    agent TEXT NOT NULL, parent TEXT, root TEXT NOT NULL, path TEXT NOT NULL, tags TEXT NOT NULL,
+    created INTEGER NOT NULL
   );
   CREATE INDEX threads_root ON threads (root);
   CREATE INDEX threads_restless ON threads (tid) WHERE rest = 0 OR wake IS NOT NULL;
@@ -48,18 +49,19 @@ const firstTables = `
 `
 // The hash as 32 bytes halves its index. `touched` before the body: a new age changes the row's first page alone.
 const blobTable = 'CREATE TABLE blobs (hash BLOB PRIMARY KEY, touched INTEGER NOT NULL, body BLOB NOT NULL);'
-/** What a thread waits for someone to decide; the index is the inbox. */
-const pendingColumn =
-  'ALTER TABLE threads ADD COLUMN pending TEXT; CREATE INDEX threads_pending ON threads (tid) WHERE pending IS ' +
-  'NOT NULL;'
+/** The decisions and values that a thread waits for; the index serves the inbox. */
+const pendingColumn = `
+  ALTER TABLE threads ADD COLUMN pending TEXT;
+  CREATE INDEX threads_pending ON threads (tid) WHERE pending IS NOT NULL;
+`
 
-/** What a head holds that nobody looks for, as one JSON object: a further field needs no further column. */
+/** Fields of a head that no query filters by, as one JSON object, so that a new one needs no column. */
 const moreColumn = 'ALTER TABLE threads ADD COLUMN more TEXT;'
 
 /**
- * Trees that were removed and whose rows are not collected yet: their threads up to this one are gone for every
- * reader. `blob_refs`: which blobs a tree names, by the row of its root. `position`: the journal may have lost its
- * last row; `unswept`: blobs may be left that nobody names.
+ * `removed`: trees whose rows are not collected yet; readers do not see their threads up to `upto`. `blob_refs`: which
+ * blobs a tree names, by the row of its root. `position`: the last one that was given, since a removal may delete the
+ * last row of the journal. `unswept`: there may be blobs that nobody names.
  */
 const removals = `
   CREATE TABLE removed (root TEXT NOT NULL, upto INTEGER NOT NULL, PRIMARY KEY (root, upto)) WITHOUT ROWID;
@@ -68,15 +70,15 @@ const removals = `
   INSERT INTO meta VALUES ('position', 0), ('unswept', 0);
 `
 
-/** Holds for a row of `threads` whose tree was not removed. */
-export const there =
+/** A condition for rows of `threads`: their tree was not removed. */
+export const notRemoved =
   'NOT EXISTS (SELECT 1 FROM removed WHERE removed.root = threads.root AND threads.tid <= removed.upto)'
 
-/** What each version added. */
+/** What each version added to the one before. */
 const additions = [firstTables, blobTable + pendingColumn, moreColumn, removals]
 const schemaVersion = additions.length
 
-/** Checkpoints in a commit only when the idle one (writer.ts) did not come for this many pages. */
+/** A commit makes a checkpoint only when there was no idle one (writer.ts) for this many pages. */
 const checkpointPages = 4000
 
 /** For the owner of the folder, who alone writes. */
@@ -84,9 +86,9 @@ export async function openForOwner(path: string, durability: Durability): Promis
   refuseEmptied(dirname(path))
   makePrivate(path)
   return openChecked(path, (database, version) => {
-    // Room that nobody needs can go back to the disk; only a file without tables can still choose that.
+    // So that free pages can be given back to the disk; it can only be set before there are tables.
     if (version === 0) database.exec('PRAGMA auto_vacuum = INCREMENTAL')
-    // These answer with a row, so exec will not do.
+    // These answer with a row, which `exec` does not take.
     database.pragma('journal_mode = WAL')
     database.pragma('secure_delete = ON')
     // A killed owner may have left traces in the log.
@@ -94,17 +96,18 @@ export async function openForOwner(path: string, durability: Durability): Promis
     database.pragma(`wal_autocheckpoint = ${checkpointPages}`)
     database.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`)
     if (version === schemaVersion) return
-    const lacking = additions.slice(version).join('')
-    database.exec(`BEGIN IMMEDIATE; ${lacking}`)
-    if (version > 0) refer(database)
+    const missing = additions.slice(version).join('')
+    database.exec(`BEGIN IMMEDIATE; ${missing}`)
+    if (version > 0) addBlobReferences(database)
     database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT;`)
   })
 }
 
-/** What the journals of an older version name (J10). */
-function refer(database: Database): void {
+/** J10: the blobs that the journals of an older version name. */
+function addBlobReferences(database: Database): void {
   const page = database.query(
-    `SELECT position, ${whole('tid')}, ${raw('body')} FROM journal WHERE position > ? ORDER BY position LIMIT 200`,
+    `SELECT position, ${integerColumn('tid')}, ${bytesColumn('body')} FROM journal
+     WHERE position > ? ORDER BY position LIMIT 200`,
   )
   const rootOf = database.query('SELECT r.tid FROM threads t JOIN threads r ON r.id = t.root WHERE t.tid = ?')
   const add = database.write('INSERT OR IGNORE INTO blob_refs VALUES (?, ?)')
@@ -119,7 +122,7 @@ function refer(database: Database): void {
   }
 }
 
-/** For clients. The file must be there and have its tables. */
+/** For clients. The file must exist and have its tables. */
 export async function openForReading(path: string): Promise<Database> {
   return openChecked(path, (database, version) => {
     if (version === 0) throw noStore(dirname(path))
@@ -155,7 +158,7 @@ async function openChecked(path: string, prepare: (database: Database, version: 
   try {
     database.pragma('busy_timeout = 5000')
     prepare(database, versionOf(database, path))
-    // Reading through mapped memory halves a cold read of a thread whose rows lie between others'.
+    // Mapped memory halves the time of a cold read of a thread whose rows are scattered.
     database.pragma('mmap_size = 268435456')
     return database
   } catch (error) {

@@ -1,26 +1,25 @@
 /**
- * The sweep of a local store, a slice at a time: rows of removed trees, then blobs that are rows, then those that are
- * files. Owns where it stands, and nothing that is stored.
+ * The sweep of a local store, a slice at a time: rows of removed trees, then blobs in rows, then blobs in files. Owns
+ * the progress of the sweep, and nothing that is stored.
  *
- * - A slice is one short transaction or one folder of blobs.
- * - A pass over the blobs begins when a tree was removed, and again as long as some were too young to go.
- * - One slice at a time, however many ask.
- * - What a sweep collected is in no byte of the folder when it has come to its end, and the room goes back to
- *   the disk.
+ * - A slice is one short transaction or one folder of blobs; slices run one at a time, however many callers there are.
+ * - A pass over the blobs begins when a tree was removed, and is repeated as long as some blobs were too young.
+ * - At the end of a sweep no byte of what it collected is left in the folder, and the room is given back to the disk.
  */
 import { systemClock } from '../../../core/clock.js'
-import type { Trees } from '../../trees.js'
+import type { Trees } from '../../port.js'
 import { sweepFolder } from './blob-files.js'
 import type { Writes } from './write.js'
 import type { Writer } from './writer.js'
 
-export interface Swept {
+export interface SweepServices {
   readonly folder: string
   readonly writer: Writer
   readonly writes: Writes
 }
 
 interface Pass {
+  /** The last row that was swept; undefined when all were. */
   rows: string | undefined
   folder: number
   young: boolean
@@ -28,34 +27,43 @@ interface Pass {
 
 const folders = 256
 
-export function createTrees(swept: Swept, live: () => void): Trees {
-  const { writer, writes } = swept
-  const sweep = createSweep(swept)
+export function createTrees(services: SweepServices, assertOpen: () => void): Trees {
+  const { writer, writes } = services
+  const sweep = createSweep(services)
   let last: Promise<unknown> = Promise.resolve()
   return {
-    remove: async (removal) => (live(), writer.add(() => writes.remove(removal))),
+    async remove(removal) {
+      assertOpen()
+      return writer.add(() => writes.remove(removal))
+    },
     async sweep(options) {
-      live()
+      assertOpen()
       const slice = last.then(() => sweep(options))
-      last = slice.catch(() => undefined) // whoever asked for it hears of it
+      last = slice.catch(() => undefined) // its caller gets the error
       return slice
     },
   }
 }
 
-function createSweep({ folder, writer, writes }: Swept): Trees['sweep'] {
+function createSweep({ folder, writer, writes }: SweepServices): Trees['sweep'] {
   const { removals } = writes
   let pass: Pass | undefined
   /** Something was deleted since the log was emptied. */
   let traces = false
   const finish = async (): Promise<{ more: boolean }> => {
-    if (await writer.add(() => removals.shrink())) return { more: (traces = true) }
+    if (await writer.add(() => removals.shrink())) {
+      traces = true
+      return { more: true }
+    }
     if (traces) writer.scrub()
     traces = false
     return { more: false }
   }
   return async ({ olderThanMs }) => {
-    if (await writer.add(() => removals.collect(writes.lastPosition()))) return { more: (traces = true) }
+    if (await writer.add(() => removals.collect(writes.lastPosition()))) {
+      traces = true
+      return { more: true }
+    }
     pass ??= removals.unswept ? { rows: '', folder: 0, young: false } : undefined
     if (!pass) return finish()
     traces = true

@@ -1,74 +1,85 @@
 /**
- * What one write does inside the group's transaction: a commit, a mail, a snapshot, a blob, an epoch. Owns the
- * statements and a bounded memory of threads (their row and what their head was), so that an ordinary commit
- * costs two statements and touches no index of heads.
+ * The writes inside a transaction of the group commit: a commit, a mail, a snapshot, a blob, an epoch. Owns the
+ * statements and a bounded cache of threads (their row and their last head), so that an ordinary commit costs two
+ * statements and touches no index of heads.
  *
  * - A commit compares and advances the thread in one statement before it writes anything else, so that a
  *   refusal leaves nothing behind and needs no savepoint (J1, J2).
- * - What is remembered of a thread is forgotten when a transaction fails.
+ * - The cache is dropped when a transaction fails.
  */
-import type { Commit, CommitResult, Head, Send } from '../../port.js'
-import type { Removal } from '../../trees.js'
+import type { Commit, CommitResult, Head, Removal, RemovalResult, Send } from '../../port.js'
 import type { Database, Value } from './driver.js'
 import { markNote } from '../files/mark.js'
 import type { MarkedPositions } from '../files/mark.js'
 import { Removals } from './removals.js'
-import { blobKey, integer, whole } from './rows.js'
-import { there } from './schema.js'
+import { blobKey, integer, integerColumn } from './rows.js'
+import { notRemoved } from './schema.js'
 
-interface Known {
+interface KnownThread {
   readonly tid: number
-  /** The parts of the head that rarely change, as one text. */
+  /** The fields of the head that rarely change, as one text. */
   steady: string
 }
 
 const knownThreads = 10_000
 
-/** What a write compares with: only this row at this sequence, and no newer owner's. */
+/** J2: a write changes its row only at the expected sequence, and not under a newer owner. */
 const fence = 'WHERE tid = ? AND seq = ? AND epoch <= ?'
 
 function prepare(database: Database) {
   return {
-    find: database.query(`SELECT tid, ${whole('seq')}, ${whole('epoch')} FROM threads WHERE id = ? AND ${there}`),
+    find: database.query(
+      `SELECT tid, ${integerColumn('seq')}, ${integerColumn('epoch')} FROM threads WHERE id = ? AND ${notRemoved}`,
+    ),
     create: database.write(
-      `INSERT INTO threads (tid, id, seq, epoch, status, updated, rest, wake, agent, parent, root, path, tags, created, pending, more)
+      `INSERT INTO threads (
+         tid, id, seq, epoch, status, updated,
+         rest, wake, agent, parent, root, path, tags, created, pending, more
+       )
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`,
     ),
     advance: database.write(`UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ? ${fence}`),
     rewrite: database.write(
-      `UPDATE threads SET seq = ?, epoch = ?, status = ?, updated = ?,
-       rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ? ${fence}`,
+      `UPDATE threads SET
+         seq = ?, epoch = ?, status = ?, updated = ?,
+         rest = ?, wake = ?, agent = ?, parent = ?, root = ?, path = ?, tags = ?, created = ?, pending = ?, more = ?
+       ${fence}`,
     ),
     touch: database.write(`UPDATE threads SET epoch = ? ${fence}`),
     append: database.write('INSERT INTO journal (position, tid, first, count, hash, body) VALUES (?, ?, ?, ?, ?, ?)'),
     finish: database.write('DELETE FROM mail WHERE number = ? AND thread = ?'),
     post: database.write('INSERT INTO mail (thread, id, body) VALUES (?, ?, ?) ON CONFLICT (thread, id) DO NOTHING'),
-    // Of a thread that is there: one that comes after its tree was removed would stay for ever.
+    // Only of a thread that exists: a snapshot that comes after its tree was removed would stay for ever.
     keep: database.write(
-      `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${there})
+      `INSERT INTO snapshots SELECT ?1, ?2 WHERE EXISTS (SELECT 1 FROM threads WHERE id = ?1 AND ${notRemoved})
        ON CONFLICT (thread) DO UPDATE SET body = excluded.body`,
     ),
-    // Bytes that are there already cost nothing: SQLite leaves pages alone that would not change.
+    // Equal bytes cost nothing: SQLite does not write pages that would not change.
     store: database.write(
       `INSERT INTO blobs (hash, touched, body) VALUES (?, ?, ?)
        ON CONFLICT (hash) DO UPDATE SET touched = excluded.touched, body = excluded.body`,
     ),
-    // Also than those of threads: one that is damaged must not bar its owner for ever. Larger ones than these are no
-    // epochs.
+    // Greater than the epochs of threads, too: one that was damaged must not bar its owner for ever. A larger number
+    // than 2 ** 40 is no epoch.
     raise: database.write(
-      `UPDATE meta SET value = max(value, (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})) + 1
+      `UPDATE meta SET value = 1 + max(
+         value,
+         (SELECT coalesce(max(epoch), 0) FROM threads WHERE typeof(epoch) = 'integer' AND epoch < ${2 ** 40})
+       )
        WHERE name = 'epoch'`,
     ),
-    epoch: database.query(`SELECT ${whole('value')} FROM meta WHERE name = 'epoch'`),
+    epoch: database.query(`SELECT ${integerColumn('value')} FROM meta WHERE name = 'epoch'`),
     end: database.query(
-      `SELECT max(coalesce((SELECT max(position) FROM journal), 0), (SELECT ${whole('value')} FROM meta WHERE ` +
-        `name = 'position'))`,
+      `SELECT max(
+         coalesce((SELECT max(position) FROM journal), 0),
+         (SELECT ${integerColumn('value')} FROM meta WHERE name = 'position')
+       )`,
     ),
-    lastMail: database.query(`SELECT ${whole('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
+    lastMail: database.query(`SELECT ${integerColumn('seq')} FROM sqlite_sequence WHERE name = 'mail'`),
     raisePosition: database.write("UPDATE meta SET value = max(value, ?) WHERE name = 'position'"),
     countMail: database.write(
-      "INSERT INTO sqlite_sequence (name, seq) SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence " +
-        "WHERE name = 'mail')",
+      `INSERT INTO sqlite_sequence (name, seq)
+       SELECT 'mail', 0 WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'mail')`,
     ),
     raiseMail: database.write("UPDATE sqlite_sequence SET seq = max(seq, CAST(? AS INTEGER)) WHERE name = 'mail'"),
     lastThread: database.query(
@@ -79,11 +90,11 @@ function prepare(database: Database) {
 
 export class Writes {
   private readonly statements: ReturnType<typeof prepare>
-  private readonly known = new Map<string, Known>()
+  private readonly known = new Map<string, KnownThread>()
   private position: number | undefined
   private thread: number | undefined
   private mails: number
-  /** What this transaction will have acknowledged, as the mark says it. */
+  /** What this transaction will acknowledge, as lines for the mark. */
   private noted = ''
   readonly removals: Removals
 
@@ -93,12 +104,12 @@ export class Writes {
     this.mails = integer(this.statements.lastMail.one()?.[0] ?? 0)
   }
 
-  /** What was acknowledged last. */
+  /** The last position and the last mail that were given. */
   get heights(): MarkedPositions {
     return { position: this.lastPosition(), mail: this.mails }
   }
 
-  /** After a loss: no number is given twice. */
+  /** After a loss, so that no number is given twice. */
   raise({ position, mail }: MarkedPositions): void {
     this.statements.raisePosition.run(position)
     this.statements.countMail.run()
@@ -107,7 +118,7 @@ export class Writes {
     this.mails = Math.max(this.mails, mail)
   }
 
-  /** What has been noted since it was last taken. */
+  /** The lines for the mark since they were last taken. */
   takeNotes(): string {
     const { noted } = this
     this.noted = ''
@@ -134,12 +145,11 @@ export class Writes {
     return { ok: true, position }
   }
 
-  /** Counted here, where the only writer is. */
+  /** Counted in memory: this is the only writer. */
   lastPosition(): number {
     return (this.position ??= integer(this.statements.end.one()?.[0] ?? 0))
   }
 
-  /** Likewise. */
   private nextThread(): number {
     this.thread = (this.thread ?? Number(this.statements.lastThread.one()?.[0] ?? 0)) + 1
     return this.thread
@@ -150,7 +160,7 @@ export class Writes {
     return this.known.get(head.root)?.tid ?? Number(this.statements.find.one(head.root)?.[0] ?? tid)
   }
 
-  remove(removal: Removal): ReturnType<Removals['remove']> {
+  remove(removal: Removal): RemovalResult {
     const removed = this.removals.remove(removal)
     if (removed.ok) this.known.clear()
     return removed
@@ -168,7 +178,7 @@ export class Writes {
     this.statements.keep.run(thread, snapshot)
   }
 
-  /** New, or young again and as whole as on its first day. */
+  /** A blob that exists gets a new age, and its bytes again in case they were damaged. */
   putBlob(hash: string, bytes: Uint8Array, at: number): void {
     this.statements.store.run(blobKey(hash), at, bytes)
   }
@@ -187,7 +197,7 @@ export class Writes {
     this.thread = undefined
   }
 
-  /** The thread's row if the commit may go on, 0 for a thread that is not there, undefined when refused. */
+  /** The thread's row if the commit may proceed, 0 for a thread that does not exist, undefined when refused. */
   private compareAndAdvance(commit: Commit): number | undefined {
     const { thread, expected, head, entry, epoch } = commit
     const { advance, find, rewrite, touch } = this.statements
@@ -222,8 +232,8 @@ export class Writes {
     return rowid
   }
 
-  private remember(thread: string, row: Known): void {
-    // The oldest goes first; one that is in use comes back with a lookup.
+  private remember(thread: string, row: KnownThread): void {
+    // The oldest is dropped first; one that is in use comes back with a lookup.
     if (this.known.size >= knownThreads) {
       const oldest = this.known.keys().next()
       if (!oldest.done) this.known.delete(oldest.value)

@@ -3,10 +3,10 @@
  * Owns the queue, the transaction and the checkpoints; what a write does is in write.ts.
  *
  * - A write is acknowledged after the COMMIT that holds it, in the order of the queue (J3).
- * - When the transaction fails as a whole, every write in it is rejected and none is kept.
- * - Watchers hear of mail after it is durable, once per thread and transaction.
- * - The write-ahead log is written back while nobody waits; inside a commit only when that never came.
- * - After `scrub` the log is cut to nothing as soon as nobody reads from it, and never by waiting for a reader.
+ * - When the transaction fails, every write in it is rejected and none is kept.
+ * - Watchers are told of mail after it is durable, once per thread and transaction.
+ * - The write-ahead log is checkpointed when the store is idle; inside a commit only if it never was.
+ * - After `scrub` the log is truncated as soon as nobody reads from it; no reader is ever waited for.
  */
 import { systemClock } from '../../../core/clock.js'
 import { storeClosed } from '../../checks.js'
@@ -20,18 +20,18 @@ interface Queued {
 }
 
 export interface WriterHooks {
-  /** Before anyone hears of it. */
+  /** After the COMMIT, before it is acknowledged. */
   readonly committed: () => void
   readonly arrived: (threads: ReadonlySet<string>) => void
   readonly rolledBack: () => void
-  /** All that was committed is in the database itself, and none of it in the log alone. */
+  /** All that was committed is in the database itself, and nothing is in the log alone. */
   readonly settled: () => void
 }
 
 const idleMs = 100
 const lockPatienceMs = 5_000
 
-/** Makes the log an empty file, unless someone reads from it just now: false. */
+/** Truncates the log to an empty file; false when a reader uses it now. */
 export function emptyLog(database: Database, truncate = database.query('PRAGMA wal_checkpoint(TRUNCATE)')): boolean {
   database.pragma('busy_timeout = 0')
   try {
@@ -65,7 +65,7 @@ export class Writer {
         reject(storeClosed('local'))
         return
       }
-      // The host hands over everything that is ready in one go, so the end of its turn is soon enough.
+      // The host hands over everything that is ready in one go, so a microtask is late enough.
       if (this.queue.length === 0) queueMicrotask(() => this.flush())
       this.queue.push({
         apply: (arrived) => {
@@ -100,7 +100,7 @@ export class Writer {
     this.cancelIdle ??= this.checkpointWhenIdle()
   }
 
-  /** What was deleted is to go from the log, too. */
+  /** Removes deleted data from the log, too. */
   scrub(): void {
     this.scrubbing = true
     this.tryCheckpoint()
@@ -141,7 +141,7 @@ export class Writer {
         if (busy === 0 && frames === written) this.hooks.settled()
       }
     } catch (error) {
-      // Nothing is lost: the log stays as it is and the next checkpoint or commit meets the same trouble.
+      // Nothing is lost: the log stays as it is, and the next checkpoint or commit will report the same error.
       process.emitWarning(sqliteFailure('write', error))
     }
   }

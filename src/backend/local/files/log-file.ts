@@ -1,13 +1,13 @@
 /**
- * The write-ahead log of SQLite as a file: how many commits its frames say they hold. Reads it as it lies there, and
- * only where nobody has the database open in this process. Owns nothing.
+ * The write-ahead log of SQLite as a file: how many commits its frames hold. To be read only while this process has not
+ * opened the database. Owns no state.
  */
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 
 const headerBytes = 32
 const frameHeaderBytes = 24
 
-/** Commits of the log that was written last; older frames, which SQLite leaves behind, have another salt. */
+/** The commits of the current log; older frames, which SQLite leaves behind, have another salt. */
 export function countCommits(path: string): { readonly commits: number } {
   const size = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   if (size < headerBytes) return { commits: 0 }

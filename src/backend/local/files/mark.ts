@@ -1,12 +1,12 @@
 /**
- * The mark of a local store, `skein.mark`: which commits and mails were acknowledged since the log was last written
- * back, beside the log and not in it. SQLite takes a damaged or cut log for a shorter one and says nothing; this file
- * knows better. Owns that file and `skein.lost`, where what was lost is told until someone takes it away.
+ * The mark of a local store, `skein.mark`: which commits and mails were acknowledged since the last checkpoint, in a
+ * file beside the log. SQLite silently takes a damaged or cut log for a shorter one; with this file the loss is found.
+ * Owns that file and `skein.lost`, where losses are noted until an operator removes it.
  *
- * - What was acknowledged is in the mark or in the database itself, whatever happens to the log. What is in the
- *   mark may not have been acknowledged only when the process died in between.
- * - A line that is not byte for byte what was written counts for nothing.
- * - A store that had data and has none is refused before SQLite sees it: opening an empty file would delete its log.
+ * - What was acknowledged is in the mark or in the database itself, whatever happens to the log. The mark has more than
+ *   was acknowledged only when the process died in between.
+ * - A line that is not byte for byte what was written is ignored.
+ * - A store that had data and has none is refused before SQLite opens it: opening an empty file would delete its log.
  */
 import {
   closeSync,
@@ -32,7 +32,7 @@ export interface MarkedPositions {
 export interface Loss {
   readonly commits: number
   readonly mails: number
-  /** Those that are known by name: at most as many as were written since the log was last written back. */
+  /** The threads that lost something, of those that were written since the last checkpoint. */
   readonly threads: readonly string[]
 }
 
@@ -44,7 +44,7 @@ export class Mark {
   private readonly file: number
   private size = 0
 
-  /** Forgets what was there: read it before (`lossOf`). */
+  /** Overwrites the file: read it before (`lossOf`). */
   constructor(folder: string, at: MarkedPositions) {
     this.file = openSync(join(folder, markFile), 'w', 0o600)
     this.settle(at)
@@ -66,7 +66,7 @@ export class Mark {
   }
 }
 
-/** What is written when it is acknowledged. */
+/** The line for a commit or a mail that is acknowledged. */
 export function markNote(kind: 'commit' | 'mail', number: number, thread: string): string {
   return line(kind, number, thread)
 }
@@ -76,20 +76,20 @@ function line(...words: readonly (string | number)[]): string {
   return `${text} ${sum(text)}\n`
 }
 
-/** FNV-1a: enough to tell a line from a damaged one. */
+/** FNV-1a: enough to detect a damaged line. */
 function sum(text: string): string {
   let value = 0x811c9dc5
   for (let index = 0; index < text.length; index++) value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
   return (value >>> 0).toString(36)
 }
 
-interface Noted {
+interface MarkContent {
   readonly at: MarkedPositions
   readonly commits: readonly (readonly [position: number, thread: string])[]
   readonly mails: readonly (readonly [number: number, thread: string])[]
 }
 
-function read(folder: string): Noted {
+function readMark(folder: string): MarkContent {
   let at = nothing
   const commits: [number, string][] = []
   const mails: [number, string][] = []
@@ -116,9 +116,9 @@ function contentOf(path: string): string {
   }
 }
 
-/** The heights that were acknowledged, as far as the mark knows. */
+/** The last position and mail that were acknowledged, as far as the mark knows. */
 export function markedHeights(folder: string): MarkedPositions {
-  const { at, commits, mails } = read(folder)
+  const { at, commits, mails } = readMark(folder)
   return {
     position: commits.reduce((most, [position]) => Math.max(most, position), at.position),
     mail: mails.reduce((most, [number]) => Math.max(most, number), at.mail),
@@ -127,7 +127,7 @@ export function markedHeights(folder: string): MarkedPositions {
 
 /** What was acknowledged and is not in the database; undefined when nothing is missing. */
 export function lossOf(folder: string, found: MarkedPositions): Loss | undefined {
-  const { commits, mails } = read(folder)
+  const { commits, mails } = readMark(folder)
   const marked = markedHeights(folder)
   if (marked.position <= found.position && marked.mail <= found.mail) return undefined
   const lost = [
@@ -153,12 +153,12 @@ export function lossText({ commits, mails, threads }: Loss): string {
   )
 }
 
-/** Told until someone takes the file away. */
+/** It is reported until the file is removed. */
 export function noteLoss(folder: string, loss: Loss, at: number): void {
   writeFileSync(join(folder, lostFile), `${new Date(at).toISOString()} ${lossText(loss)}\n`, { flag: 'a', mode: 0o600 })
 }
 
-/** What was lost, one line each, for whoever examines the store. */
+/** The noted losses, one line each. */
 export function notedLosses(folder: string): readonly string[] {
   return contentOf(join(folder, lostFile))
     .split('\n')
@@ -168,18 +168,18 @@ export function notedLosses(folder: string): readonly string[] {
 export function refuseEmptied(folder: string): void {
   const database = statSync(join(folder, 'skein.db'), { throwIfNoEntry: false })
   if (database && database.size > 0) return
-  const rest = [
+  const remains = [
     ...(countCommits(join(folder, 'skein.db-wal')).commits > 0 ? ['a log with commits (skein.db-wal)'] : []),
     ...(hasBlobs(folder) ? ['blobs'] : []),
     ...(markedHeights(folder).position > 0
       ? [`a mark of ${markedHeights(folder).position} commits (${markFile})`]
       : []),
   ]
-  if (rest.length === 0) return
+  if (remains.length === 0) return
   throw new SkeinError(
     'JOURNAL_CORRUPT',
     `the store in ${folder} has lost its database: skein.db is ${database ? 'empty' : 'not there'}, and there is ` +
-      `${rest.join(', ')}. Nothing was changed. Put skein.db (and skein.db-wal) back from a back-up; to begin ` +
+      `${remains.join(', ')}. Nothing was changed. Put skein.db (and skein.db-wal) back from a back-up; to begin ` +
       `anew, move what is in the folder away or name another one.`,
     { data: { folder, database: database ? 'empty' : 'missing' } },
   )

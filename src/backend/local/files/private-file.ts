@@ -1,16 +1,15 @@
 /**
- * Files of a store that nobody but its user may read, whatever the folder and the umask allow. Owns no handle when it
- * returns: closing one on a database would drop the locks that SQLite has on it in this process, so what is
- * there is only renamed in its mode.
+ * Files of a store that only its user may read, whatever the folder and the umask allow. It opens no file that exists:
+ * closing a handle on a database would drop SQLite's locks on it in this process. Owns no state.
  */
 import { chmodSync, closeSync, openSync, statSync } from 'node:fs'
 import { toFailure } from '../../../core/failure.js'
 
 const companions = ['', '-wal', '-shm', '-journal']
 
-/** Makes the file if need be; what SQLite makes beside it later has its mode. */
+/** Makes the file if need be; files that SQLite makes beside it get its mode. */
 export function makePrivate(path: string): void {
-  // Synchronous: from here until it is closed nobody else in this process can have opened it.
+  // Synchronous, so that nothing else in this process can open it before it is closed.
   if (!statSync(path, { throwIfNoEntry: false })) closeSync(openSync(path, 'a', 0o600))
   for (const suffix of companions) narrow(path + suffix)
 }
@@ -21,7 +20,7 @@ function narrow(path: string): void {
   try {
     chmodSync(path, 0o600)
   } catch (thrown) {
-    // Another user's: no reason to refuse the folder, but someone must know.
+    // It belongs to another user: no reason to refuse the folder, but the operator must know.
     process.emitWarning(
       `${path} can be read by others, and its mode cannot be changed: ${toFailure(thrown, 'STORE_FAILED').message}`,
     )

@@ -1,10 +1,10 @@
 /**
- * What owner and clients say to each other over the folder's socket: frames of a 4-byte length and a
- * msgpackr body. Owns the format and its checks; knows nothing of connections.
+ * The protocol between owner and clients on the folder's socket: frames of a 4-byte length and a msgpackr body. Owns
+ * the format and its validation; knows nothing of connections.
  *
- * - Nothing that came over the socket is used before zod has seen it; JSON values travel as JSON text, so
- *   that what arrives is JSON by construction.
- * FR2 A frame that is too long or not of the format ends the connection.
+ * - Nothing that came over the socket is used before it is validated; JSON values travel as JSON text, so that what
+ *   arrives is JSON by construction.
+ * FR2 A frame that is too long or malformed ends the connection.
  */
 import { Packr } from 'msgpackr/pack'
 import { z } from 'zod'
@@ -72,25 +72,25 @@ export function encodeFrame(frame: ToOwner | ToClient): Buffer {
   return whole
 }
 
-/** Takes bytes as they come and gives each whole frame, decoded but unchecked. Throws on a bad one (FR2). */
-export function frameDecoder(whole: (frame: unknown) => void): (bytes: Buffer) => void {
+/** Takes bytes as they come and gives each whole frame, decoded but not validated. Throws on a bad one (FR2). */
+export function frameDecoder(onFrame: (frame: unknown) => void): (bytes: Buffer) => void {
   let parts: Buffer[] = []
-  let have = 0
-  let need = 4
+  let received = 0
+  let needed = 4
   return (bytes) => {
     parts.push(bytes)
-    have += bytes.length
-    // Joined only when a frame is complete: a long one that comes in many pieces is copied once.
-    if (have < need) return
+    received += bytes.length
+    // Joined only when a frame is complete, so that a long one in many pieces is copied once.
+    if (received < needed) return
     let rest = Buffer.concat(parts)
     for (;;) {
-      need = rest.length < 4 ? 4 : 4 + rest.readUInt32BE(0)
-      if (need > longestFrame) throw new RangeError(`a frame of ${need} bytes is longer than ${longestFrame}`)
-      if (rest.length < need || rest.length < 4) break
-      whole(packr.unpack(rest.subarray(4, need)))
-      rest = rest.subarray(need)
+      needed = rest.length < 4 ? 4 : 4 + rest.readUInt32BE(0)
+      if (needed > longestFrame) throw new RangeError(`a frame of ${needed} bytes is longer than ${longestFrame}`)
+      if (rest.length < needed || rest.length < 4) break
+      onFrame(packr.unpack(rest.subarray(4, needed)))
+      rest = rest.subarray(needed)
     }
     parts = rest.length > 0 ? [rest] : []
-    have = rest.length
+    received = rest.length
   }
 }

@@ -1,11 +1,10 @@
 /**
- * A client's end of the folder's socket. Connects when it is needed and, while someone listens to a signal,
- * again whenever the owner has gone. Owns the connection, the calls that wait for an answer and the topics
- * that the owner must forward.
+ * A client's end of the folder's socket. It connects on demand and, while there are listeners, reconnects when the
+ * owner has gone. Owns the connection, the calls that wait for an answer and the topics that the owner must forward.
  *
- * - A call ends with the owner's answer or, when the connection ends first, with `undefined`: unknown.
- * - After a reconnection every topic with a listener is subscribed again; what was said in between is lost (J7), and
- *   the listener's `missed` says so.
+ * - A call ends with the owner's answer or, when the connection ends first, with `undefined`: the outcome is unknown.
+ * - After a reconnection every topic with a listener is subscribed again; signals in between are lost (J7), and the
+ *   listener's `missed` is called.
  * - The link keeps the process alive only while a call waits or someone listens.
  */
 import { createConnection } from 'node:net'
@@ -51,7 +50,7 @@ export class OwnerLink {
     return this.connecting
   }
 
-  /** Undefined when there is no owner, or it went away before it answered. */
+  /** Undefined when there is no owner, or it has gone before it answered. */
   async put(send: Send, body: string): Promise<Answer | undefined> {
     return this.call((call) => ({ kind: 'put', call, to: send.to, id: send.id, body }))
   }
@@ -72,7 +71,7 @@ export class OwnerLink {
         this.holdProcess()
         resolve(answer)
       })
-      this.say(frame(call))
+      this.send(frame(call))
       this.holdProcess()
     })
   }
@@ -80,17 +79,17 @@ export class OwnerLink {
   publish(topic: string, value: Json): void {
     this.topics.publish(topic, value)
     const frame: ToOwner = { kind: 'publish', topic, value: JSON.stringify(value) }
-    if (this.socket) this.say(frame)
-    else void this.connect().then((there) => there && this.say(frame))
+    if (this.socket) this.send(frame)
+    else void this.connect().then((connected) => connected && this.send(frame))
   }
 
-  subscribe(topic: string, heard: (value: Json) => void, missed: () => void = () => undefined): () => void {
-    const stop = this.topics.subscribe(topic, heard)
+  subscribe(topic: string, listener: (value: Json) => void, missed: () => void = () => undefined): () => void {
+    const stop = this.topics.subscribe(topic, listener)
     // A wrapper of its own, so that the same function may be given twice.
-    const listener = (): void => missed()
+    const onMissed = (): void => missed()
     const listeners = this.listeners.get(topic) ?? new Set()
-    if (listeners.size === 0) this.say({ kind: 'subscribe', topic })
-    this.listeners.set(topic, listeners.add(listener))
+    if (listeners.size === 0) this.send({ kind: 'subscribe', topic })
+    this.listeners.set(topic, listeners.add(onMissed))
     if (!this.socket) this.retry()
     this.holdProcess()
     let stopped = false
@@ -98,16 +97,16 @@ export class OwnerLink {
       if (stopped) return
       stopped = true
       stop()
-      listeners.delete(listener)
+      listeners.delete(onMissed)
       if (listeners.size === 0 && this.listeners.get(topic) === listeners) {
         this.listeners.delete(topic)
-        this.say({ kind: 'unsubscribe', topic })
+        this.send({ kind: 'unsubscribe', topic })
       }
       this.holdProcess()
     }
   }
 
-  /** With an owner there, whoever listens is known to it alone. */
+  /** Where there is an owner, only it knows who listens. */
   heard(topic: string): boolean {
     return this.socket !== undefined || this.connecting !== undefined || this.topics.heard(topic)
   }
@@ -128,14 +127,14 @@ export class OwnerLink {
   private attempt(): Promise<boolean> {
     return new Promise((resolve) => {
       const socket = createConnection(this.path)
-      // An error is always followed by a close, which says the same.
+      // An error is always followed by a close, which is handled.
       socket.on('error', () => undefined)
       socket.once('connect', () => {
         this.socket = socket
         this.pauseMs = shortestPauseMs
         this.cancelRetry?.()
         this.cancelRetry = undefined
-        for (const topic of this.listeners.keys()) this.say({ kind: 'subscribe', topic })
+        for (const topic of this.listeners.keys()) this.send({ kind: 'subscribe', topic })
         this.holdProcess()
         resolve(true)
       })
@@ -155,15 +154,20 @@ export class OwnerLink {
   }
 
   private receive(frame: FromOwner): void {
-    if (frame.kind === 'signal') this.topics.publish(frame.topic, frame.value)
-    else if (frame.kind === 'subscribed') [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
-    else if (frame.kind === 'hosts') this.waiting.get(frame.call)?.({ ok: true, value: frame.value })
-    else if (frame.kind === 'stored') this.waiting.get(frame.call)?.({ ok: true })
-    else
-      this.waiting.get(frame.call)?.({
-        ok: false,
-        error: new SkeinError(frame.code, frame.message, { retry: frame.retry }),
-      })
+    switch (frame.kind) {
+      case 'signal':
+        return this.topics.publish(frame.topic, frame.value)
+      case 'subscribed':
+        return [...(this.listeners.get(frame.topic) ?? [])].forEach(tell)
+      case 'hosts':
+        return this.waiting.get(frame.call)?.({ ok: true, value: frame.value })
+      case 'stored':
+        return this.waiting.get(frame.call)?.({ ok: true })
+      case 'refused': {
+        const error = new SkeinError(frame.code, frame.message, { retry: frame.retry })
+        return this.waiting.get(frame.call)?.({ ok: false, error })
+      }
+    }
   }
 
   private lost(socket: Socket): void {
@@ -174,7 +178,7 @@ export class OwnerLink {
     this.retry()
   }
 
-  /** Only listeners need a connection that comes back by itself; a call makes its own. */
+  /** Only listeners need to reconnect; a call connects by itself. */
   private retry(): void {
     if (this.closed || this.cancelRetry || this.listeners.size === 0) return
     const pauseMs = this.pauseMs
@@ -185,7 +189,7 @@ export class OwnerLink {
     })
   }
 
-  private say(frame: ToOwner): void {
+  private send(frame: ToOwner): void {
     this.socket?.write(encodeFrame(frame))
   }
 

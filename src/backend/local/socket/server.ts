@@ -1,10 +1,10 @@
 /**
- * The owner's end of the folder's socket: takes mail and signals from clients and forwards signals to those
- * that listen. Owns the listening socket and its connections; storing mail is given to it.
+ * The owner's end of the folder's socket: it takes mail and signals from clients and forwards signals to those that
+ * listen. Owns the listening socket and its connections; storing mail is a service that it is given.
  *
- * - A client's mail is answered after it is durable.
- * - Signals to a client that does not keep up are dropped, not queued without end (J7); when it has caught up it is
- *   told so, by the same frame that confirms a subscription.
+ * - A client's mail is answered when it is durable.
+ * - Signals to a client that does not keep up are dropped, not queued without limit (J7); when it has caught up it is
+ *   told so, by the frame that also confirms a subscription.
  * - Neither the socket nor its connections keep the process alive.
  */
 import { chmod, rm } from 'node:fs/promises'
@@ -21,9 +21,10 @@ import { encodeFrame, frameDecoder, parseFromClient } from './frames.js'
 import type { FromClient, RefusalCode } from './frames.js'
 
 const mostQueuedBytes = 16 * 1024 * 1024
-const partingMs = 500
+/** For answers that are on their way when the server closes. */
+const closingMs = 500
 
-interface Served {
+interface ServerServices {
   readonly put: (send: Send) => Promise<void>
   readonly topics: Topics
   readonly hosts: () => readonly HostInfo[]
@@ -33,15 +34,15 @@ export class OwnerServer {
   private readonly listeners = new Map<string, Set<Socket>>()
   private readonly sockets = new Set<Socket>()
   private readonly server = createServer((socket) => this.accept(socket))
-  private readonly served: Served
+  private readonly services: ServerServices
 
-  private constructor(served: Served) {
-    this.served = served
+  private constructor(services: ServerServices) {
+    this.services = services
   }
 
   /** The caller owns the folder, so a socket file that is there is a dead owner's. */
-  static async listen(path: string, served: Served): Promise<OwnerServer> {
-    const made = new OwnerServer(served)
+  static async listen(path: string, services: ServerServices): Promise<OwnerServer> {
+    const made = new OwnerServer(services)
     await rm(path, { force: true })
     await listening(made.server, path)
     await chmod(path, 0o600) // where the umask could not be set
@@ -51,10 +52,10 @@ export class OwnerServer {
 
   /** To the clients that listen, except the one it came from. */
   forward(topic: string, value: Json, from?: Socket): void {
-    const heard = this.listeners.get(topic)
-    if (!heard) return
+    const listeners = this.listeners.get(topic)
+    if (!listeners) return
     const frame = encodeFrame({ kind: 'signal', topic, value: JSON.stringify(value) })
-    for (const socket of heard) {
+    for (const socket of listeners) {
       if (socket === from) continue
       if (socket.writableLength < mostQueuedBytes) socket.write(frame)
       else socket.once('drain', () => confirm(socket, topic))
@@ -67,8 +68,8 @@ export class OwnerServer {
 
   close(): Promise<void> {
     return new Promise((resolve) => {
-      // Answers on their way get a moment; a client that does not read cannot hold us up.
-      const cancel = systemClock.wakeAt(systemClock.now() + partingMs, () => {
+      // A client that does not read must not delay the close.
+      const cancel = systemClock.wakeAt(systemClock.now() + closingMs, () => {
         for (const socket of this.sockets) socket.destroy()
       })
       this.server.close(() => {
@@ -87,11 +88,11 @@ export class OwnerServer {
       try {
         decode(bytes)
       } catch (error) {
-        // FR2: the other side is not a Skein client, or a damaged one.
+        // FR2: a malformed frame ends the connection; the other side is no Skein client.
         socket.destroy(error instanceof Error ? error : undefined)
       }
     })
-    // The close that follows every error is what matters.
+    // Every error is followed by a close, which is handled.
     socket.on('error', () => undefined)
     socket.on('close', () => {
       this.sockets.delete(socket)
@@ -100,27 +101,32 @@ export class OwnerServer {
   }
 
   private receive(socket: Socket, frame: FromClient): void {
-    if (frame.kind === 'put') void this.answerPut(socket, frame)
-    else if (frame.kind === 'ask_hosts')
-      socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value: JSON.stringify(this.served.hosts()) }))
-    else if (frame.kind === 'subscribe') {
-      this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
-      confirm(socket, frame.topic)
-    } else if (frame.kind === 'unsubscribe') this.unsubscribe(socket, frame.topic)
-    else {
-      this.served.topics.publish(frame.topic, frame.value)
-      this.forward(frame.topic, frame.value, socket)
+    switch (frame.kind) {
+      case 'put':
+        return void this.answerPut(socket, frame)
+      case 'ask_hosts': {
+        const value = JSON.stringify(this.services.hosts())
+        return void socket.write(encodeFrame({ kind: 'hosts', call: frame.call, value }))
+      }
+      case 'subscribe':
+        this.listeners.set(frame.topic, (this.listeners.get(frame.topic) ?? new Set()).add(socket))
+        return confirm(socket, frame.topic)
+      case 'unsubscribe':
+        return this.unsubscribe(socket, frame.topic)
+      case 'publish':
+        this.services.topics.publish(frame.topic, frame.value)
+        return this.forward(frame.topic, frame.value, socket)
     }
   }
 
   private unsubscribe(socket: Socket, topic: string): void {
-    const heard = this.listeners.get(topic)
-    if (heard?.delete(socket) && heard.size === 0) this.listeners.delete(topic)
+    const listeners = this.listeners.get(topic)
+    if (listeners?.delete(socket) && listeners.size === 0) this.listeners.delete(topic)
   }
 
   private async answerPut(socket: Socket, frame: FromClient & { kind: 'put' }): Promise<void> {
     try {
-      await this.served.put({ to: frame.to, id: frame.id, body: frame.body })
+      await this.services.put({ to: frame.to, id: frame.id, body: frame.body })
       socket.write(encodeFrame({ kind: 'stored', call: frame.call }))
     } catch (error) {
       const { code, message, retry } = toFailure(error, 'INVARIANT')
@@ -131,7 +137,7 @@ export class OwnerServer {
   }
 }
 
-/** From now on the client hears the topic; what was said before may have been missed. */
+/** The client hears the topic from now on; it may have missed earlier signals. */
 function confirm(socket: Socket, topic: string): void {
   socket.write(encodeFrame({ kind: 'subscribed', topic }))
 }
@@ -139,8 +145,7 @@ function confirm(socket: Socket, topic: string): void {
 function listening(server: Server, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    // The socket is made in this call; with a mode set later there would be a moment in which anyone could connect
-    //.
+    // The socket is made in this call; if its mode were set later, anyone could connect for a moment.
     const mask = isMainThread ? process.umask(0o177) : undefined
     server.listen(path, () => {
       server.off('error', reject)

@@ -1,6 +1,6 @@
 /**
- * Where the socket of a folder is. Paths of sockets are limited to about 100 bytes by the system, so a deep
- * folder has its socket in a private folder under the temporary one, named by the hash of the real path.
+ * The path of a folder's socket. The system limits paths of sockets to about 100 bytes, so a deep folder has its socket
+ * in a private folder below the temporary one, named by the hash of the folder's real path. Owns no state.
  */
 import { createHash } from 'node:crypto'
 import { lstat, mkdir } from 'node:fs/promises'
@@ -16,11 +16,11 @@ export async function socketPath(folder: string): Promise<string> {
   const { uid } = userInfo()
   const shared = join(tmpdir(), `skein-${uid}`)
   await mkdir(shared, { recursive: true, mode: 0o700 })
-  // Anyone may have made that folder before us, to listen in our place.
+  // Another user may have made that folder, to listen in our place.
   const found = await lstat(shared)
   if (!found.isDirectory() || found.uid !== uid || (found.mode & 0o077) !== 0) {
-    const wanted = `${shared} must be a folder of yours that nobody else can enter`
-    throw new SkeinError('BAD_OPTION', `${wanted}; remove it, or use a shorter path than ${folder}`)
+    const requirement = `${shared} must be a folder of yours that nobody else can enter`
+    throw new SkeinError('BAD_OPTION', `${requirement}; remove it, or use a shorter path than ${folder}`)
   }
   return join(shared, `${createHash('sha256').update(folder).digest('hex').slice(0, 24)}.sock`)
 }

@@ -1,13 +1,11 @@
 /**
- * The connection to the server: opened once, reconnecting for ever, and the two ways to ask something of it. Owns the
- * connection and the judgement which errors pass by themselves.
+ * The connection to the server: opened once, reconnecting for ever, with two ways to make a request: `ask` once, or
+ * `persist`. Owns the connection and decides which errors are transient.
  *
  * - Every request has a deadline; a request under way when the connection breaks fails at once.
- * - `persist` repeats what passes by itself until its patience ends; then it fails with STORE_FAILED, never with
- *   silence.
+ * - `persist` retries transient errors until its patience ends, and then fails with STORE_FAILED.
  * - A server below 2.10 or without JetStream is refused before anything is asked of it.
- * - What is sent to this process alone comes below its namespace, so that no other app that shares the account may
- *   hear it.
+ * - Inboxes are subjects of the namespace, so that no other app that shares the account can read them.
  */
 import { connect, createInbox, errors } from '@nats-io/transport-node'
 import type { Msg, NatsConnection, NodeConnectionOptions, Subscription } from '@nats-io/transport-node'
@@ -21,11 +19,11 @@ import type { PendingRequest } from './requests.js'
 import { after, sleep } from './timers.js'
 
 export interface ConnectionOptions {
-  readonly connection: NodeConnectionOptions
+  readonly transport: NodeConnectionOptions
   readonly namespace: string
   /** The servers without what is secret in their URLs. */
-  readonly place: string
-  /** How long something is tried again. */
+  readonly address: string
+  /** How long transient errors are retried. */
   readonly patienceMs: number
   /** Told when the connection breaks and when it is there again. */
   readonly reach?: (server: 'lost' | 'back') => void
@@ -33,49 +31,49 @@ export interface ConnectionOptions {
 
 const requestMs = 5_000
 const pauseMs = 50
-/** Two of these without an answer, and the connection is taken for dead: a cable may be cut without a word. */
+/** After two pings without an answer the connection is taken for dead: a cut cable sends no notice. */
 const pingMs = 2_000
-const floor = [2, 10] as const
-/** No quorum, no leader, not ready yet. (A full stream or disk is another matter.) */
-const transient: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
+const oldestVersion = [2, 10] as const
+/** No quorum, no leader, not ready yet. A full stream or disk is none of these. */
+const transientCodes: ReadonlySet<number> = new Set([10_004, 10_008, 10_009])
 
 export class ServerConnection {
   readonly nc: NatsConnection
   readonly jsm: JetStreamManager
-  readonly place: string
-  readonly #answers: Requests
-  readonly #inboxes: string
+  readonly address: string
+  readonly #requests: Requests
+  readonly #inboxPrefix: string
   readonly #patienceMs: number
   readonly #reach: (server: 'lost' | 'back') => void
   readonly #cuts = new Set<(why: Error) => void>()
   readonly #reconnected = new Set<() => void>()
-  #back: (() => void)[] = []
+  #paused: (() => void)[] = []
   #connected = true
   #open = true
 
   private constructor(
     nc: NatsConnection,
     jsm: JetStreamManager,
-    { namespace, place, patienceMs, reach = () => undefined }: ConnectionOptions,
+    { namespace, address, patienceMs, reach = () => undefined }: ConnectionOptions,
   ) {
     this.nc = nc
-    this.#inboxes = inboxesOf(namespace)
-    this.#answers = new Requests(nc, this.inbox())
+    this.#inboxPrefix = inboxPrefixOf(namespace)
+    this.#requests = new Requests(nc, this.inbox())
     this.jsm = jsm
-    this.place = place
+    this.address = address
     this.#patienceMs = patienceMs
     this.#reach = reach
     void this.#watch()
   }
 
   static async open(options: ConnectionOptions): Promise<ServerConnection> {
-    const { place, connection, namespace } = options
+    const { address, transport, namespace } = options
     let nc: NatsConnection | undefined
     try {
-      // Own signals are heard without the server (signals.ts); what it sends back would be heard twice.
+      // `noEcho`: signals reach listeners in this process without the server (signals.ts), and must not come twice.
       nc = await connect({
-        ...connection,
-        inboxPrefix: inboxesOf(namespace),
+        ...transport,
+        inboxPrefix: inboxPrefixOf(namespace),
         noEcho: true,
         noAsyncTraces: true,
         maxReconnectAttempts: -1,
@@ -85,87 +83,88 @@ export class ServerConnection {
         pingInterval: pingMs,
         timeout: requestMs,
       })
-      checkVersion(nc, place)
+      checkVersion(nc, address)
       return new ServerConnection(nc, await managerOf(nc, options.patienceMs), options)
     } catch (thrown) {
       await nc?.close()
-      throw isSkeinError(thrown) ? thrown : cannotOpen(place, thrown)
+      throw isSkeinError(thrown) ? thrown : cannotOpen(address, thrown)
     }
   }
 
   /** A subject that nobody has used before. */
   inbox(): string {
-    return createInbox(this.#inboxes)
+    return createInbox(this.#inboxPrefix)
   }
 
-  /** Messages may have been missed: told after every reconnect. Returns what stops it. */
-  onReconnect(told: () => void): () => void {
-    this.#reconnected.add(told)
-    return () => void this.#reconnected.delete(told)
+  /** Called after every reconnect: messages may have been missed. Returns what stops it. */
+  onReconnect(listener: () => void): () => void {
+    this.#reconnected.add(listener)
+    return () => void this.#reconnected.delete(listener)
   }
 
-  /** One try. */
-  ask<T>(make: () => Promise<T>): Promise<T> {
+  /** One attempt. */
+  ask<T>(attempt: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       if (!this.#open) return reject(storeClosed('nats'))
       if (!this.#connected) return reject(new ConnectionCut())
       this.#cuts.add(reject)
-      make()
+      attempt()
         .then(resolve, reject)
         .finally(() => this.#cuts.delete(reject))
     })
   }
 
-  /** One try to have a message written, or something else done that one answer tells of; within `ask` or `persist`. */
-  request(question: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
-    return this.#answers.ask({ timeoutMs: requestMs, ...question })
+  /** A request with one answer, such as writing a message; to be used within `ask` or `persist`. */
+  request(request: Omit<PendingRequest, 'timeoutMs'> & { readonly timeoutMs?: number }): ReturnType<Requests['ask']> {
+    return this.#requests.ask({ timeoutMs: requestMs, ...request })
   }
 
-  async persist<T>(what: string, make: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
+  async persist<T>(what: string, attempt: () => Promise<T>, until = steadyClock.now() + this.#patienceMs): Promise<T> {
     for (;;) {
       try {
-        return await this.ask(make)
+        return await this.ask(attempt)
       } catch (thrown) {
-        if (!passes(thrown)) throw this.failed(what, thrown)
-        if (steadyClock.now() >= until) throw this.failed(what, thrown)
+        if (!isTransient(thrown) || steadyClock.now() >= until) throw this.failed(what, thrown)
         await this.#pause(until)
       }
     }
   }
 
-  /** What the server has against something, in our words. */
+  /** An error of the server as a SkeinError that says what to do. */
   failed(what: string, thrown: unknown): SkeinError {
     if (isSkeinError(thrown)) return thrown
     const { message } = toFailure(thrown, 'STORE_FAILED')
-    const forbidden = isForbidden(thrown)
-    const hint = forbidden
-      ? 'give its user the permissions of docs/nats.md'
-      : passes(thrown)
-        ? 'is the server up? It is tried again'
-        : 'see the log of the server'
-    return new SkeinError('STORE_FAILED', `${what} failed on NATS (${this.place}): ${message}; ${hint}`, {
-      retry: !forbidden,
-      cause: thrown,
-    })
+    return new SkeinError(
+      'STORE_FAILED',
+      `${what} failed on NATS (${this.address}): ${message}; ${failureHint(thrown)}`,
+      {
+        retry: !isForbidden(thrown),
+        cause: thrown,
+      },
+    )
   }
 
-  subscribe(subject: string, heard: (message: Msg) => void): Subscription {
-    return this.nc.subscribe(subject, { callback: (failed, message) => void (failed ?? heard(message)) })
+  subscribe(subject: string, listener: (message: Msg) => void): Subscription {
+    return this.nc.subscribe(subject, { callback: (failed, message) => void (failed ?? listener(message)) })
   }
 
   async close(): Promise<void> {
     this.#open = false
     for (const cut of this.#cuts) cut(storeClosed('nats'))
-    for (const back of this.#back.splice(0)) back()
+    for (const resume of this.#paused.splice(0)) resume()
     await this.nc.close()
   }
 
-  /** Until the connection is back, or a moment where it never broke. */
+  /** Until the connection is back, or for a moment where it is not broken. */
   async #pause(until: number): Promise<void> {
     const waitMs = this.#connected ? pauseMs : until - steadyClock.now()
     await new Promise<void>((resolve) => {
       const cancel = after(waitMs, resolve)
-      if (!this.#connected) this.#back.push(() => (cancel(), resolve()))
+      if (this.#connected) return
+      this.#paused.push(() => {
+        cancel()
+        resolve()
+      })
     })
   }
 
@@ -173,7 +172,7 @@ export class ServerConnection {
     for await (const status of this.nc.status()) {
       const { type } = status
       if (type === 'error' && status.error instanceof errors.PermissionViolationError)
-        this.#answers.forbid(status.error)
+        this.#requests.forbid(status.error)
       else if (type === 'disconnect') {
         if (this.#connected && this.#open) this.#reach('lost')
         this.#connected = false
@@ -181,14 +180,14 @@ export class ServerConnection {
       } else if (type === 'reconnect') {
         this.#connected = true
         this.#reach('back')
-        for (const back of this.#back.splice(0)) back()
-        for (const told of [...this.#reconnected]) told()
+        for (const resume of this.#paused.splice(0)) resume()
+        for (const listener of [...this.#reconnected]) listener()
       }
     }
   }
 }
 
-function inboxesOf(namespace: string): string {
+function inboxPrefixOf(namespace: string): string {
   return `${namespace}.inbox`
 }
 
@@ -198,13 +197,13 @@ async function managerOf(nc: NatsConnection, patienceMs: number): Promise<JetStr
     try {
       return await jetstreamManager(nc, { timeout: requestMs })
     } catch (thrown) {
-      if (!transient.has(apiCode(thrown) ?? 0) || steadyClock.now() >= until) throw thrown
+      if (!transientCodes.has(apiCode(thrown) ?? 0) || steadyClock.now() >= until) throw thrown
       await sleep(pauseMs)
     }
   }
 }
 
-/** What was asked for was cut off, and may go well when it is asked for again. */
+/** The request was cut off; it may succeed when it is repeated. */
 export class ConnectionCut extends Error {
   override readonly name = 'Cut'
   constructor(message = 'the connection is broken') {
@@ -212,8 +211,8 @@ export class ConnectionCut extends Error {
   }
 }
 
-/** Whether the same request may be answered a moment later. */
-function passes(thrown: unknown): boolean {
+/** Whether the same request may succeed a moment later. */
+function isTransient(thrown: unknown): boolean {
   if (
     thrown instanceof ConnectionCut ||
     thrown instanceof errors.TimeoutError ||
@@ -222,12 +221,17 @@ function passes(thrown: unknown): boolean {
     return true
   // Nobody answered, or the connection broke under the request.
   if (thrown instanceof errors.RequestError) return !isForbidden(thrown)
-  if (thrown instanceof JetStreamApiError) return transient.has(thrown.code)
+  if (thrown instanceof JetStreamApiError) return transientCodes.has(thrown.code)
   // The manager's word for a server whose JetStream does not answer yet.
   return thrown instanceof Error && thrown.name === 'JetStreamNotEnabled'
 }
 
-/** This user may not do that. */
+function failureHint(thrown: unknown): string {
+  if (isForbidden(thrown)) return 'give its user the permissions of docs/nats.md'
+  return isTransient(thrown) ? 'is the server up? It is tried again' : 'see the log of the server'
+}
+
+/** This user lacks a permission. */
 function isForbidden(thrown: unknown): boolean {
   return (
     thrown instanceof errors.PermissionViolationError ||
@@ -239,24 +243,25 @@ export function apiCode(thrown: unknown): number | undefined {
   return thrown instanceof JetStreamApiError ? thrown.code : undefined
 }
 
-function checkVersion({ info }: NatsConnection, place: string): void {
+function checkVersion({ info }: NatsConnection, address: string): void {
   const version = info?.version ?? '0'
   const [major = 0, minor = 0] = version.split('.').map(Number)
-  if (major > floor[0] || (major === floor[0] && minor >= floor[1])) return
+  const [oldestMajor, oldestMinor] = oldestVersion
+  if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return
   throw new SkeinError(
     'BAD_OPTION',
-    `the NATS server at ${place} has version ${version}; Skein needs ${floor.join('.')} or newer (older ones ` +
-      `cannot write acknowledged records to the disk at once). Update the server.`,
+    `the NATS server at ${address} has version ${version}; Skein needs ${oldestMajor}.${oldestMinor} or newer (older ` +
+      `ones cannot write acknowledged records to the disk at once). Update the server.`,
     { data: { version } },
   )
 }
 
-function cannotOpen(place: string, thrown: unknown): SkeinError {
+function cannotOpen(address: string, thrown: unknown): SkeinError {
   const { message } = toFailure(thrown, 'STORE_FAILED')
   const refused = isRefused(thrown) || isForbidden(thrown)
   return new SkeinError(
     'STORE_FAILED',
-    `the NATS server at ${place} cannot be used: ${message}; ${openingHint(thrown, refused)}`,
+    `the NATS server at ${address} cannot be used: ${message}; ${openingHint(thrown, refused)}`,
     { retry: !refused, cause: thrown },
   )
 }
@@ -274,7 +279,7 @@ function openingHint(thrown: unknown, refused: boolean): string {
   return 'start a server with `nats-server -c nats.conf`, or check the address and the credentials'
 }
 
-/** It knows who we say that we are, and will not have us. */
+/** The server refuses the credentials. */
 function isRefused(thrown: unknown): boolean {
   return thrown instanceof errors.AuthorizationError || thrown instanceof errors.UserAuthenticationExpiredError
 }

@@ -1,11 +1,10 @@
 /**
- * Writing one message to a stream, and knowing whether it was written. Owns nothing.
+ * Writing one message to a stream, and knowing whether it was written. Owns no state.
  *
- * - A write whose answer was lost is read back before it is judged: it counts once, and is never reported as
- *   refused when it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even one that
- *   succeeded.)
- * - A write that expects a sequence changes nothing when the subject is elsewhere.
- * - What may not be written any more is not tried, nor tried again; what was written before that counts.
+ * - A write whose answer was lost is read back before it is repeated: it counts once, and is never reported as refused
+ *   when it was ours. (Servers answer a repeated compare-and-set with "wrong last sequence", even if it succeeded.)
+ * - A write that expects a sequence changes nothing when the subject has another one.
+ * - Once `mayWrite` is false nothing is attempted any more; a message that was written before counts.
  */
 import { headers, nuid } from '@nats-io/transport-node'
 import type { MsgHdrs } from '@nats-io/transport-node'
@@ -20,43 +19,43 @@ export interface Publication {
   readonly subject: string
   readonly payload: Uint8Array | string
   readonly headers?: Readonly<Record<string, string>>
-  /** Sequence of the last message of the subject; 0 for none. Absent: whatever it is, and twice does no harm. */
+  /** Sequence of the last message of the subject; 0 for none. Absent: any, and writing twice does no harm. */
   readonly expected?: number
   /** Not later than this instant of the monotonic clock. */
   readonly until?: number
-  /** Patience with one try. */
+  /** For one attempt. */
   readonly timeoutMs?: number
-  /** Whether it may not be written any more: asked before every try. */
-  readonly over?: () => boolean
+  /** Whether it may still be written: asked before every attempt. */
+  readonly mayWrite?: () => boolean
 }
 
 const idHeader = 'Skein-Id'
 const wrongLast: ReadonlySet<number> = new Set([10_071, 10_164])
 
-/** The sequence it got; undefined when it was refused. */
+/** The sequence of the message; undefined when it was refused. */
 export async function publish(
-  link: ServerConnection,
-  reads: StreamReader,
+  connection: ServerConnection,
+  reader: StreamReader,
   publication: Publication,
 ): Promise<number | undefined> {
-  const { subject, payload, expected, until, timeoutMs, over } = publication
+  const { subject, payload, expected, until, timeoutMs, mayWrite = () => true } = publication
   const id = nuid.next()
-  const head = headersOf(id, publication)
-  let tries = 0
+  const messageHeaders = headersOf(id, publication)
+  let attempts = 0
   const attempt = async (): Promise<number | undefined> => {
-    tries++
-    const written = tries > 1 && expected !== undefined ? await ours(reads, publication, id) : undefined
-    if (written !== undefined || over?.()) return written
+    attempts++
+    const written = attempts > 1 && expected !== undefined ? await findOurs(reader, publication, id) : undefined
+    if (written !== undefined || !mayWrite()) return written
     try {
-      const { seq } = await link.request({ subject, payload, headers: head, ...defined({ timeoutMs }) })
+      const { seq } = await connection.request({ subject, payload, headers: messageHeaders, ...defined({ timeoutMs }) })
       return seq
     } catch (thrown) {
       if (!wrongLast.has(apiCode(thrown) ?? 0)) throw thrown
-      // Between our look and our second try the first one may have been written after all.
-      return tries > 1 ? ours(reads, publication, id) : undefined
+      // The first attempt may have been written after our look and before our second attempt.
+      return attempts > 1 ? findOurs(reader, publication, id) : undefined
     }
   }
-  return link.persist(`writing to ${subject}`, attempt, until)
+  return connection.persist(`writing to ${subject}`, attempt, until)
 }
 
 function headersOf(id: string, { headers: more = {}, expected }: Publication): MsgHdrs {
@@ -67,7 +66,11 @@ function headersOf(id: string, { headers: more = {}, expected }: Publication): M
   return made
 }
 
-async function ours(reads: StreamReader, { stream, subject }: Publication, id: string): Promise<number | undefined> {
-  const last = await reads.last(stream, subject)
+async function findOurs(
+  reader: StreamReader,
+  { stream, subject }: Publication,
+  id: string,
+): Promise<number | undefined> {
+  const last = await reader.last(stream, subject)
   return last?.headers.get(idHeader) === id ? last.seq : undefined
 }

@@ -1,18 +1,19 @@
 /**
- * Reading from streams: one message, or all that a filter finds. Owns the consumers of a scan, which live as long as
- * it.
+ * Reading from streams: one message, or all that a filter finds. Owns the consumer of a scan, which lives as long as
+ * the scan.
  *
- * - What `get` and `last` read is what the stream's leader has: messages that were acknowledged are seen.
- * - A scan asks for no more than there is, in parts that fit into memory, and ends.
- * - A scan that is cut off goes on after the last message that it gave. Of a scan of last messages (`last`), a
- *   subject that was written meanwhile is given again.
- * - The consumer of a scan may read from a replica that is behind: one that has not seen `upTo` is asked again, and
- *   `rest` asks the leader for what a scan has not given.
+ * - `get` and `last` read from the stream's leader: every acknowledged message is seen.
+ * - A scan asks for no more messages than there are, in batches that fit into memory, and ends.
+ * - A scan that is cut off resumes after the last message that it gave. In a scan of last messages (`last`), a subject
+ *   that was written meanwhile is given again.
+ * - The consumer of a scan may read from a replica that is behind: where it has not seen `upTo` the scan is repeated,
+ *   and `rest` asks the leader for what a scan has not given.
  */
 import { headers as noHeaders, nanos } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import type { ConsumerConfig } from '@nats-io/jetstream'
+import { defined } from '../../../core/defined.js'
 import { after } from './timers.js'
 import { ConnectionCut } from './connection.js'
 import type { ServerConnection } from './connection.js'
@@ -42,41 +43,42 @@ export interface Scan {
   readonly last?: true
   /** Leave the payloads out. */
   readonly headersOnly?: true
-  /** About as many are wanted. */
+  /** About how many messages the caller needs. */
   readonly about?: number
 }
 
-/** Where a scan is: its consumer, and the last part that it gave. */
-interface Place {
+/** How far a scan has come: its consumer, and the last batch that it gave. */
+interface ScanProgress {
   readonly consumer: string
-  /** It has given something: one that found nothing is gone soon. */
+  /** Whether the consumer found anything; one that did not is removed by the server soon. */
   readonly used: boolean
-  readonly left: number
-  readonly part: readonly StreamMessage[]
+  /** Messages after this batch. */
+  readonly pending: number
+  readonly batch: readonly StreamMessage[]
 }
 
-const atOnce = 500
-/** A part of a scan ends here, so that long messages do not pile up. */
-const bytesAtOnce = 16 * 1024 * 1024
-const partMs = 5_000
-/** Messages that are removed while they are asked for never come, and without this no word of that does. */
+const batchSize = 500
+/** So that long messages do not pile up in memory. */
+const batchBytes = 16 * 1024 * 1024
+const batchMs = 5_000
+/** Ends a batch early: messages that are removed while they are asked for never come, and nothing else says so. */
 const removedMs = 250
-/** There is nothing, or nothing more, now. */
+/** Statuses that say that there are no messages, or no more of them. */
 const noMore: ReadonlySet<number> = new Set([404, 408])
 
 export class StreamReader {
   /** Whether streams have replicas: then any of them would answer to a direct get. */
   readonly replicated: boolean
-  readonly #link: ServerConnection
+  readonly #connection: ServerConnection
 
-  constructor(link: ServerConnection, replicas: number) {
-    this.#link = link
+  constructor(connection: ServerConnection, replicas: number) {
+    this.#connection = connection
     this.replicated = replicas > 1
   }
 
   get(stream: string, query: Query): Promise<StreamMessage | undefined> {
-    const { jsm } = this.#link
-    return this.#link.persist('reading', async () => {
+    const { jsm } = this.#connection
+    return this.#connection.persist('reading', async () => {
       const found = await (this.replicated
         ? jsm.streams.getMessage(stream, query)
         : jsm.direct.getMessage(stream, query))
@@ -93,98 +95,104 @@ export class StreamReader {
   /** Gives the messages in order until there are no more or `each` returns false. */
   async scan(scan: Scan, each: (message: StreamMessage) => boolean | void): Promise<void> {
     const { upTo } = scan
-    let given = 0
-    let place: Place | undefined
+    let last = 0
+    let progress: ScanProgress | undefined
     try {
       do {
-        const before = place
-        place = undefined // until it is sure again: of a part that is cut off nobody knows how much was delivered
-        let tries = 0
-        place = await this.#link.persist('reading', () => this.#next(scan, tries++ === 0 ? before : undefined, given))
-        for (const message of place.part) {
-          if (message.seq <= given) continue
-          given = message.seq
+        const before = progress
+        progress = undefined // of a batch that is cut off nobody knows how much was delivered
+        let attempts = 0
+        progress = await this.#connection.persist('reading', () =>
+          this.#next(scan, attempts++ === 0 ? before : undefined, last),
+        )
+        for (const message of progress.batch) {
+          if (message.seq <= last) continue
+          last = message.seq
           if (message.subject !== upTo?.filter && each(message) === false) return
         }
-      } while (place.left > 0)
+      } while (progress.pending > 0)
     } finally {
-      // It would go by itself a little later.
-      if (place?.used) void this.#link.jsm.consumers.delete(scan.stream, place.consumer).catch(() => undefined)
+      // The server would remove it a little later.
+      if (progress?.used)
+        void this.#connection.jsm.consumers.delete(scan.stream, progress.consumer).catch(() => undefined)
     }
   }
 
-  /** What comes after a message that a scan gave last; nothing where there are no replicas. */
+  /** The messages after the last one that a scan gave, from the leader; nothing where there are no replicas. */
   async rest(
     { stream, filter }: Pick<Scan, 'stream' | 'filter'>,
-    given: number,
+    last: number,
     each: (message: StreamMessage) => boolean | void,
   ): Promise<void> {
-    for (let seq = given + 1; this.replicated;) {
+    for (let seq = last + 1; this.replicated;) {
       const message = await this.get(stream, { seq, next_by_subj: filter })
       if (!message || each(message) === false) return
       seq = message.seq + 1
     }
   }
 
-  async #next(scan: Scan, before: Place | undefined, given: number): Promise<Place> {
-    const { stream, upTo, about = atOnce } = scan
-    let { consumer = '', left = 0, used = false } = before ?? {}
-    if (!before) {
-      const made = await this.#link.jsm.consumers.add(stream, configOf(scan, given))
-      consumer = made.name
-      left = made.num_pending
-      used = left > 0
-    }
-    const part = left > 0 ? await this.#part(stream, consumer, Math.min(left, about, atOnce)) : []
+  /** The next batch after message `last`, from the same consumer or, without one, from a new one. */
+  async #next(scan: Scan, before: ScanProgress | undefined, last: number): Promise<ScanProgress> {
+    const { stream, upTo, about = batchSize } = scan
+    const { consumer, pending, used } = before ?? (await this.#addConsumer(scan, last))
+    const batch = pending > 0 ? await this.#batch(stream, consumer, Math.min(pending, about, batchSize)) : []
     // Messages may be removed while they are counted: then there are no more, though some were promised.
-    left = part.length === 0 ? 0 : left - part.length
-    if (left === 0 && upTo && Math.max(given, part.at(-1)?.seq ?? 0) < upTo.seq)
+    const left = batch.length === 0 ? 0 : pending - batch.length
+    if (left === 0 && upTo && Math.max(last, batch.at(-1)?.seq ?? 0) < upTo.seq)
       throw new ConnectionCut('the replica that answers is behind')
-    return { consumer, used, left, part }
+    return { consumer, used, pending: left, batch }
   }
 
-  #part(stream: string, consumer: string, batch: number): Promise<StreamMessage[]> {
-    const { nc } = this.#link
+  async #addConsumer(scan: Scan, last: number): Promise<Omit<ScanProgress, 'batch'>> {
+    const { name, num_pending: pending } = await this.#connection.jsm.consumers.add(scan.stream, configOf(scan, last))
+    return { consumer: name, pending, used: pending > 0 }
+  }
+
+  #batch(stream: string, consumer: string, batch: number): Promise<StreamMessage[]> {
+    const { nc } = this.#connection
     return new Promise((resolve, reject) => {
       const found: StreamMessage[] = []
-      const inbox = this.#link.inbox()
-      const cancelLate = after(2 * partMs, () => end(new ConnectionCut('a part of the answer did not come in time')))
+      const inbox = this.#connection.inbox()
+      const cancelLate = after(2 * batchMs, () => end(new ConnectionCut('a part of the answer did not come in time')))
       const end = (failed?: Error): void => {
         cancelLate()
         subscription.unsubscribe()
         if (failed) reject(failed)
         else resolve(found)
       }
-      const subscription = this.#link.subscribe(inbox, (message) => {
+      const subscription = this.#connection.subscribe(inbox, (message) => {
         const stored = toMessage(message)
         if (stored) found.push(stored)
         const code = message.headers?.code ?? 0
-        // A part that ends early brings its status; what is left comes with the next one.
+        // A batch that ends early ends with a status; the rest comes with the next one.
         if (!stored && found.length === 0 && !noMore.has(code))
           end(new ConnectionCut(`the server answered ${code} ${message.headers?.description ?? ''}`))
         else if (!stored || found.length === batch) end()
       })
       nc.publish(
         `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`,
-        JSON.stringify({ batch, max_bytes: bytesAtOnce, no_wait: true, expires: nanos(removedMs) }),
+        JSON.stringify({ batch, max_bytes: batchBytes, no_wait: true, expires: nanos(removedMs) }),
         { reply: inbox },
       )
     })
   }
 }
 
-/** For what comes after a message that was given, as far as the server can tell. */
-function configOf({ filter, upTo, from = 1, last, headersOnly }: Scan, given: number): Partial<ConsumerConfig> {
+/** A consumer for the messages after `last`; of last messages per subject it gives all again. */
+function configOf(
+  { filter, upTo, from = 1, last: lastOnly, headersOnly }: Scan,
+  last: number,
+): Partial<ConsumerConfig> {
   return {
     ack_policy: AckPolicy.None,
     mem_storage: true,
     num_replicas: 1,
-    inactive_threshold: nanos(2 * partMs),
+    inactive_threshold: nanos(2 * batchMs),
     ...(upTo ? { filter_subjects: [filter, upTo.filter] } : { filter_subject: filter }),
-    ...(last
+    ...(lastOnly
       ? { deliver_policy: DeliverPolicy.LastPerSubject }
-      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, given + 1) }),
-    ...(headersOnly && { headers_only: true }),
+      : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: Math.max(from, last + 1) }),
+    ...defined({ headers_only: headersOnly }),
   }
 }
 
@@ -195,13 +203,13 @@ export function toMessage(
   // $JS.ACK.[domain.account.]stream.consumer.deliveries.streamSeq.consumerSeq.time.pending[.token]
   const tokens = message.reply?.split('.') ?? []
   if (tokens[0] !== '$JS' || tokens[1] !== 'ACK') return undefined
-  const at = tokens.length > 9 ? 4 : 2
+  const first = tokens.length > 9 ? 4 : 2
   return {
     subject: message.subject,
-    seq: Number(tokens[at + 3]),
-    delivered: Number(tokens[at + 4]),
-    pending: Number(tokens[at + 6]),
-    at: Number(tokens[at + 5]) / 1e6,
+    seq: Number(tokens[first + 3]),
+    delivered: Number(tokens[first + 4]),
+    pending: Number(tokens[first + 6]),
+    at: Number(tokens[first + 5]) / 1e6,
     headers: message.headers ?? noHeaders(),
     data: message.data,
   }

@@ -1,10 +1,9 @@
 /**
- * Requests to JetStream and their answers, over one subscription. The client has its own way, which makes an error
- * and three promises for every request that succeeds: a tenth of what a host at work does. Owns the requests that are
- * open.
+ * Requests to JetStream and their answers, over one subscription. The client's own `request` makes an error and three
+ * promises for every request that succeeds, which is a tenth of the work of a busy host. Owns the open requests.
  *
- * - A request ends once: with its answer, when nobody is there to answer, when this user may not ask, or when its
- *   time is over.
+ * - A request ends once: with its answer, when nobody answers the subject, when this user lacks the permission, or at
+ *   its deadline.
  */
 import { errors } from '@nats-io/transport-node'
 import type { Msg, MsgHdrs, NatsConnection, PermissionViolationError } from '@nats-io/transport-node'
@@ -20,58 +19,64 @@ export interface PendingRequest {
   readonly timeoutMs: number
 }
 
-interface Asked {
+interface OpenRequest {
   readonly subject: string
-  answer(text: string): void
-  fail(why: Error): void
+  resolve(answer: string): void
+  reject(error: Error): void
 }
 
 const errorSchema = z.object({ code: z.number(), err_code: z.number(), description: z.string() })
 const answerSchema = z.looseObject({ error: errorSchema.optional(), seq: z.number().optional() })
-/** Nobody is there to answer. */
+/** The status with which the server says that nobody answers a subject. */
 const noResponders = 503
 
 export class Requests {
   readonly #nc: NatsConnection
   readonly #inbox: string
-  readonly #open = new Map<string, Asked>()
-  #asked = 0
+  readonly #open = new Map<string, OpenRequest>()
+  #count = 0
 
   /** `inbox`: a subject that nobody else listens to. */
   constructor(nc: NatsConnection, inbox: string) {
     this.#nc = nc
     this.#inbox = inbox
     nc.subscribe(`${this.#inbox}.*`, {
-      callback: (failed, message) => (failed ? this.#failAll(failed) : this.#hear(message)),
+      callback: (failed, message) => (failed ? this.#failAll(failed) : this.#receive(message)),
     })
   }
 
-  /** What the server says; its refusal is a JetStreamApiError. */
-  async ask(question: PendingRequest): Promise<z.infer<typeof answerSchema>> {
-    const answer = answerSchema.parse(JSON.parse(await this.#ask(question)))
+  /** The answer of the server; its refusal is thrown as a JetStreamApiError. */
+  async ask(request: PendingRequest): Promise<z.infer<typeof answerSchema>> {
+    const answer = answerSchema.parse(JSON.parse(await this.#send(request)))
     if (answer.error) throw new JetStreamApiError(answer.error)
     return answer
   }
 
-  /** The server told that this user may not publish to a subject. */
-  forbid(why: PermissionViolationError): void {
-    for (const asked of [...this.#open.values()]) if (asked.subject === why.subject) asked.fail(why)
+  /** The server said that this user may not publish to a subject. */
+  forbid(violation: PermissionViolationError): void {
+    for (const request of [...this.#open.values()]) if (request.subject === violation.subject) request.reject(violation)
   }
 
-  #ask({ subject, payload, headers, timeoutMs }: PendingRequest): Promise<string> {
+  #send({ subject, payload, headers, timeoutMs }: PendingRequest): Promise<string> {
     return new Promise((resolve, reject) => {
-      const token = (this.#asked++).toString(36)
+      const token = (this.#count++).toString(36)
       const end = (): void => {
         this.#open.delete(token)
         cancel()
       }
-      const asked: Asked = {
+      const request: OpenRequest = {
         subject,
-        answer: (text) => (end(), resolve(text)),
-        fail: (why) => (end(), reject(why)),
+        resolve(answer) {
+          end()
+          resolve(answer)
+        },
+        reject(error) {
+          end()
+          reject(error)
+        },
       }
-      const cancel = after(timeoutMs, () => asked.fail(new errors.TimeoutError()))
-      this.#open.set(token, asked)
+      const cancel = after(timeoutMs, () => request.reject(new errors.TimeoutError()))
+      this.#open.set(token, request)
       try {
         this.#nc.publish(subject, payload, { reply: `${this.#inbox}.${token}`, ...defined({ headers }) })
       } catch (thrown) {
@@ -81,14 +86,14 @@ export class Requests {
     })
   }
 
-  #hear(message: Msg): void {
-    const asked = this.#open.get(message.subject.slice(this.#inbox.length + 1))
+  #receive(message: Msg): void {
+    const request = this.#open.get(message.subject.slice(this.#inbox.length + 1))
     if (message.data.length === 0 && message.headers?.code === noResponders)
-      asked?.fail(new errors.NoRespondersError(asked.subject))
-    else asked?.answer(message.string())
+      request?.reject(new errors.NoRespondersError(request.subject))
+    else request?.resolve(message.string())
   }
 
-  #failAll(why: Error): void {
-    for (const asked of [...this.#open.values()]) asked.fail(why)
+  #failAll(error: Error): void {
+    for (const request of [...this.#open.values()]) request.reject(error)
   }
 }

@@ -1,15 +1,16 @@
 /**
- * Following a stream live, from its first message that a filter finds: what is there, then what comes. Owns the
- * consumer on the server, which is only a place to read from: it keeps nothing that is needed after it is gone.
+ * Following a stream live, from the first message that a filter finds: the messages that exist, then new ones. Owns the
+ * consumer on the server, which has no state that is needed after it is removed.
  *
- * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it goes on after the last one.
- * - It never gives up by itself: a server that is away is waited for until `stop`.
- * - What was there is given, or gone: a message that is removed before it is delivered is not waited for.
+ * NT1 Messages come in order, each once; after a break, a restart of the server or a gap it resumes after the last one.
+ * - It never gives up by itself: until `stop` it waits for a server that is away.
+ * - It does not wait for a message that is removed before it is delivered.
  */
 import { nanos, nuid } from '@nats-io/transport-node'
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import { AckPolicy, DeliverPolicy } from '@nats-io/jetstream'
 import { steadyClock } from '../../../core/clock.js'
+import { defined } from '../../../core/defined.js'
 import { every, sleep } from './timers.js'
 import type { ServerConnection } from './connection.js'
 import { toMessage } from './read.js'
@@ -19,43 +20,43 @@ export interface TailOptions {
   readonly stream: string
   readonly filter: string
   readonly each: (message: StreamMessage) => void
-  /** Of what is there only the last message of each subject. */
+  /** Of the messages that exist, only the last one of each subject. */
   readonly last?: true
   /** Leave the payloads out. */
   readonly headersOnly?: true
 }
 
 const heartbeatMs = 2_000
-/** Without a sign for this long the consumer is taken for gone. */
+/** Without a message or heartbeat for this long the consumer is taken for removed. */
 const silenceMs = 3 * heartbeatMs
 const unusedMs = 30_000
-const againMs = 200
+const retryMs = 200
 
 export class StreamTail {
-  readonly #link: ServerConnection
-  readonly #tailing: TailOptions
+  readonly #connection: ServerConnection
+  readonly #options: TailOptions
   readonly #stops: (() => void)[] = []
   #subscription: Subscription | undefined
   #consumer = ''
   #last = 0
   #delivered = 0
-  #heardAt = 0
+  #lastSignAt = 0
   #stopped = false
   #starting = false
-  /** The consumer that is there, or being made, is not to be relied on. */
+  /** The consumer, also one that is being made, must be replaced. */
   #stale = false
   #caughtUp: () => void = () => undefined
 
-  private constructor(link: ServerConnection, tailing: TailOptions) {
-    this.#link = link
-    this.#tailing = tailing
+  private constructor(connection: ServerConnection, options: TailOptions) {
+    this.#connection = connection
+    this.#options = options
   }
 
-  /** Resolves when everything that was there has been given. */
-  static async open(link: ServerConnection, tailing: TailOptions): Promise<StreamTail> {
-    const tail = new StreamTail(link, tailing)
+  /** Resolves when the messages that existed have been given. */
+  static async open(connection: ServerConnection, options: TailOptions): Promise<StreamTail> {
+    const tail = new StreamTail(connection, options)
     const caughtUp = new Promise<void>((resolve) => (tail.#caughtUp = resolve))
-    tail.#stops.push(link.onReconnect(() => tail.#restart()))
+    tail.#stops.push(connection.onReconnect(() => tail.#restart()))
     tail.#stops.push(every(heartbeatMs, () => tail.#checkSilence()))
     try {
       await tail.#follow('once')
@@ -67,7 +68,7 @@ export class StreamTail {
     }
   }
 
-  /** Of the last message that was given. */
+  /** Sequence of the last message that was given. */
   get last(): number {
     return this.#last
   }
@@ -80,16 +81,19 @@ export class StreamTail {
   }
 
   async #start(): Promise<void> {
-    const { stream, filter, last, headersOnly } = this.#tailing
-    const { jsm } = this.#link
-    const inbox = this.#link.inbox()
+    const { stream, filter, last, headersOnly } = this.#options
+    const { jsm } = this.#connection
+    const inbox = this.#connection.inbox()
     const name = nuid.next()
     this.#delivered = 0
-    this.#heardAt = steadyClock.now()
+    this.#lastSignAt = steadyClock.now()
     this.#consumer = name
-    const subscription = this.#link.subscribe(inbox, (message) => this.#consumer === name && this.#hear(message))
+    const subscription = this.#connection.subscribe(
+      inbox,
+      (message) => this.#consumer === name && this.#receive(message),
+    )
     this.#subscription = subscription
-    const info = await this.#link.persist(`following ${filter}`, () =>
+    const info = await this.#connection.persist(`following ${filter}`, () =>
       jsm.consumers.add(stream, {
         name,
         deliver_subject: inbox,
@@ -103,37 +107,36 @@ export class StreamTail {
         ...(last && this.#last === 0
           ? { deliver_policy: DeliverPolicy.LastPerSubject }
           : { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: this.#last + 1 }),
-        ...(headersOnly && { headers_only: true }),
+        ...defined({ headers_only: headersOnly }),
       }),
     )
     if (info.num_pending === 0 && this.#delivered === 0) this.#caughtUp()
   }
 
-  #hear(message: Msg): void {
-    this.#heardAt = steadyClock.now()
+  #receive(message: Msg): void {
+    this.#lastSignAt = steadyClock.now()
     const stored = toMessage(message)
     if (!stored) return this.#status(message)
     if (stored.delivered !== this.#delivered + 1) return this.#restart()
     this.#delivered = stored.delivered
     this.#last = stored.seq
-    this.#tailing.each(stored)
+    this.#options.each(stored)
     if (stored.pending === 0) this.#caughtUp()
   }
 
   #status({ reply, headers }: Msg): void {
-    // Flow control: the server goes on when this is answered.
+    // Flow control: the server continues when this is answered.
     const stalled = headers?.get('Nats-Consumer-Stalled')
-    if (reply) this.#link.nc.publish(reply)
-    else if (stalled) this.#link.nc.publish(stalled)
+    if (reply) this.#connection.nc.publish(reply)
+    else if (stalled) this.#connection.nc.publish(stalled)
     const last = headers?.get('Nats-Last-Consumer')
     if (Number(last || 0) > this.#delivered) this.#restart()
-    // What was promised at the start may have been removed before it came: who has nothing to say for so long has
-    // said all.
+    // Messages that were pending at the start may have been removed: an idle heartbeat means that none is left.
     else if (last && !stalled) this.#caughtUp()
   }
 
   #checkSilence(): void {
-    if (steadyClock.now() - this.#heardAt > silenceMs) this.#restart()
+    if (steadyClock.now() - this.#lastSignAt > silenceMs) this.#restart()
   }
 
   #restart(): void {
@@ -150,10 +153,10 @@ export class StreamTail {
         try {
           await this.#start()
         } catch (thrown) {
-          // What fails here is a server that is away; `persist` has waited long already.
+          // The server is away, and `persist` has retried for long already.
           if (tries === 'once') throw thrown
           this.#stale = true
-          await sleep(againMs)
+          await sleep(retryMs)
         }
       } while (this.#stale && !this.#stopped)
     } finally {
@@ -166,6 +169,8 @@ export class StreamTail {
     const name = this.#consumer
     this.#consumer = ''
     if (name)
-      void this.#link.ask(() => this.#link.jsm.consumers.delete(this.#tailing.stream, name)).catch(() => undefined)
+      void this.#connection
+        .ask(() => this.#connection.jsm.consumers.delete(this.#options.stream, name))
+        .catch(() => undefined)
   }
 }

@@ -1,7 +1,4 @@
-/**
- * Time for the parts of the NATS backend: later, again and again, and waiting. It goes on whatever clock the threads
- * have.
- */
+/** Timers of the NATS backend, on the monotonic clock: they run whatever clock the threads have. */
 import { steadyClock } from '../../../core/clock.js'
 
 /** Returns what cancels it. */

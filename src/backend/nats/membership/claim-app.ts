@@ -1,45 +1,44 @@
 /**
- * The app of a namespace: named by the first host that has a name for it, and compared by all that come later. Owns
- * that entry.
+ * The app of a namespace: its name is written by the first host that has one, and compared by all later ones. Owns that
+ * entry.
  *
- * - A namespace serves one app: a host of another one is refused before it is seen by anyone. One whose app has no
- *   name is not asked.
+ * - A namespace serves one app: a host of another app is refused before anyone sees it. A host whose app has no name
+ *   is not checked.
  */
 import { z } from 'zod'
 import { SkeinError } from '../../../core/failure.js'
 import type { HostProfile } from '../../host-info.js'
-import type { ServerConnection } from '../connection/connection.js'
-import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { StreamReader } from '../connection/read.js'
+import type { NatsContext } from '../context.js'
 
 const appSchema = z.object({ name: z.string() })
 
 export async function claimApp(
-  { link, reads, names }: { readonly link: ServerConnection; readonly reads: StreamReader; readonly names: Subjects },
+  { connection, reader, subjects }: Pick<NatsContext, 'connection' | 'reader' | 'subjects'>,
   { app }: HostProfile,
 ): Promise<void> {
   if (app === undefined) return
-  const named = async (): Promise<string | undefined> => {
-    const entry = await reads.last(names.streams.meta, names.app)
+  const { namespace } = subjects
+  const read = async (): Promise<string | undefined> => {
+    const entry = await reader.last(subjects.streams.meta, subjects.app)
     return entry && appSchema.parse(JSON.parse(Buffer.from(entry.data).toString())).name
   }
-  let known = await named()
+  let known = await read()
   if (known === undefined) {
-    await publish(link, reads, {
-      stream: names.streams.meta,
-      subject: names.app,
+    await publish(connection, reader, {
+      stream: subjects.streams.meta,
+      subject: subjects.app,
       payload: JSON.stringify({ name: app }),
       expected: 0,
     })
-    known = await named()
+    known = await read()
   }
   if (known === undefined || known === app) return
   throw new SkeinError(
     'BAD_OPTION',
-    `the namespace ${names.namespace} of NATS (${link.place}) serves the app ${JSON.stringify(known)}, and this ` +
+    `the namespace ${namespace} of NATS (${connection.address}) serves the app ${JSON.stringify(known)}, and this ` +
       `host has ${JSON.stringify(app)}. Give it a namespace of its own; or, if it is the same app under another ` +
       `name, the name that it had (createSkein({ name }), skein host --name).`,
-    { data: { namespace: names.namespace, app: known } },
+    { data: { namespace: namespace, app: known } },
   )
 }

@@ -1,45 +1,45 @@
 /**
- * The hosts of a namespace: who is alive, and what each says of itself. Owns what it knows of others.
+ * The hosts of a namespace: who is alive, and what each says of itself. Owns a cache of their profiles.
  *
- * - Seeing who is alive is one request; what a host says of its versions is read once, when it is first seen.
- * - Where nobody has renewed its entry in time, the last host may be dead: it is waited until one is renewed or all
- *   are gone.
+ * - Listing who is alive is one request; the profile of a host is read once, when it is first seen.
+ * - Where no entry was renewed in time, the last host may be dead: `isHosted` waits until one is renewed or all have
+ *   expired.
  */
 import { z } from 'zod'
 import { steadyClock } from '../../../core/clock.js'
-import { compareHosts, decodeHost } from '../../host-info.js'
+import { decodeHost } from '../../host-info.js'
 import type { HostInfo, HostProfile } from '../../host-info.js'
 import { sleep } from '../connection/timers.js'
 import type { NatsContext } from '../context.js'
 import { idIn } from '../subjects.js'
-import { ownerOf } from './owner.js'
+import { ownerOf } from './leases.js'
 
-type Means = Pick<NatsContext, 'link' | 'names' | 'reads'>
+type HostServices = Pick<NatsContext, 'connection' | 'subjects' | 'reader'>
 
-/** Part of a lease; an entry is renewed three times in one. */
+/** As a part of a lease: within this an entry is renewed, unless its host is late or dead. */
 const renewedWithin = 0.45
+/** For so long the answer that there is a host counts. */
+const hostedForMs = 200
 
-const sameMomentMs = 200
-
-/** What the server says with every answer, and its client does not type. */
+/** The time of the server, which comes with every answer; its client has no type for it. */
 export const isoTime = z.object({ ts: z.iso.datetime() })
 
 export class HostRegistry {
-  readonly #ground: Means
+  readonly #services: HostServices
   #known: ReadonlyMap<string, HostProfile> = new Map()
   #asking: Promise<boolean> | undefined
   /** When a host was last seen to be there. */
   #seenAt = -Infinity
 
-  constructor(ground: Means) {
-    this.#ground = ground
+  constructor(services: HostServices) {
+    this.#services = services
   }
 
-  /** RR1; in order of their ids. */
+  /** In order of their ids. */
   async alive(): Promise<ReadonlyMap<string, HostProfile>> {
-    const { link, names, reads } = this.#ground
-    const { state } = await link.persist('looking for hosts', () =>
-      link.jsm.streams.info(names.streams.live, { subjects_filter: names.lives }),
+    const { connection, subjects, reader } = this.#services
+    const { state } = await connection.persist('looking for hosts', () =>
+      connection.jsm.streams.info(subjects.streams.live, { subjects_filter: subjects.lives }),
     )
     const ids = Object.keys(state.subjects ?? {})
       .map(idIn)
@@ -48,8 +48,8 @@ export class HostRegistry {
       ids.map(async (id): Promise<readonly [string, HostProfile][]> => {
         const known = this.#known.get(id)
         if (known) return [[id, known]]
-        const entry = await reads.last(names.streams.live, names.live(id))
-        return entry ? [[id, decodeHost(Buffer.from(entry.data).toString())]] : [] // it has just gone
+        const entry = await reader.last(subjects.streams.live, subjects.live(id))
+        return entry ? [[id, decodeHost(Buffer.from(entry.data).toString())]] : [] // absent: it has just expired
       }),
     )
     this.#known = new Map(profiles.flat())
@@ -57,23 +57,26 @@ export class HostRegistry {
   }
 
   /**
-   * Asked once for all who ask meanwhile: they go on in the order in which they came, which answers of the server do
-   * not keep. And not again in the same moment: where hosts are away, many wait for one.
+   * Callers that come while a request is under way share its answer, so that they resume in the order in which they
+   * came (answers of the server do not keep it). A positive answer is reused for a moment: where hosts are away, many
+   * callers wait for one.
    */
   async isHosted(leaseMs: number): Promise<boolean> {
-    if (steadyClock.now() - this.#seenAt < sameMomentMs && !this.#asking) return true
+    if (steadyClock.now() - this.#seenAt < hostedForMs && !this.#asking) return true
     this.#asking ??= this.#lookForHost(leaseMs).finally(() => (this.#asking = undefined))
-    const there = await this.#asking
-    if (there) this.#seenAt = steadyClock.now()
-    return there
+    const hosted = await this.#asking
+    if (hosted) this.#seenAt = steadyClock.now()
+    return hosted
   }
 
   async #lookForHost(leaseMs: number): Promise<boolean> {
-    const { link, names } = this.#ground
+    const { connection, subjects } = this.#services
     for (const until = steadyClock.now() + leaseMs; ;) {
-      const info = await link.persist('looking for hosts', () => link.jsm.streams.info(names.streams.live))
+      const info = await connection.persist('looking for hosts', () =>
+        connection.jsm.streams.info(subjects.streams.live),
+      )
       if (info.state.messages === 0) return false
-      // Both by the clock of the server.
+      // Both times are by the clock of the server.
       const now = isoTime.safeParse(info).data?.ts
       const ageMs = now === undefined ? 0 : Date.parse(now) - Date.parse(info.state.last_ts)
       if (ageMs < leaseMs * renewedWithin || steadyClock.now() >= until) return true
@@ -81,16 +84,16 @@ export class HostRegistry {
     }
   }
 
-  /** All that is known of them. */
+  /** Profile, work and partitions of each, in the order in which they began. */
   async list(): Promise<readonly HostInfo[]> {
-    const { names, reads } = this.#ground
+    const { subjects, reader } = this.#services
     const partitions = new Map<string, number[]>()
-    await reads.scan({ stream: names.streams.meta, filter: names.owners, last: true }, (message) => {
+    await reader.scan({ stream: subjects.streams.meta, filter: subjects.owners, last: true }, (message) => {
       const { host } = ownerOf(message)
       partitions.set(host, [...(partitions.get(host) ?? []), Number(idIn(message.subject))])
     })
     const hosts: HostInfo[] = []
-    await reads.scan({ stream: names.streams.live, filter: names.lives, last: true }, ({ subject, data }) => {
+    await reader.scan({ stream: subjects.streams.live, filter: subjects.lives, last: true }, ({ subject, data }) => {
       const id = idIn(subject)
       hosts.push({
         id,
@@ -100,12 +103,4 @@ export class HostRegistry {
     })
     return hosts.sort((one, other) => one.since - other.since || (one.id < other.id ? -1 : 1))
   }
-}
-
-/** Those that are served first: no other is newer than they are. */
-export function newestOf(alive: ReadonlyMap<string, HostProfile>): readonly string[] {
-  const all = [...alive]
-  let newest = all[0]?.[1]
-  for (const [, profile] of all) if (newest && compareHosts(profile, newest) > 0) newest = profile
-  return all.filter(([, profile]) => newest && compareHosts(profile, newest) >= 0).map(([id]) => id)
 }

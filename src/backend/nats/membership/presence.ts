@@ -1,35 +1,30 @@
 /**
- * That this host is alive, as the others see it: one entry that lives as long as a lease and is renewed three times
- * in that time. All partitions of a host hang on this one entry, so renewing costs the same for one partition and for
- * a thousand.
+ * The presence of this host, as the others see it: one entry on the server that lives as long as a lease and is renewed
+ * three times in that time. All leases of a host depend on this one entry, so renewing costs the same for one partition
+ * and for a thousand. Owns the entry and the leases that depend on it.
  *
- * - The host takes itself for dead before the server does: its time runs from before a renewal was sent, by a clock
- *   that nobody sets, and ends a fifth of a lease early.
- * - Whoever was taken for dead comes back under another name, also when the renewal that came too late was written
- *   after all. What the old name owned is free.
- * - What a host says of itself is what it writes here anyway: it is as old as a third of a lease, and costs nothing.
+ * - The host takes itself for dead before the server does: its time counts from before a renewal was sent, on a
+ *   monotonic clock, and ends a fifth of a lease early.
+ * - A host that was taken for dead comes back under another id, also when its late renewal was written after all. What
+ *   the old id owned is free.
+ * - What a host says of itself is the payload of this entry: it is at most a third of a lease old, and costs nothing.
  */
 import { nuid } from '@nats-io/transport-node'
 import { steadyClock } from '../../../core/clock.js'
 import { encodeHost } from '../../host-info.js'
 import type { HostSelf } from '../../host-info.js'
 import { after } from '../connection/timers.js'
-import type { ServerConnection } from '../connection/connection.js'
-import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
-import type { StreamReader } from '../connection/read.js'
+import type { NatsContext } from '../context.js'
+import { HeldLeases } from './held-leases.js'
 
-export interface PresenceOptions {
-  readonly link: ServerConnection
-  readonly reads: StreamReader
-  readonly names: Subjects
+export interface PresenceOptions extends Pick<NatsContext, 'connection' | 'reader' | 'subjects'> {
   readonly leaseMs: number
   readonly self: HostSelf
-  /** Everything that this host held is lost. */
-  readonly died: () => void
 }
 
 export class Presence {
+  readonly held = new HeldLeases()
   readonly #options: PresenceOptions
   #id = ''
   #seq = 0
@@ -45,49 +40,59 @@ export class Presence {
   static async open(options: PresenceOptions): Promise<Presence> {
     const presence = new Presence(options)
     await presence.#appear()
-    presence.#again()
+    presence.#renewLater()
     return presence
   }
 
-  /** The name under which it owns partitions now. */
+  /** The id under which it owns partitions now; empty while it is taken for dead. */
   get id(): string {
     return this.#id
   }
 
+  get isAlive(): boolean {
+    return !this.#closed && this.#id !== '' && steadyClock.now() < this.#until
+  }
+
+  /** Whether this epoch was ours and may not write any more. The server judges epochs that were never ours. */
+  isExpired(partition: number, epoch: number): boolean {
+    return this.held.holds(partition, epoch) ? !this.isAlive : this.held.wasOurs(partition, epoch)
+  }
+
   /**
-   * PS1; asked before and after every write, since a process that was stopped learns of it by this, before any timer
-   * of its.
+   * Loses all leases if the presence has lapsed. To be called before and after every write: a process that was stopped
+   * for a while learns of it here, before any of its timers runs.
    */
-  get alive(): boolean {
+  expireIfDead(): void {
     if (!this.#closed && steadyClock.now() >= this.#until) this.#die()
-    return !this.#closed && this.#id !== ''
   }
 
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelRenewal?.()
     this.#cancelEnd?.()
-    await this.#forget(this.#seq)
+    await this.#removeEntry(this.#seq)
   }
 
-  /** Nobody has to wait until it expires. */
-  async #forget(seq: number | undefined): Promise<void> {
-    const { link, names } = this.#options
-    if (seq !== undefined)
-      await link.ask(() => link.jsm.streams.deleteMessage(names.streams.live, seq, false)).catch(() => undefined)
+  /** So that nobody has to wait until it expires. */
+  async #removeEntry(seq: number | undefined): Promise<void> {
+    const { connection, subjects } = this.#options
+    if (seq === undefined) return
+    await connection
+      .ask(() => connection.jsm.streams.deleteMessage(subjects.streams.live, seq, false))
+      .catch(() => undefined)
   }
 
-  #again(): void {
+  #renewLater(): void {
     this.#cancelRenewal = after(
       this.#options.leaseMs / 3,
-      () => void this.#renew().finally(() => this.#closed || this.#again()),
+      () => void this.#renew().finally(() => this.#closed || this.#renewLater()),
     )
   }
 
   async #renew(): Promise<void> {
-    // What fails is tried again with the next beat; meanwhile the time runs out.
-    if (this.alive) await this.#write(this.#id, this.#seq).catch(() => undefined)
-    if (!this.alive && !this.#closed) await this.#appear().catch(() => undefined)
+    // A renewal that fails is tried again after the next interval; meanwhile the time runs out.
+    if (this.isAlive) await this.#write(this.#id, this.#seq).catch(() => undefined)
+    if (!this.isAlive && !this.#closed) await this.#appear().catch(() => undefined)
   }
 
   async #appear(): Promise<void> {
@@ -96,18 +101,18 @@ export class Presence {
   }
 
   async #write(id: string, expected: number): Promise<void> {
-    const { link, reads, names, leaseMs, self } = this.#options
+    const { connection, reader, subjects, leaseMs, self } = this.#options
     const sentAt = steadyClock.now()
     const before = this.#id
-    const seq = await publish(link, reads, {
-      stream: names.streams.live,
-      subject: names.live(id),
+    const seq = await publish(connection, reader, {
+      stream: subjects.streams.live,
+      subject: subjects.live(id),
       payload: JSON.stringify(encodeHost(self)),
       expected,
       timeoutMs: leaseMs / 3,
       until: expected === 0 ? sentAt + leaseMs : Math.max(sentAt, this.#until),
     })
-    if (this.#closed || this.#id !== before) return this.#forget(seq)
+    if (this.#closed || this.#id !== before) return this.#removeEntry(seq)
     if (seq === undefined) return this.#die()
     this.#id = id
     this.#seq = seq
@@ -121,6 +126,6 @@ export class Presence {
     this.#id = ''
     this.#until = 0
     this.#cancelEnd?.()
-    this.#options.died()
+    this.held.loseAll()
   }
 }

@@ -1,32 +1,31 @@
 /**
- * Blobs on a stream of their own. A small one is one message; a larger one is chunks under a name of their own and one
- * message that names them, so that a source of unknown length is read once and stored once.
+ * Blobs on a stream of their own. A small one is one message; a larger one is chunks under the name of its upload and
+ * one message that names the upload, so that a source of unknown length is read once and stored once. Owns the stream.
  *
- * - A blob is there when its one message is: half of one is never seen (J8).
- * - What was read is compared with the hash; other bytes end in BLOB_MISSING.
- * - Putting one that is there makes its message new, and so young again.
+ * - A blob exists when its one message does: a partial one is never seen (J8).
+ * - The bytes read are compared with the hash; others end in BLOB_MISSING.
+ * - Putting a blob that exists writes its message again, which renews its age.
  */
 import { createHash, hash } from 'node:crypto'
 import { nuid } from '@nats-io/transport-node'
 import { z } from 'zod'
 import { blobMissing } from '../../checks.js'
 import type { Blobs } from '../../port.js'
-import { cutToSize, withNext, inChunks } from './chunks.js'
 import type { ServerConnection } from '../connection/connection.js'
 import type { Subjects } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage, StreamReader } from '../connection/read.js'
 
-interface Stored {
+interface StoredBlob {
   readonly hash: string
   readonly size: number
 }
 
-export interface BlobsOptions {
-  readonly link: ServerConnection
-  readonly reads: StreamReader
-  readonly names: Subjects
-  readonly live: () => void
+export interface BlobsServices {
+  readonly connection: ServerConnection
+  readonly reader: StreamReader
+  readonly subjects: Subjects
+  readonly assertOpen: () => void
 }
 
 const longestChunk = 512 * 1024
@@ -39,79 +38,81 @@ const manifestSchema = z.object({ upload: z.string(), chunks: z.number().int().p
 type Manifest = z.infer<typeof manifestSchema>
 
 export class NatsBlobs implements Blobs {
-  readonly #means: BlobsOptions
+  readonly #services: BlobsServices
   readonly #stream: string
   readonly #chunkBytes: number
   readonly #underWay = new Set<Promise<unknown>>()
 
-  constructor(means: BlobsOptions) {
-    this.#means = means
-    this.#stream = means.names.streams.blobs
+  constructor(services: BlobsServices) {
+    this.#services = services
+    this.#stream = services.subjects.streams.blobs
     this.#chunkBytes = Math.min(
       longestChunk,
-      Math.max(1024, (means.link.nc.info?.max_payload ?? longestChunk) - margin),
+      Math.max(1024, (services.connection.nc.info?.max_payload ?? longestChunk) - margin),
     )
   }
 
-  /** Small blobs that are on their way, if any; a commit waits for them. */
+  /** Resolves when the puts of small blobs under way have ended; undefined when there are none. */
   settled(): Promise<unknown> | undefined {
     return this.#underWay.size > 0 ? Promise.allSettled(this.#underWay) : undefined
   }
 
-  async put(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<Stored> {
-    this.#means.live()
+  readonly put = async (bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<StoredBlob> => {
+    this.#services.assertOpen()
     if (bytes instanceof Uint8Array) {
-      const own = new Uint8Array(bytes) // as it is now (`slice` of a Buffer is no copy)
-      return own.length <= this.#chunkBytes ? this.#putSmall(own) : this.#putLarge(cutToSize(own, this.#chunkBytes))
+      const copy = new Uint8Array(bytes) // `slice` of a Buffer is no copy
+      return copy.length <= this.#chunkBytes ? this.#putSmall(copy) : this.#putLarge(cutToSize(copy, this.#chunkBytes))
     }
     const parts = inChunks(bytes, this.#chunkBytes)
     const first = await parts.next()
     if (first.done) return this.#putSmall(new Uint8Array())
     const second = await parts.next()
     if (second.done) return this.#putSmall(first.value)
-    return this.#putLarge(withNext([first.value, second.value], parts))
+    return this.#putLarge(chain([first.value, second.value], parts))
   }
 
-  async has(of: string): Promise<boolean> {
-    this.#means.live()
-    return (await this.#find(of)) !== undefined
+  readonly has = async (name: string): Promise<boolean> => {
+    this.#services.assertOpen()
+    return (await this.#find(name)) !== undefined
   }
 
-  async *get(of: string): AsyncGenerator<Uint8Array> {
-    this.#means.live()
-    const found = await this.#find(of)
-    if (!found) throw blobMissing(of, `is not in the namespace ${this.#means.names.namespace}`)
+  readonly get = (name: string): AsyncIterable<Uint8Array> => this.#read(name)
+
+  async *#read(name: string): AsyncGenerator<Uint8Array> {
+    this.#services.assertOpen()
+    const found = await this.#find(name)
+    if (!found) throw blobMissing(name, `is not in the namespace ${this.#services.subjects.namespace}`)
     const manifest = manifestOf(found)
     const sum = createHash('sha256')
-    for await (const part of manifest ? this.#chunks(of, manifest) : [found.data]) {
+    for await (const part of manifest ? this.#chunks(name, manifest) : [found.data]) {
       sum.update(part)
       if (part.length > 0) yield part
     }
-    if (sum.digest('hex') !== of) throw blobMissing(of, 'is damaged on the server')
+    if (sum.digest('hex') !== name) throw blobMissing(name, 'is damaged on the server')
   }
 
-  /** Unless it was put again since that message. */
-  async remove(of: string, seq: number): Promise<void> {
-    const { link } = this.#means
-    const found = await this.#find(of)
+  /** Unless it was put again since the message of this sequence. */
+  async remove(name: string, seq: number): Promise<void> {
+    const { connection } = this.#services
+    const found = await this.#find(name)
     if (found?.seq !== seq) return
     const manifest = manifestOf(found)
-    const gone = await link.persist('removing a blob', () =>
-      link.jsm.streams.deleteMessage(this.#stream, seq, false).catch(() => false),
+    const removed = await connection.persist('removing a blob', () =>
+      connection.jsm.streams.deleteMessage(this.#stream, seq, false).catch(() => false),
     )
-    if (gone && manifest) await this.#drop(manifest.upload)
+    if (removed && manifest) await this.#drop(manifest.upload)
   }
 
-  async #putSmall(bytes: Uint8Array): Promise<Stored> {
-    const of = hash('sha256', bytes, 'hex')
-    const put = this.#write(this.#means.names.blob(of), bytes)
+  async #putSmall(bytes: Uint8Array): Promise<StoredBlob> {
+    const name = hash('sha256', bytes, 'hex')
+    const put = this.#write(this.#services.subjects.blob(name), bytes)
     this.#underWay.add(put)
     await put.finally(() => this.#underWay.delete(put))
-    return { hash: of, size: bytes.length }
+    return { hash: name, size: bytes.length }
   }
 
-  async #putLarge(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Stored> {
-    const { names } = this.#means
+  async #putLarge(parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<StoredBlob> {
+    const { subjects } = this.#services
     const upload = nuid.next()
     const sum = createHash('sha256')
     const sending = new Set<Promise<unknown>>()
@@ -119,7 +120,7 @@ export class NatsBlobs implements Blobs {
     const send = async (part: Uint8Array): Promise<void> => {
       sum.update(part)
       size += part.length
-      const sent = this.#write(names.chunk(upload, chunks++), part)
+      const sent = this.#write(subjects.chunk(upload, chunks++), part)
       sending.add(sent)
       sent.then(
         () => sending.delete(sent),
@@ -135,41 +136,45 @@ export class NatsBlobs implements Blobs {
       await this.#drop(upload)
       throw thrown
     }
-    const of = sum.digest('hex')
-    const before = await this.#find(of)
-    await this.#write(names.blob(of), new Uint8Array(), { [manifestHeader]: JSON.stringify({ upload, chunks, size }) })
+    const name = sum.digest('hex')
+    const before = await this.#find(name)
+    await this.#write(subjects.blob(name), new Uint8Array(), {
+      [manifestHeader]: JSON.stringify({ upload, chunks, size }),
+    })
     const replaced = before && manifestOf(before)
     if (replaced) await this.#drop(replaced.upload)
-    return { hash: of, size }
+    return { hash: name, size }
   }
 
   #write(subject: string, payload: Uint8Array, headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
-    const { link, reads } = this.#means
-    return publish(link, reads, { stream: this.#stream, subject, payload, headers })
+    const { connection, reader } = this.#services
+    return publish(connection, reader, { stream: this.#stream, subject, payload, headers })
   }
 
-  /** Chunks that nothing names any more; what stays behind takes room, nothing else. */
+  /** Removes chunks that no blob names any more. If that fails they take room, nothing else. */
   async #drop(upload: string): Promise<void> {
-    const { link, names } = this.#means
-    await link.ask(() => link.jsm.streams.purge(this.#stream, { filter: names.chunks(upload) })).catch(() => undefined)
+    const { connection, subjects } = this.#services
+    await connection
+      .ask(() => connection.jsm.streams.purge(this.#stream, { filter: subjects.chunks(upload) }))
+      .catch(() => undefined)
   }
 
-  #find(of: string): Promise<StreamMessage | undefined> {
-    const { reads, names } = this.#means
-    return /^[0-9a-f]{64}$/.test(of) ? reads.last(this.#stream, names.blob(of)) : Promise.resolve(undefined)
+  #find(name: string): Promise<StreamMessage | undefined> {
+    const { reader, subjects } = this.#services
+    return /^[0-9a-f]{64}$/.test(name) ? reader.last(this.#stream, subjects.blob(name)) : Promise.resolve(undefined)
   }
 
-  async *#chunks(of: string, { upload, chunks }: Manifest): AsyncGenerator<Uint8Array> {
-    const { reads, names } = this.#means
-    const asked: Promise<StreamMessage | undefined>[] = []
+  async *#chunks(name: string, { upload, chunks }: Manifest): AsyncGenerator<Uint8Array> {
+    const { reader, subjects } = this.#services
+    const requested: Promise<StreamMessage | undefined>[] = []
     for (let index = 0; index < chunks; index++) {
-      while (asked.length < atOnce && index + asked.length < chunks) {
-        const next = reads.last(this.#stream, names.chunk(upload, index + asked.length))
-        next.catch(() => undefined) // told when its turn comes
-        asked.push(next)
+      while (requested.length < atOnce && index + requested.length < chunks) {
+        const next = reader.last(this.#stream, subjects.chunk(upload, index + requested.length))
+        next.catch(() => undefined) // thrown when its turn comes
+        requested.push(next)
       }
-      const chunk = await asked.shift()
-      if (!chunk) throw blobMissing(of, `lacks chunk ${index} of ${chunks} on the server`)
+      const chunk = await requested.shift()
+      if (!chunk) throw blobMissing(name, `lacks chunk ${index} of ${chunks} on the server`)
       yield chunk.data
     }
   }
@@ -178,4 +183,33 @@ export class NatsBlobs implements Blobs {
 function manifestOf({ headers }: StreamMessage): Manifest | undefined {
   const text = headers.get(manifestHeader)
   return text === '' ? undefined : manifestSchema.parse(JSON.parse(text))
+}
+
+/** A source in parts of one length, the last one shorter. Each is a copy, since a source may reuse its buffer. */
+async function* inChunks(source: AsyncIterable<Uint8Array>, length: number): AsyncGenerator<Uint8Array, void> {
+  let chunk = Buffer.allocUnsafe(length)
+  let filled = 0
+  for await (const part of source) {
+    for (let at = 0; at < part.length;) {
+      const piece = part.subarray(at, at + length - filled)
+      chunk.set(piece, filled)
+      at += piece.length
+      filled += piece.length
+      if (filled < length) continue
+      yield chunk
+      chunk = Buffer.allocUnsafe(length)
+      filled = 0
+    }
+  }
+  if (filled > 0) yield chunk.subarray(0, filled)
+}
+
+/** Bytes that nobody changes, in such parts: views, not copies. */
+function* cutToSize(bytes: Uint8Array, length: number): Generator<Uint8Array, void> {
+  for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length)
+}
+
+async function* chain<Part>(first: Iterable<Part>, rest: AsyncIterable<Part>): AsyncGenerator<Part, void> {
+  yield* first
+  yield* rest
 }

@@ -1,10 +1,9 @@
 /**
- * What a commit looks like as one message: the head and the numbers in a header, so that a new owner reads them
- * without the payloads; the entry's text and the sends in the payload. Owns the format.
+ * The format of a commit as one message: the head and the numbers are in a header, so that a new owner reads them
+ * without the payloads; the entry's text and the sends are in the payload. Owns that format.
  *
- * - One message is one commit; its last message is a thread's head.
- * - What is too long for a header goes into the payload, what is too long for a message into a blob; readers do not
- *   notice.
+ * - One message is one commit; the last message of a thread has its head.
+ * - A head that is too long for a header is in the payload; a payload that is too long for a message is in a blob.
  */
 import { z } from 'zod'
 import { defined } from '../../../core/defined.js'
@@ -16,15 +15,15 @@ import type { Commit, Entry, Head, Send, StoredEntry, StoredHead } from '../../p
 import { idIn, rootIn } from '../subjects.js'
 import type { StreamMessage } from '../connection/read.js'
 
-/** Mail as text: what is sent is what was said at the time of the call. */
-export interface SealedCommit {
+/** Mail as text, so that a sender that changes its value later changes nothing here. */
+export interface SerializedMail {
   readonly to: string
   readonly mail: string
 }
 
-/** What follows an entry's text in the payload. */
+/** The part of the payload after the entry's text. */
 interface Tail {
-  readonly sends: readonly SealedCommit[]
+  readonly sends: readonly SerializedMail[]
   readonly head?: Head
 }
 
@@ -39,20 +38,20 @@ export interface CommitNote {
   /** Sequence of the thread's last record. */
   readonly seq: number
   readonly epoch: number
-  /** Place of the thread's first message; 0 in that message itself. */
+  /** Sequence in the stream of the thread's first message; 0 in that message itself. */
   readonly born: number
   /** The entry, without its text. */
   readonly entry?: Omit<Entry, 'body'> & { readonly bytes: number }
-  /** Mail that goes out with it. */
+  /** How many mails it sends. */
   readonly sends: number
-  /** The thread is the root of a tree that is being removed. */
+  /** The thread is a root, and its tree is being removed. */
   readonly removed?: true
   /** Absent when it is in the payload. */
   readonly head?: Head
 }
 
 export const noteHeader = 'Skein-Commit'
-/** The payload is this blob. */
+/** The hash of the blob that holds the payload. */
 export const blobHeader = 'Skein-Blob'
 const longestHeader = 16 * 1024
 
@@ -64,18 +63,18 @@ const noteSchema: z.ZodType<CommitNote> = z.object({
   entry: z.object({ first: z.number(), count: z.number(), hash: z.string(), bytes: z.number() }).exactOptional(),
   sends: z.number(),
   removed: z.literal(true).exactOptional(),
-  // Looked at where heads are read (J11).
+  // J11: checked where heads are read.
   head: z.custom<Head>((value) => typeof value === 'object' && value !== null).exactOptional(),
 })
 
-export function sealCommit(send: Send): SealedCommit {
+export function serializeMail(send: Send): SerializedMail {
   return { to: send.to, mail: `{"id":${JSON.stringify(send.id)},"body":${mailText(send)}}` }
 }
 
 export interface PackOptions {
   readonly commit: Omit<Commit, 'sends' | 'done'> & Pick<CommitNote, 'removed'>
   readonly head: Head
-  readonly sends: readonly SealedCommit[]
+  readonly sends: readonly SerializedMail[]
   readonly born: number
 }
 
@@ -98,7 +97,7 @@ export function packCommit({ commit, head, sends, born }: PackOptions): PackedCo
 }
 
 /** `{sends: [[to, mail], …], head}`, with mail that is JSON already. */
-function tailText(sends: readonly SealedCommit[], head: Head | undefined): string {
+function tailText(sends: readonly SerializedMail[], head: Head | undefined): string {
   const mails = sends.map(({ to, mail }) => `[${JSON.stringify(to)},${mail}]`)
   return `{"sends":[${mails.join(',')}]${head ? `,"head":${JSON.stringify(head)}` : ''}}`
 }
@@ -145,8 +144,8 @@ export function headOfNote(
   return toStoredHead(head, { thread, seq, root: rootIn(subject) })
 }
 
-/** J11: of a commit whose header cannot be read. */
-function unreadable({ subject }: StreamMessage, thrown: unknown): StoredHead {
+/** J11: for a commit whose header cannot be read. */
+function unreadableHead({ subject }: StreamMessage, thrown: unknown): StoredHead {
   return damagedHead({
     thread: idIn(subject),
     root: rootIn(subject),
@@ -154,12 +153,12 @@ function unreadable({ subject }: StreamMessage, thrown: unknown): StoredHead {
   })
 }
 
-/** What its header says; a head that is not there is in the payload, one that cannot be read is damaged (J11). */
-export function readable(message: StreamMessage): { readonly note?: CommitNote; readonly head?: StoredHead } {
+/** The note and head in a header. Without a head it is in the payload; J11: one that cannot be read is damaged. */
+export function readHeader(message: StreamMessage): { readonly note?: CommitNote; readonly head?: StoredHead } {
   try {
     const note = noteOfCommit(message)
     return { note, ...(note.head && { head: headOfNote(note, note.head, message) }) }
   } catch (thrown) {
-    return { head: unreadable(message, thrown) }
+    return { head: unreadableHead(message, thrown) }
   }
 }

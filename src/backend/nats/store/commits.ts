@@ -1,19 +1,20 @@
 /**
- * The one write: a commit is one message on its thread's subject, and then its mail goes out and the mail it finishes
+ * The one write: a commit is one message on its thread's subject; then its mail goes out, and the mail that it finishes
  * is removed. Owns what is known of the last message of each thread.
  *
  * NC1 The message is written only where the thread's last one is the one that the writer has folded, and only by an
- *     epoch that is not older (J2). A lease that is over writes nothing, nor does it try again; and whoever learns
- *     that a commit was written knows whether the lease is still there.
+ *     epoch that is not older (J2). An expired lease writes nothing and retries nothing; and whoever learns that a
+ *     commit was written knows whether the lease is still held.
  * NC2 Commits of one thread are written one after another; the next one only when the mail of the one before is out.
- *     So only the last message of a thread can have mail that was not sent.
- * NC3 The next message of a thread says that this mail is out. Where none comes, one without records is written for
- *     that, so that a new owner sends again only what may not have been sent.
+ *     So only the last message of a thread can have unsent mail.
+ * NC3 The next message of a thread says that this mail is out. Where none comes, one without records is written to say
+ *     so, so that a new owner sends again only what may not have been sent.
  */
-import type { Commit, CommitResult, Head } from '../../port.js'
+import type { Commit, CommitResult, Head, Removal, RemovalResult } from '../../port.js'
 import { checkCommit } from '../../checks.js'
-import type { Removal } from '../../trees.js'
 import { raiseBarrier } from './barrier.js'
+import { eraseTree } from './erase-tree.js'
+import type { Presence } from '../membership/presence.js'
 import { after, sleep } from '../connection/timers.js'
 import { SerialQueues } from '../../../core/async/serial.js'
 import type { NatsContext } from '../context.js'
@@ -21,11 +22,11 @@ import type { NatsMailbox } from './mailbox.js'
 import { partitionOf, rootIn } from '../subjects.js'
 import { publish } from '../connection/publish.js'
 import type { StreamMessage } from '../connection/read.js'
-import { noteHeader, noteOfCommit, packCommit, sealCommit, tailOfCommit } from './commit-message.js'
-import type { SealedCommit } from './commit-message.js'
+import { noteHeader, noteOfCommit, packCommit, serializeMail, tailOfCommit } from './commit-message.js'
+import type { SerializedMail } from './commit-message.js'
 
-interface Known {
-  /** Sequence of its last message in the stream. */
+interface KnownThread {
+  /** Sequence in the stream of the thread's last message. */
   readonly last: number
   readonly seq: number
   readonly epoch: number
@@ -33,62 +34,54 @@ interface Known {
   readonly root: string
 }
 
-/** A message whose mail is out, and that nothing says so yet. */
+/** A thread that has no message yet. */
+const unwritten: KnownThread = { last: 0, seq: 0, epoch: 0, born: 0, root: '' }
+
+/** A message whose mail is out, while no later message says so yet (NC3). */
 interface Unmarked {
   readonly head: Head
   readonly last: number
-  /** Of the lease under which that is said: it may be a later one than the message's. */
+  /** Of the lease under which it will be said: it may be a later one than the message's. */
   readonly epoch: number
 }
 
-/** Whether a lease that this process had is over. */
-export type LeaseCheck = (partition: number, epoch: number) => boolean
-
-type Sealing = Omit<Commit, 'sends'> & { readonly sends: readonly SealedCommit[]; readonly removed?: true }
+type SerializedCommit = Omit<Commit, 'sends'> & { readonly sends: readonly SerializedMail[]; readonly removed?: true }
 
 const knownThreads = 20_000
 const markAfterMs = 300
-const againMs = 200
-const lookMs = 50
+const retryMs = 200
+const pollMs = 50
 
 export class Commits {
-  readonly #ground: NatsContext
+  readonly #context: NatsContext
   readonly #mailbox: NatsMailbox
-  readonly #over: LeaseCheck
-  readonly #finishRemoval: (root: string) => Promise<void>
-  readonly #known = new Map<string, Known>()
-  readonly #chains = new SerialQueues()
+  /** Absent for a client, which writes nothing. */
+  readonly #presence: Presence | undefined
+  readonly #known = new Map<string, KnownThread>()
+  readonly #queues = new SerialQueues()
   readonly #unmarked = new Map<string, Unmarked>()
-  #marking: (() => void) | undefined
+  #cancelMarking: (() => void) | undefined
   /** The last one that was written here, for commits that write none. */
   #position = 0
 
-  constructor(
-    ground: NatsContext,
-    mailbox: NatsMailbox,
-    { over, finishRemoval }: { readonly over: LeaseCheck; readonly finishRemoval: (root: string) => Promise<void> },
-  ) {
-    this.#ground = ground
+  constructor(context: NatsContext, mailbox: NatsMailbox, presence: Presence | undefined) {
+    this.#context = context
     this.#mailbox = mailbox
-    this.#over = over
-    this.#finishRemoval = finishRemoval
+    this.#presence = presence
   }
 
   async commit(commit: Commit): Promise<CommitResult> {
     checkCommit(commit)
-    const sealed: Sealing = { ...commit, sends: commit.sends.map(sealCommit) }
-    return this.#chains.run(commit.thread, () => this.#write(sealed))
+    const serialized: SerializedCommit = { ...commit, sends: commit.sends.map(serializeMail) }
+    return this.#queues.run(commit.thread, () => this.#write(serialized))
   }
 
-  async #write(commit: Sealing): Promise<CommitResult> {
-    const { thread, expected, epoch, entry, head, sends, done } = commit
-    if (this.#over(this.#partition(thread), epoch)) return this.#refused(thread)
-    // A thread that begins is not looked for: the server compares anyway. What is remembered may be of one that was
-    // removed since.
-    const remembered = this.#known.get(thread)
-    const known =
-      remembered?.seq === expected || (!remembered && expected === 0 && entry) ? remembered : await this.#look(thread)
-    if ((known?.seq ?? 0) !== expected || epoch < (known?.epoch ?? 0)) return this.#refused(thread)
+  async #write(commit: SerializedCommit): Promise<CommitResult> {
+    const { thread, expected, epoch, head, sends, done } = commit
+    this.#presence?.expireIfDead()
+    if (this.#isExpired(thread, epoch)) return this.#refused(thread)
+    const known = this.#recall(commit) ?? (await this.#look(thread))
+    if (known.seq !== expected || epoch < known.epoch) return this.#refused(thread)
     const position = head ? await this.#append(commit, head, known) : this.#position
     if (position === undefined) return this.#refused(thread)
     this.#position = Math.max(this.#position, position)
@@ -97,63 +90,76 @@ export class Commits {
     return { ok: true, position, ...finished }
   }
 
-  /** The message's sequence; undefined when the thread is elsewhere. */
-  async #append(commit: Omit<Sealing, 'done'>, head: Head, known: Known | undefined): Promise<number | undefined> {
-    const { link, reads, names, spill, blobs } = this.#ground
+  /** What is known without asking the server; undefined: it must be asked. */
+  #recall({ thread, expected, entry }: SerializedCommit): KnownThread | undefined {
+    const known = this.#known.get(thread)
+    // A thread that begins is not looked for: the server compares anyway.
+    if (!known) return expected === 0 && entry ? unwritten : undefined
+    // Otherwise it may be of a thread that was removed since.
+    return known.seq === expected ? known : undefined
+  }
+
+  /** The message's sequence; undefined when it was refused. */
+  async #append(commit: Omit<SerializedCommit, 'done'>, head: Head, known: KnownThread): Promise<number | undefined> {
+    const { connection, reader, subjects, spill, blobs } = this.#context
     const { thread, sends, expected, epoch, entry } = commit
-    const { header, payload } = packCommit({ commit, head, sends, born: known?.born ?? 0 })
-    const underWay = blobs.settled()
-    if (underWay) await underWay // whoever sees the commit sees the blobs that were handed over before it
-    const root = known?.root ?? head.root
-    this.#known.delete(thread) // until it is sure again
+    const { header, payload } = packCommit({ commit, head, sends, born: known.born })
+    const putsUnderWay = blobs.settled()
+    if (putsUnderWay) await putsUnderWay // whoever sees the commit sees the blobs that were put before it
+    const root = known.root || head.root
+    this.#known.delete(thread) // until the outcome is known
     this.#unmarked.delete(thread)
-    const spilt = await spill(payload, header.length * 2)
-    const over = (): boolean => this.#over(this.#partition(thread), epoch)
-    if (over()) return undefined
-    const subject = names.log(this.#partition(thread), root, thread)
-    const last = await publish(link, reads, {
-      stream: names.streams.log,
+    const spilled = await spill(payload, header.length * 2)
+    this.#presence?.expireIfDead()
+    if (this.#isExpired(thread, epoch)) return undefined
+    const subject = subjects.log(this.#partition(thread), root, thread)
+    const last = await publish(connection, reader, {
+      stream: subjects.streams.log,
       subject,
-      payload: spilt.payload,
-      headers: { ...spilt.headers, [noteHeader]: header },
-      expected: known?.last ?? 0,
-      over,
+      payload: spilled.payload,
+      headers: { ...spilled.headers, [noteHeader]: header },
+      expected: known.last,
+      mayWrite: () => !this.#isExpired(thread, epoch),
     })
-    over() // asking tells those who hold it
+    this.#presence?.expireIfDead() // NC1: aborts the lease before anyone learns of the commit
     if (last !== undefined)
-      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known?.born || last, root })
+      this.#remember(thread, { last, seq: expected + (entry?.count ?? 0), epoch, born: known.born || last, root })
     return last
   }
 
   /** Mail that cannot be sent now is sent before anything else of this thread is written (NC2). */
-  async #send({ thread, epoch, sends }: Sealing, unmarked: Unmarked | undefined): Promise<void> {
+  async #send({ thread, epoch, sends }: SerializedCommit, unmarked: Unmarked | undefined): Promise<void> {
     try {
       await this.#mailbox.post(sends)
       if (unmarked) this.#markSoon(thread, unmarked)
     } catch {
-      void this.#chains.run(thread, () => this.#sendAgain({ thread, epoch, sends }, unmarked))
+      void this.#queues.run(thread, () => this.#sendAgain({ thread, epoch, sends }, unmarked))
     }
   }
 
   async #sendAgain(
-    { thread, epoch, sends }: Pick<Sealing, 'thread' | 'epoch' | 'sends'>,
+    { thread, epoch, sends }: Pick<SerializedCommit, 'thread' | 'epoch' | 'sends'>,
     unmarked: Unmarked | undefined,
   ): Promise<void> {
-    while (this.#open && !this.#over(this.#partition(thread), epoch)) {
+    while (this.#open && !this.#isExpired(thread, epoch)) {
       try {
         await this.#mailbox.post(sends)
         if (unmarked) this.#markSoon(thread, unmarked)
         return
       } catch {
-        await sleep(againMs)
+        await sleep(retryMs)
       }
     }
-    // Whoever holds the thread next finds it in the journal.
+    // The next owner of the thread finds the mail in the journal.
+  }
+
+  #isExpired(thread: string, epoch: number): boolean {
+    return this.#presence?.isExpired(this.#partition(thread), epoch) ?? false
   }
 
   get #open(): boolean {
     try {
-      this.#ground.live()
+      this.#context.assertOpen()
       return true
     } catch {
       return false
@@ -163,25 +169,26 @@ export class Commits {
   async #refused(thread: string): Promise<CommitResult> {
     this.#known.delete(thread)
     const known = await this.#look(thread)
-    return { ok: false, seq: known?.seq ?? 0, epoch: known?.epoch ?? 0 }
+    return { ok: false, seq: known.seq, epoch: known.epoch }
   }
 
-  async #look(thread: string): Promise<Known | undefined> {
+  async #look(thread: string): Promise<KnownThread> {
     const message = await this.#last(thread)
-    const known = message && knownFrom(message)
-    if (known) this.#remember(thread, known)
+    if (!message) return unwritten
+    const known = knownFrom(message)
+    this.#remember(thread, known)
     return known
   }
 
   async #last(thread: string): Promise<StreamMessage | undefined> {
-    const { reads, names } = this.#ground
-    const message = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
+    const { reader, subjects } = this.#context
+    const message = await reader.last(subjects.streams.log, subjects.logOf(this.#partition(thread), thread))
     if (!message || !noteOfCommit(message).removed) return message
     await this.#finishRemoval(thread)
     return undefined
   }
 
-  #remember(thread: string, known: Known): void {
+  #remember(thread: string, known: KnownThread): void {
     if (this.#known.size >= knownThreads) {
       const oldest = this.#known.keys().next()
       if (!oldest.done) this.#known.delete(oldest.value)
@@ -190,47 +197,55 @@ export class Commits {
   }
 
   #partition(thread: string): number {
-    return partitionOf(thread, this.#ground.partitions)
+    return partitionOf(thread, this.#context.partitions)
   }
 
-  /** NC3 */
+  /** NC3: says so unless the next commit of the thread comes soon. */
   #markSoon(thread: string, unmarked: Unmarked): void {
     this.#unmarked.set(thread, unmarked)
-    this.#marking ??= after(markAfterMs, () => {
-      this.#marking = undefined
+    this.#cancelMarking ??= after(markAfterMs, () => {
+      this.#cancelMarking = undefined
       void this.mark()
     })
   }
 
-  /** Says now of all threads that their mail is out. */
+  /** Says of all threads whose mail is out that it is (NC3). */
   async mark(): Promise<void> {
     const all = [...this.#unmarked]
     await Promise.allSettled(
-      all.map(([thread, unmarked]) => this.#chains.run(thread, () => this.#mark(thread, unmarked))),
+      all.map(([thread, unmarked]) => this.#queues.run(thread, () => this.#mark(thread, unmarked))),
     )
   }
 
-  /** Tried again until it is said, or somebody else's business. */
+  /** Retried until it is written, or until the thread has another owner. */
   async #mark(thread: string, unmarked: Unmarked): Promise<void> {
     const { head, last, epoch } = unmarked
     if (this.#unmarked.get(thread) !== unmarked) return
     this.#unmarked.delete(thread)
     try {
       const known = this.#known.get(thread) ?? (await this.#look(thread))
-      if (known?.last === last) await this.#append({ thread, expected: known.seq, epoch, sends: [] }, head, known)
+      if (known.last === last) await this.#append({ thread, expected: known.seq, epoch, sends: [] }, head, known)
     } catch {
-      if (this.#open && !this.#over(this.#partition(thread), epoch)) this.#markSoon(thread, unmarked)
+      if (this.#open && !this.#isExpired(thread, epoch)) this.#markSoon(thread, unmarked)
     }
   }
 
-  /** Which thread this is, in case another one had or will have the same id; undefined when there is none. */
-  async identify(thread: string): Promise<Pick<Known, 'born' | 'root'> | undefined> {
-    return this.#known.get(thread) ?? this.#look(thread)
+  /** Tells a thread from others that had or will have its id; undefined when there is none. */
+  async identify(thread: string): Promise<Pick<KnownThread, 'born' | 'root'> | undefined> {
+    const known = this.#known.get(thread) ?? (await this.#look(thread))
+    return known === unwritten ? undefined : known
   }
 
-  /** Ends a root so that nobody writes to it any more; whoever did this removes the tree. */
-  bury({ root, expected, epoch }: Removal): Promise<CommitResult> {
-    return this.#chains.run(root, async () => {
+  async removeTree(removal: Removal): Promise<RemovalResult> {
+    const marked = await this.#markRemoved(removal)
+    if (!marked.ok) return marked
+    await this.#finishRemoval(removal.root)
+    return { ok: true }
+  }
+
+  /** Ends a root so that nobody writes to it any more. */
+  #markRemoved({ root, expected, epoch }: Removal): Promise<CommitResult> {
+    return this.#queues.run(root, async () => {
       const message = await this.#last(root)
       const known = message && knownFrom(message)
       const head = message && (await this.#headIn(message))
@@ -241,87 +256,90 @@ export class Commits {
     })
   }
 
-  async #headIn(message: StreamMessage): Promise<Head | undefined> {
-    const note = noteOfCommit(message)
-    return note.head ?? tailOfCommit(note, await this.#ground.payloadOf(message)).head
-  }
-
-  forget(threads: Iterable<string>): void {
-    for (const thread of threads) {
+  async #finishRemoval(root: string): Promise<void> {
+    for (const thread of await eraseTree(this.#context, this.#mailbox, root)) {
       this.#known.delete(thread)
       this.#unmarked.delete(thread)
     }
   }
 
-  /** A new owner forgets what it knew and sends again what may not be out. */
+  async #headIn(message: StreamMessage): Promise<Head | undefined> {
+    const note = noteOfCommit(message)
+    return note.head ?? tailOfCommit(note, await this.#context.payloadOf(message)).head
+  }
+
+  /** For a new owner: forgets what was known of the partition, and sends again mail that may not be out. */
   async takeOver(partition: number, epoch: number): Promise<void> {
-    const { reads, names } = this.#ground
+    const { reader, subjects } = this.#context
     for (const thread of this.#known.keys()) if (this.#partition(thread) === partition) this.#known.delete(thread)
-    const unsure: number[] = []
-    const dying: string[] = []
-    const barrier = await raiseBarrier(this.#ground, partition)
-    await reads.scan(
-      { stream: names.streams.log, filter: names.logOfPartition(partition), last: true, headersOnly: true, ...barrier },
+    const unsent: number[] = []
+    const removedRoots: string[] = []
+    const barrier = await raiseBarrier(this.#context, partition)
+    await reader.scan(
+      {
+        stream: subjects.streams.log,
+        filter: subjects.logOfPartition(partition),
+        last: true,
+        headersOnly: true,
+        ...barrier,
+      },
       (message) => {
         const { thread, sends, removed } = noteOfCommit(message)
-        if (sends > 0) unsure.push(message.seq)
-        if (removed) dying.push(thread)
+        if (sends > 0) unsent.push(message.seq)
+        if (removed) removedRoots.push(thread)
       },
     )
-    for (const root of dying) await this.#finishRemoval(root)
-    await Promise.all(unsure.map((seq) => this.#resend(seq, epoch)))
+    for (const root of removedRoots) await this.#finishRemoval(root)
+    await Promise.all(unsent.map((seq) => this.#resend(seq, epoch)))
   }
 
   async #resend(seq: number, epoch: number): Promise<void> {
-    const { reads, names, payloadOf } = this.#ground
-    const message = await reads.get(names.streams.log, { seq })
+    const { reader, subjects, payloadOf } = this.#context
+    const message = await reader.get(subjects.streams.log, { seq })
     if (!message) return
     const note = noteOfCommit(message)
     const { sends, head = note.head } = tailOfCommit(note, await payloadOf(message))
     this.#remember(note.thread, knownFrom(message))
-    await this.#chains.run(note.thread, () =>
+    await this.#queues.run(note.thread, () =>
       this.#sendAgain({ thread: note.thread, epoch, sends }, head && { head, last: seq, epoch }),
     )
   }
 
   /** Resolves when the mail of all commits of a tree that can be read now is out. */
-  async sent(root: string): Promise<void> {
-    const { reads, names } = this.#ground
-    const unsure: { readonly thread: string; readonly last: number }[] = []
-    await reads.scan(
-      { stream: names.streams.log, filter: names.logOfTree(root), last: true, headersOnly: true },
+  async mailSent(root: string): Promise<void> {
+    const { reader, subjects } = this.#context
+    const unsent: { readonly thread: string; readonly last: number }[] = []
+    await reader.scan(
+      { stream: subjects.streams.log, filter: subjects.logOfTree(root), last: true, headersOnly: true },
       (message) => {
         const { thread, sends } = noteOfCommit(message)
-        if (sends > 0) unsure.push({ thread, last: message.seq })
+        if (sends > 0) unsent.push({ thread, last: message.seq })
       },
     )
-    await Promise.all(unsure.map(({ thread, last }) => this.#out(thread, last)))
+    await Promise.all(unsent.map(({ thread, last }) => this.#mailSent(thread, last)))
   }
 
-  /**
-   * Where the message was written here it is known when its mail is out; elsewhere the next message of the thread
-   * says it (NC3).
-   */
-  async #out(thread: string, last: number): Promise<void> {
-    const { reads, names } = this.#ground
-    await this.#chains.after(thread)
+  /** Of a message that was written here it is known; of any other the next message of the thread says it (NC3). */
+  async #mailSent(thread: string, last: number): Promise<void> {
+    const { reader, subjects } = this.#context
+    await this.#queues.after(thread)
     while (this.#unmarked.get(thread)?.last !== last) {
-      const now = await reads.last(names.streams.log, names.logOf(this.#partition(thread), thread))
-      if (now?.seq !== last) return
-      await sleep(lookMs)
+      const newest = await reader.last(subjects.streams.log, subjects.logOf(this.#partition(thread), thread))
+      if (newest?.seq !== last) return
+      await sleep(pollMs)
     }
   }
 
-  /** Nothing is under way any more. */
+  /** Resolves when nothing is under way any more. */
   async settled(): Promise<void> {
-    await this.#chains.settled()
-    this.#marking?.()
+    await this.#queues.settled()
+    this.#cancelMarking?.()
     await this.mark()
   }
 }
 
-function knownFrom(message: StreamMessage): Known {
+function knownFrom(message: StreamMessage): KnownThread {
   const { seq, epoch, born } = noteOfCommit(message)
-  // Its subject says the root: <namespace>.log.<partition>.<root>.<thread>.
+  // The subject has the root: <namespace>.log.<partition>.<root>.<thread>.
   return { last: message.seq, seq, epoch, born: born || message.seq, root: rootIn(message.subject) }
 }

@@ -1,11 +1,11 @@
 /**
- * The heads of all threads of a namespace, followed: read once, when someone lists them, then kept up with what is
- * written, for as long as lists are asked for. A list is two requests and a look through memory then, not a scan of
- * the stream. Owns that memory.
+ * A copy of the heads of all threads of a namespace: read when someone lists them, then kept up to date by following
+ * the stream for as long as lists are asked for. A list is then two requests and a look through memory, not a scan of
+ * the stream. Owns that copy.
  *
  * - A list has every commit that was acknowledged before it was asked for.
- * - What was removed is not in it: as many subjects are known here as the stream has, or everything is read again.
- * - Where nobody lists for a while, nothing is kept and nothing is followed.
+ * - It has no removed thread: either the copy has as many subjects as the stream, or everything is read again.
+ * - When nobody has listed for a while, the copy is dropped and the stream is no longer followed.
  */
 import { after, sleep } from '../connection/timers.js'
 import type { NatsContext } from '../context.js'
@@ -13,88 +13,88 @@ import { rootIn } from '../subjects.js'
 import type { StreamMessage } from '../connection/read.js'
 import { StreamTail } from '../connection/tail.js'
 import type { StoredHead } from '../../port.js'
-import { noteHeader, readable } from './commit-message.js'
+import { noteHeader, readHeader } from './commit-message.js'
 import type { CommitNote } from './commit-message.js'
 
-/** A head, or where it is too long for a header the note that leads to it (J11). */
+/** A head; or, where it is too long for a header, the note that leads to it. */
 export interface DirectoryRow {
   readonly note?: CommitNote
   readonly head?: StoredHead
-  /** Of the message in the stream. */
+  /** Subject and sequence of its message. */
   readonly subject: string
   readonly seq: number
 }
 
-const keptMs = 30_000
-const lookMs = 20
+const keepMs = 30_000
+const pollMs = 20
 /** A subject may come or go between two answers of the server. */
-const looks = 3
+const mostTries = 3
 
-interface Following {
+interface Copy {
   readonly tail: Promise<StreamTail>
   /** By subject. */
   readonly rows: Map<string, DirectoryRow>
-  /** Subjects that hold no head: barriers, and what nobody of ours wrote. */
+  /** Subjects without a head: barriers, and messages that Skein did not write. */
   readonly others: Set<string>
   /** Roots of trees that are being removed. */
   readonly dying: Set<string>
 }
 
 export class Directory {
-  readonly #ground: NatsContext
-  #following: Following | undefined
-  #forget: (() => void) | undefined
+  readonly #context: NatsContext
+  #copy: Copy | undefined
+  #cancelDrop: (() => void) | undefined
 
-  constructor(ground: NatsContext) {
-    this.#ground = ground
+  constructor(context: NatsContext) {
+    this.#context = context
   }
 
-  /** Undefined: it cannot be known here, the stream must be read. */
+  /** Undefined: no copy could be completed, the stream must be scanned. */
   async rows(): Promise<Iterable<DirectoryRow> | undefined> {
-    for (let tries = 0; tries < looks; tries++) {
-      const following = (this.#following ??= this.#follow())
-      this.#forget?.()
-      this.#forget = after(keptMs, () => this.close())
+    for (let tries = 0; tries < mostTries; tries++) {
+      const copy = (this.#copy ??= this.#follow())
+      this.#cancelDrop?.()
+      this.#cancelDrop = after(keepMs, () => this.close())
       try {
-        const tail = await following.tail
+        const tail = await copy.tail
         await this.#catchUp(tail)
-        if (await this.#isWhole(following)) return following.rows.values()
+        if (await this.#isWhole(copy)) return copy.rows.values()
       } catch (thrown) {
-        this.#drop(following)
+        this.#drop(copy)
         throw thrown
       }
-      this.#drop(following)
+      this.#drop(copy)
     }
     return undefined
   }
 
   close(): void {
-    this.#forget?.()
-    if (this.#following) this.#drop(this.#following)
+    this.#cancelDrop?.()
+    if (this.#copy) this.#drop(this.#copy)
   }
 
-  #drop(following: Following): void {
-    if (this.#following === following) this.#following = undefined
-    following.tail.then(
+  #drop(copy: Copy): void {
+    if (this.#copy === copy) this.#copy = undefined
+    copy.tail.then(
       (tail) => tail.stop(),
       () => undefined,
     )
   }
 
-  #follow(): Following {
-    const { link, names } = this.#ground
+  #follow(): Copy {
+    const { connection, subjects } = this.#context
     const rows = new Map<string, DirectoryRow>()
     const others = new Set<string>()
     const dying = new Set<string>()
     const each = (message: StreamMessage): void => {
       const { subject, seq } = message
-      // A message that nobody of ours wrote is no head.
+      // A message without a note was not written by Skein.
       if (!message.headers.has(noteHeader)) {
         rows.delete(subject)
         return void others.add(subject)
       }
       others.delete(subject)
-      const read = readable(message)
+      const read = readHeader(message)
       rows.set(subject, { ...read, subject, seq })
       if (read.note?.removed) dying.add(read.note.thread)
     }
@@ -102,9 +102,9 @@ export class Directory {
       rows,
       others,
       dying,
-      tail: StreamTail.open(link, {
-        stream: names.streams.log,
-        filter: names.everyLog,
+      tail: StreamTail.open(connection, {
+        stream: subjects.streams.log,
+        filter: subjects.everyLog,
         each,
         last: true,
         headersOnly: true,
@@ -112,33 +112,35 @@ export class Directory {
     }
   }
 
-  /** Until the last message that is there was given. */
+  /** Resolves when the copy has the last message of the stream. */
   async #catchUp(tail: StreamTail): Promise<void> {
-    const { reads, names, live } = this.#ground
+    const { reader, subjects, assertOpen } = this.#context
     for (;;) {
-      live()
-      const last = await reads.last(names.streams.log, names.everyLog)
+      assertOpen()
+      const last = await reader.last(subjects.streams.log, subjects.everyLog)
       if (tail.last >= (last?.seq ?? 0)) return
-      await sleep(lookMs)
+      await sleep(pollMs)
     }
   }
 
-  async #isWhole(following: Following): Promise<boolean> {
-    const { link, names } = this.#ground
-    for (let look = 0; look < looks; look++) {
-      const { state } = await link.persist('listing threads', () => link.jsm.streams.info(names.streams.log))
-      const { rows, others } = following
+  async #isWhole(copy: Copy): Promise<boolean> {
+    const { connection, subjects } = this.#context
+    for (let tries = 0; tries < mostTries; tries++) {
+      const { state } = await connection.persist('listing threads', () =>
+        connection.jsm.streams.info(subjects.streams.log),
+      )
+      const { rows, others } = copy
       if (rows.size + others.size === (state.num_subjects ?? 0)) return true
-      forgetDying(following)
+      forgetDying(copy)
       if (rows.size + others.size === (state.num_subjects ?? 0)) return true
-      await this.#catchUp(await following.tail)
+      await this.#catchUp(await copy.tail)
     }
     return false
   }
 }
 
-/** Trees whose end was told are taken for removed when there are fewer subjects than rows. */
-function forgetDying({ rows, dying }: Following): void {
+/** When the numbers of subjects differ, trees whose root is marked as removed are taken for purged. */
+function forgetDying({ rows, dying }: Copy): void {
   if (dying.size === 0) return
   for (const subject of rows.keys()) if (dying.has(rootIn(subject))) rows.delete(subject)
   dying.clear()

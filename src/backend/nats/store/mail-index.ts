@@ -1,28 +1,21 @@
 /**
- * The mail of one thread as this process knows it: letters in order, which of them have the same id, and which
+ * The mailbox of one thread as this process knows it: its mails in order, which of them have the same id, and which
  * messages of the stream may be removed when some are done. Owns no connection.
  *
- * - Of letters with one id only the first is shown while it is not done; with it all of them are.
- * - A message is removed when every letter in it is done.
+ * - Of mails with one id only the first is shown while it is not done; when it is done, all of them are.
+ * - A message may be removed when every mail in it is done.
  */
-import type { Json } from '../../../core/json.js'
 import type { Mail, StoredMail } from '../../port.js'
 
-/** Letters of one message; a message holds what one commit sends to one thread. */
+/** At most; a message holds what one commit sends to one thread. */
 export const mailsPerMessage = 4_096
 
-interface Letter {
-  readonly number: number
-  readonly id: string
-  readonly body: Json
-}
-
 export class MailIndex {
-  readonly #shown = new Map<number, Letter>()
+  readonly #shown = new Map<number, StoredMail>()
   readonly #first = new Map<string, number>()
-  /** Later letters with the same id as this one. */
+  /** Later mails with the same id as this one. */
   readonly #twins = new Map<number, number[]>()
-  /** Letters of each message that are not done. */
+  /** How many mails of each message are not done. */
   readonly #open = new Map<number, number>()
 
   get empty(): boolean {
@@ -33,7 +26,7 @@ export class MailIndex {
   add(seq: number, mails: readonly Mail[]): boolean {
     if (this.#open.has(seq)) return false
     this.#open.set(seq, mails.length)
-    let news = false
+    let shown = false
     for (const [index, { id, body }] of mails.entries()) {
       const number = seq * mailsPerMessage + index
       const first = this.#first.get(id)
@@ -41,29 +34,29 @@ export class MailIndex {
       else {
         this.#first.set(id, number)
         this.#shown.set(number, { number, id, body })
-        news = true
+        shown = true
       }
     }
-    return news
+    return shown
   }
 
   after(number: number): StoredMail[] {
-    return [...this.#shown.values()].filter((letter) => letter.number > number)
+    return [...this.#shown.values()].filter((mail) => mail.number > number)
   }
 
-  /** Messages of the stream that may go; `all` when none is left before the last of them. */
+  /** Messages of the stream that may be removed; `all` when no other message is before the last of them. */
   done(numbers: readonly number[]): { readonly seqs: readonly number[]; readonly all: boolean } {
     const seqs: number[] = []
     for (const number of numbers) {
-      const letter = this.#shown.get(number)
-      if (!letter) continue
+      const mail = this.#shown.get(number)
+      if (!mail) continue
       this.#shown.delete(number)
-      this.#first.delete(letter.id)
+      this.#first.delete(mail.id)
       for (const each of [number, ...(this.#twins.get(number) ?? [])]) {
         const seq = Math.floor(each / mailsPerMessage)
-        const left = (this.#open.get(seq) ?? 1) - 1
-        this.#open.set(seq, left)
-        if (left === 0 && this.#open.delete(seq)) seqs.push(seq)
+        const open = (this.#open.get(seq) ?? 1) - 1
+        this.#open.set(seq, open)
+        if (open === 0 && this.#open.delete(seq)) seqs.push(seq)
       }
       this.#twins.delete(number)
     }

@@ -1,13 +1,12 @@
 /**
- * Signals on plain NATS: nothing is kept, nothing is acknowledged. Listeners in this process hear each other
- * directly, those of other processes through the server. Owns the subscriptions.
+ * Signals on plain NATS: nothing is stored, nothing is acknowledged. Listeners in this process are called directly,
+ * those of other processes through the server. Owns the subscriptions.
  *
  * - A listener here hears what is published here at once and once, whether the server is there or not.
- * NG2 After a reconnect, once where servers form a cluster (they tell each other of a subscription a little later),
- *     and for a value that is too long for a message, listeners are told that they missed something; and every few
- *     seconds, since what is lost on the way from its publisher leaves no trace here. So nobody waits for ever for
- *     one signal.
- * - Whoever wants to know whether anyone listens is told by the server, which answers a message that nobody gets.
+ * NG2 Listeners are told that they may have missed signals: after a reconnect; once where servers form a cluster, since
+ *     these learn of a subscription a little later; for a value that is too long for a message; and every few seconds,
+ *     since a signal that its publisher lost leaves no trace here. So nobody waits for ever for one signal.
+ * - That nobody listens is known from the server, which answers a message that has no receiver.
  */
 import type { Msg, Subscription } from '@nats-io/transport-node'
 import type { Json } from '../../../core/json.js'
@@ -17,93 +16,119 @@ import { after, every } from '../connection/timers.js'
 import type { ServerConnection } from '../connection/connection.js'
 import type { Subjects } from '../subjects.js'
 
-interface Listening {
-  readonly subscription: Subscription
-  count: number
-}
-
+/** Within this the servers of a cluster know of each other's subscriptions. */
 const clusterDelayMs = 500
-/** How late the loss of a signal that nobody noticed may be healed. */
+/** How long the loss of a signal may go unnoticed. */
 const lookAgainMs = 5_000
-/** After this long someone heard it. */
+/** The server has said by then that nobody listens. */
 const heardAfterMs = 2_000
 const noResponders = 503
 
-export function createSignals(link: ServerConnection, names: Subjects, live: () => void): Signals {
+export function createSignals(connection: ServerConnection, subjects: Subjects, assertOpen: () => void): Signals {
   const topics = createTopics()
-  const subscriptions = new Map<string, Listening>()
-  const missing = new Map<() => void, string>()
-  const missedOn = (topic?: string): void => {
-    for (const [missed, on] of [...missing]) if (topic === undefined || on === topic) tell(missed)
-  }
-  link.onReconnect(() => missedOn())
-  const doubts = createDoubts(link)
-
-  function listen(topic: string): void {
-    const there = subscriptions.get(topic)
-    if (there) return void there.count++
-    const subscription = link.subscribe(names.signal(topic), (message) => {
-      if (message.data.length === 0) return missedOn(topic)
-      const value = parsed(message)
+  const missed = new MissedListeners(connection)
+  const replyWhenUnheard = createUnheardReplies(connection)
+  const subscriptions = createSubscriptions((topic) =>
+    connection.subscribe(subjects.signal(topic), (message) => {
+      if (message.data.length === 0) return missed.tell(topic)
+      const value = parseSignal(message)
       if (value !== undefined) topics.publish(topic, value)
-    })
-    subscriptions.set(topic, { subscription, count: 1 })
-  }
-
-  function unlisten(topic: string): void {
-    const there = subscriptions.get(topic)
-    if (!there || --there.count > 0) return
-    subscriptions.delete(topic)
-    there.subscription.unsubscribe()
-  }
-
+    }),
+  )
   return {
     publish(topic, value, unheard) {
-      live()
-      const here = topics.heard(topic)
+      assertOpen()
+      const heardHere = topics.heard(topic)
       topics.publish(topic, value)
       const text = JSON.stringify(value)
-      const fits = Buffer.byteLength(text) < (link.nc.info?.max_payload ?? Infinity)
-      link.nc.publish(names.signal(topic), fits ? text : '', unheard && !here ? { reply: doubts(unheard) } : {})
+      const fits = Buffer.byteLength(text) < (connection.nc.info?.max_payload ?? Infinity)
+      const options = unheard && !heardHere ? { reply: replyWhenUnheard(unheard) } : {}
+      connection.nc.publish(subjects.signal(topic), fits ? text : '', options)
     },
-    subscribe(topic, heard, missed) {
-      live()
-      const stop = topics.subscribe(topic, heard)
-      listen(topic)
-      const late = missed && link.nc.info?.cluster !== undefined ? after(clusterDelayMs, missed) : undefined
-      // A wrapper of its own, so that the same function may listen twice.
-      const told = missed && ((): void => missed())
-      if (told) missing.set(told, topic)
-      const stopLooking = told && every(lookAgainMs, () => tell(told))
+    subscribe(topic, listener, onMissed) {
+      assertOpen()
+      const stop = topics.subscribe(topic, listener)
+      subscriptions.add(topic)
+      const stopMissed = onMissed && missed.add(topic, onMissed)
       let stopped = false
       return () => {
         if (stopped) return
         stopped = true
-        late?.()
-        stopLooking?.()
-        if (told) missing.delete(told)
+        stopMissed?.()
         stop()
-        unlisten(topic)
+        subscriptions.remove(topic)
       }
     },
-    // Who listens elsewhere is not known here.
+    // Listeners in other processes are not known here.
     heard: () => true,
   }
 }
 
-/** Gives the address that the server answers to when nobody listens. */
-function createDoubts(link: ServerConnection): (unheard: () => void) => string {
-  const inbox = link.inbox()
+/** One subscription per topic, however many listeners it has here. */
+function createSubscriptions(subscribe: (topic: string) => Subscription) {
+  const open = new Map<string, { readonly subscription: Subscription; listeners: number }>()
+  return {
+    add(topic: string): void {
+      const existing = open.get(topic)
+      if (existing) existing.listeners++
+      else open.set(topic, { subscription: subscribe(topic), listeners: 1 })
+    },
+    remove(topic: string): void {
+      const existing = open.get(topic)
+      if (!existing || --existing.listeners > 0) return
+      open.delete(topic)
+      existing.subscription.unsubscribe()
+    },
+  }
+}
+
+/** Those who want to know that they may have missed a signal (NG2). */
+class MissedListeners {
+  readonly #connection: ServerConnection
+  readonly #listeners = new Map<() => void, string>()
+
+  constructor(connection: ServerConnection) {
+    this.#connection = connection
+    connection.onReconnect(() => this.tell())
+  }
+
+  /** Of one topic, or of all. */
+  tell(topic?: string): void {
+    for (const [listener, on] of [...this.#listeners]) if (topic === undefined || on === topic) tell(listener)
+  }
+
+  add(topic: string, missed: () => void): () => void {
+    // A wrapper of its own, so that the same function may listen twice.
+    const listener = (): void => missed()
+    this.#listeners.set(listener, topic)
+    const clustered = this.#connection.nc.info?.cluster !== undefined
+    const cancelLate = clustered ? after(clusterDelayMs, missed) : undefined
+    const stopRepeating = every(lookAgainMs, () => tell(listener))
+    return () => {
+      cancelLate?.()
+      stopRepeating()
+      this.#listeners.delete(listener)
+    }
+  }
+}
+
+/** Gives an address to which the server answers when nobody listens. */
+function createUnheardReplies(connection: ServerConnection): (unheard: () => void) => string {
+  const inbox = connection.inbox()
   const waiting = new Map<string, () => void>()
   let [last, listening] = [0, false]
-  return (unheard) => {
-    if (!listening)
-      link.subscribe(`${inbox}.*`, ({ subject, headers }) => headers?.code === noResponders && waiting.get(subject)?.())
+  const listen = (): void => {
     listening = true
+    connection.subscribe(`${inbox}.*`, ({ subject, headers }) => {
+      if (headers?.code === noResponders) waiting.get(subject)?.()
+    })
+  }
+  return (unheard) => {
+    if (!listening) listen()
     const address = `${inbox}.${++last}`
-    const forget = after(heardAfterMs, () => void waiting.delete(address))
+    const cancelForget = after(heardAfterMs, () => void waiting.delete(address))
     waiting.set(address, () => {
-      forget()
+      cancelForget()
       waiting.delete(address)
       tell(unheard)
     })
@@ -111,8 +136,8 @@ function createDoubts(link: ServerConnection): (unheard: () => void) => string {
   }
 }
 
-/** Anything that is no JSON was not sent by us. */
-function parsed(message: Msg): Json | undefined {
+/** Undefined for what is no JSON: it was not sent by us. */
+function parseSignal(message: Msg): Json | undefined {
   try {
     return message.json<Json>()
   } catch {

@@ -1,7 +1,8 @@
 /**
- * Snapshots: the last message of a subject per thread. A cache (J6), so nothing is compared when it is written.
+ * Snapshots: the last message of a subject per thread. They are a cache (J6), so a write compares nothing. Owns no
+ * state.
  *
- * - A snapshot is given only for the very thread that it was made of: not for another that has its id later.
+ * - A snapshot is given only for the thread that it was made of, not for a later one with the same id.
  */
 import { clientMayNot } from '../../checks.js'
 import type { Snapshots } from '../../port.js'
@@ -13,27 +14,27 @@ type Identify = (thread: string) => Promise<{ readonly born: number; readonly ro
 const bornHeader = 'Skein-Born'
 
 export function createSnapshots(
-  { link, reads, names, role, live, spill, payloadOf }: NatsContext,
+  { connection, reader, subjects, role, assertOpen, spill, payloadOf }: NatsContext,
   identify: Identify,
 ): Snapshots {
-  const stream = names.streams.snapshots
+  const stream = subjects.streams.snapshots
   return {
     async get(thread) {
-      live()
-      const message = await reads.last(stream, names.snapshotOf(thread))
+      assertOpen()
+      const message = await reader.last(stream, subjects.snapshotOf(thread))
       if (!message) return undefined
       const born = String((await identify(thread))?.born ?? 0)
       return message.headers.get(bornHeader) === born ? payloadOf(message) : undefined
     },
     async put(thread, snapshot) {
-      live()
+      assertOpen()
       if (role === 'client') throw clientMayNot('put a snapshot')
       const copy = Uint8Array.from(snapshot)
       const { born = 0, root = thread } = (await identify(thread)) ?? {}
       const { payload, headers } = await spill(copy, 0)
-      await publish(link, reads, {
+      await publish(connection, reader, {
         stream,
-        subject: names.snapshot(root, thread),
+        subject: subjects.snapshot(root, thread),
         payload,
         headers: { ...headers, [bornHeader]: String(born) },
       })

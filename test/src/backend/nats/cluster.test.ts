@@ -3,11 +3,9 @@
  * takes over sees all of it. Only `npm run soak` runs it, some times over.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { nats } from '../../../../src/backend/nats/nats.js'
-import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend } from '../../../../src/backend/port.js'
 import { head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { natsBackends } from '../../../helpers/nats-backends.js'
 import { by, lease } from '../../../helpers/nats-lease.js'
 import { startCluster } from '../../../helpers/nats-cluster.js'
 import type { NatsCluster } from '../../../helpers/nats-cluster.js'
@@ -16,26 +14,17 @@ const rounds = 5
 let cluster: NatsCluster
 let namespace = ''
 let made = 0
-const opened: Backend[] = []
-
-async function open(options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> {
-  const backend = await nats({
-    servers: cluster.urls,
-    namespace,
-    partitions: 1,
-    replicas: 3,
-    patienceMs: 30_000,
-    sync: 'relaxed',
-    ...options,
-  }).open(role)
-  opened.push(backend)
-  return backend
-}
+const { open, closeAll } = natsBackends(() => ({
+  servers: cluster.urls,
+  namespace,
+  replicas: 3,
+  patienceMs: 30_000,
+}))
 
 beforeEach(() => void (namespace = `cluster${++made}`))
 afterEach(async () => {
   for (const node of cluster.nodes) node.resume()
-  for (const backend of opened.splice(0).reverse()) await backend.close()
+  await closeAll()
 })
 
 // Three servers take longer to agree than the test command may take.

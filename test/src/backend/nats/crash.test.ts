@@ -2,39 +2,26 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { connect } from '@nats-io/transport-node'
 import { systemClock } from '../../../../src/core/clock.js'
-import { nats } from '../../../../src/backend/nats/nats.js'
 import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend } from '../../../../src/backend/port.js'
 import { bytesOf, commit, hashOf, head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { natsBackends } from '../../../helpers/nats-backends.js'
 import { by, lease } from '../../../helpers/nats-lease.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer, NatsServerOptions } from '../../../helpers/nats-server.js'
 import { createTcpProxy } from '../../../helpers/tcp-proxy.js'
 
 let server: NatsServer
-const opened: Backend[] = []
+const { open, closeAll } = natsBackends(() => ({ servers: server.url, namespace: 'crash' }))
 
 async function start(options: NatsServerOptions = {}): Promise<void> {
   await server?.remove()
   server = await startNats(options)
 }
 
-async function open(options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> {
-  const backend = await nats({
-    servers: server.url,
-    namespace: 'crash',
-    partitions: 1,
-    sync: 'relaxed',
-    ...options,
-  }).open(role)
-  opened.push(backend)
-  return backend
-}
-
 beforeEach(() => start())
 afterEach(async () => {
-  for (const backend of opened.splice(0).reverse()) await backend.close()
+  await closeAll()
   await server.remove()
 })
 
@@ -138,7 +125,7 @@ describe('a server that stands still for a while', () => {
 })
 
 describe('a host that is cut off', () => {
-  it('it takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
+  it('takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
     const proxy = await createTcpProxy(server.port)
     const one = await open({ servers: `127.0.0.1:${proxy.port}`, leaseMs: 1_000 })
     const two = await open()

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { connect } from '@nats-io/transport-node'
 import type { NatsConnection } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { nats } from '../../../../src/backend/nats/nats.js'
-import type { Backend } from '../../../../src/backend/port.js'
+import type { Backend, StoreRole } from '../../../../src/backend/port.js'
 import { commit, head } from '../../../contract/entries.js'
+import { natsBackends } from '../../../helpers/nats-backends.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer } from '../../../helpers/nats-server.js'
 
@@ -13,13 +13,8 @@ let server: NatsServer
 let raw: NatsConnection
 let namespace = ''
 let made = 0
-const opened: Backend[] = []
-
-async function open(role: 'host' | 'client'): Promise<Backend> {
-  const backend = await nats({ servers: server.url, namespace, partitions: 2, sync: 'relaxed' }).open(role)
-  opened.push(backend)
-  return backend
-}
+const backends = natsBackends(() => ({ servers: server.url, namespace, partitions: 2 }))
+const open = (role: StoreRole): Promise<Backend> => backends.open({}, role)
 
 beforeAll(async () => {
   server = await startNats()
@@ -32,9 +27,7 @@ afterAll(async () => {
 beforeEach(() => {
   namespace = `directory${++made}`
 })
-afterEach(async () => {
-  for (const backend of opened.splice(0).reverse()) await backend.close()
-})
+afterEach(() => backends.closeAll())
 
 const names = async ({ heads }: Backend): Promise<string[]> => (await heads.list({})).heads.map(({ thread }) => thread)
 

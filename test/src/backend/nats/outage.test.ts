@@ -2,12 +2,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { connect } from '@nats-io/transport-node'
 import { jetstreamManager } from '@nats-io/jetstream'
-import { nats } from '../../../../src/backend/nats/nats.js'
-import type { NatsOptions } from '../../../../src/backend/nats/nats.js'
-import type { Backend } from '../../../../src/backend/port.js'
 import { systemClock } from '../../../../src/core/clock.js'
 import { head } from '../../../contract/entries.js'
 import { deferred } from '../../../helpers/deferred.js'
+import { natsBackends } from '../../../helpers/nats-backends.js'
 import { by, lease } from '../../../helpers/nats-lease.js'
 import { startNats } from '../../../helpers/nats-server.js'
 import type { NatsServer } from '../../../helpers/nats-server.js'
@@ -18,26 +16,10 @@ let server: NatsServer
 let proxy: TcpProxy
 let namespace = ''
 let made = 0
-const opened: Backend[] = []
-
 /** Through the cable that is cut. */
-const open = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> =>
-  openAt(proxy.port, options, role)
+const { open, closeAll } = natsBackends(() => ({ servers: `127.0.0.1:${proxy.port}`, namespace }))
 /** Straight to the server. */
-const openBeside = (options: NatsOptions = {}, role: 'host' | 'client' = 'host'): Promise<Backend> =>
-  openAt(server.port, options, role)
-
-async function openAt(port: number, options: NatsOptions, role: 'host' | 'client'): Promise<Backend> {
-  const backend = await nats({
-    servers: `127.0.0.1:${port}`,
-    namespace,
-    partitions: 1,
-    sync: 'relaxed',
-    ...options,
-  }).open(role)
-  opened.push(backend)
-  return backend
-}
+const openBeside: typeof open = (options, role) => open({ servers: `127.0.0.1:${server.port}`, ...options }, role)
 
 beforeAll(async () => {
   server = await startNats({ maxPayload: 64 * 1024 })
@@ -49,7 +31,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   proxy.mend()
-  for (const backend of opened.splice(0).reverse()) await backend.close()
+  await closeAll()
   await proxy.close()
 })
 

@@ -1,0 +1,216 @@
+/** What every backend promises of commits and journals (J1, J2, J3, J5), part of the suite in backend.ts. */
+import { expect, it } from 'vitest'
+import { bodies } from './backend-context.js'
+import type { Context } from './backend-context.js'
+import { commit, head } from './entries.js'
+
+export function journals(context: Context): void {
+  commits(context)
+  reading(context)
+  refusals(context)
+  trees(context)
+}
+
+function commits({ backend }: Context): void {
+  it('J1: a commit writes records, head, sends and finished mail together', async () => {
+    await backend().mailbox.put({ to: 'a', id: 'm1', body: 'go' })
+    const [mail] = await backend().mailbox.read('a', 0)
+    const result = await backend().commit(
+      commit('a', 0, { done: [mail?.number ?? -1], sends: [{ to: 'b', id: 's1', body: { n: 1 } }] }),
+    )
+    expect(result).toMatchObject({ ok: true })
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]'])
+    expect(await backend().heads.get('a')).toEqual({ ...head('a'), thread: 'a', seq: 1 })
+    expect(await backend().mailbox.read('a', 0)).toEqual([])
+    expect(await backend().mailbox.read('b', 0)).toMatchObject([{ id: 's1', body: { n: 1 } }])
+  })
+
+  it('J1: a commit whose records do not follow its expected sequence is a bug and harms no other', async () => {
+    const bad = commit('a', 0, { entry: { first: 5, count: 1, body: '[]', hash: '' } })
+    const [refused, stored] = await Promise.allSettled([backend().commit(bad), backend().commit(commit('b', 0))])
+    expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'INVARIANT' } })
+    expect(stored).toMatchObject({ status: 'fulfilled', value: { ok: true } })
+    expect(await backend().heads.get('a')).toBeUndefined()
+  })
+
+  it('J3: commits of one thread in one turn become durable in order', async () => {
+    const results = await Promise.all([0, 1, 2, 3].map((seq) => backend().commit(commit('a', seq))))
+    const positions = results.map((result) => (result.ok ? result.position : -1))
+    expect(positions).toEqual([...positions].sort((x, y) => x - y))
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]', '["a 2"]', '["a 3"]', '["a 4"]'])
+  })
+}
+
+function reading({ backend }: Context): void {
+  it('J3: an entry comes back as it was given, whatever its text', async () => {
+    const texts = [
+      '{"a":"ü😀"}',
+      'a,b;c\nd',
+      'x\u001ey\u001fz',
+      '',
+      '"\\u0000"',
+      'z'.repeat(300_000),
+      '\u001e',
+      '\u001e7\u001f2\u001f1\u001fh\u001fx',
+    ]
+    let expected = 0
+    for (const body of texts) {
+      await backend().commit(commit('a', expected, { entry: { first: expected + 1, count: 2, body, hash: 'ab+/=' } }))
+      expected += 2
+    }
+    const entries = await backend().journal.read('a')
+    expect(bodies(entries)).toEqual(texts)
+    expect(entries[1]).toMatchObject({ thread: 'a', first: 3, count: 2, hash: 'ab+/=' })
+  })
+
+  it('reads entries that have a record after a sequence, and no more than the limit', async () => {
+    let expected = 0
+    for (const count of [1, 3, 2, 1]) {
+      await backend().commit(
+        commit('a', expected, { entry: { first: expected + 1, count, body: `${count}`, hash: '' } }),
+      )
+      expected += count
+    }
+    const after = async (seq: number, limit?: number): Promise<number[]> =>
+      (await backend().journal.read('a', { after: seq, ...(limit !== undefined && { limit }) })).map(
+        (entry) => entry.first,
+      )
+    expect(await after(0)).toEqual([1, 2, 5, 7])
+    expect(await after(1)).toEqual([2, 5, 7])
+    expect(await after(3)).toEqual([2, 5, 7])
+    expect(await after(4)).toEqual([5, 7])
+    expect(await after(6)).toEqual([7])
+    expect(await after(7)).toEqual([])
+    expect(await after(2, 2)).toEqual([2, 5])
+    expect(await backend().journal.read('nobody')).toEqual([])
+  })
+
+  it('reads a journal of 2,500 entries whole and in order', async () => {
+    const all = Array.from({ length: 2500 }, (_, seq) => backend().commit(commit('a', seq)))
+    await Promise.all(all)
+    const entries = await backend().journal.read('a')
+    expect(entries.map((entry) => entry.first)).toEqual(Array.from({ length: 2500 }, (_, seq) => seq + 1))
+    expect(await backend().journal.read('a', { after: 100, limit: 1200 })).toHaveLength(1200)
+  })
+}
+
+function refusals({ backend, reopen }: Context): void {
+  const stored = commit('a', 0, { epoch: 3 })
+
+  it('J2: a commit with a stale sequence is refused and changes nothing', async () => {
+    await backend().commit(stored)
+    await backend().mailbox.put({ to: 'a', id: 'm1', body: 1 })
+    const [mail] = await backend().mailbox.read('a', 0)
+    const stale = {
+      epoch: 4,
+      head: head('a', { status: 'wrong', rest: false }),
+      sends: [{ to: 'b', id: 's', body: 1 }],
+      done: [mail?.number ?? -1],
+    }
+    for (const expected of [0, 2]) {
+      expect(await backend().commit(commit('a', expected, stale))).toEqual({ ok: false, seq: 1, epoch: 3 })
+    }
+    expect(bodies(await backend().journal.read('a'))).toEqual(['["a 1"]'])
+    expect(await backend().heads.get('a')).toMatchObject({ status: 'idle', rest: true, seq: 1 })
+    expect(await backend().mailbox.read('a', 0)).toHaveLength(1)
+    expect(await backend().mailbox.waiting()).toEqual(['a'])
+  })
+
+  it('J2: a commit with an older epoch is refused and changes nothing', async () => {
+    await backend().commit(stored)
+    const late = commit('a', 1, { epoch: 2, sends: [{ to: 'b', id: 's', body: 1 }] })
+    expect(await backend().commit(late)).toEqual({ ok: false, seq: 1, epoch: 3 })
+    expect(await backend().journal.read('a')).toHaveLength(1)
+    expect(await backend().mailbox.waiting()).toEqual([])
+    expect(await backend().commit({ ...late, epoch: 4 })).toMatchObject({ ok: true })
+    expect(await backend().commit(commit('a', 2, { epoch: 3 }))).toEqual({ ok: false, seq: 2, epoch: 4 })
+  })
+
+  it('J2: a thread that is not there has sequence 0', async () => {
+    expect(await backend().commit(commit('a', 4))).toEqual({ ok: false, seq: 0, epoch: 0 })
+    expect(await backend().heads.get('a')).toBeUndefined()
+  })
+
+  it('J2: creating a thread twice is refused, in the same turn and after a restart', async () => {
+    const [one, two] = await Promise.all([backend().commit(stored), backend().commit(stored)])
+    expect([one, two]).toMatchObject([{ ok: true }, { ok: false, seq: 1, epoch: 3 }])
+    await reopen()
+    expect(await backend().commit(stored)).toEqual({ ok: false, seq: 1, epoch: 3 })
+    expect(await backend().journal.read('a')).toHaveLength(1)
+  })
+
+  it('J2: a refused commit does not harm the others of its turn', async () => {
+    await backend().commit(stored)
+    const results = await Promise.all([
+      backend().commit(commit('b', 0)),
+      backend().commit(stored),
+      backend().commit(commit('a', 1, { epoch: 3 })),
+    ])
+    expect(results.map((result) => result.ok)).toEqual([true, false, true])
+    expect(await backend().journal.read('a')).toHaveLength(2)
+    expect(await backend().journal.read('b')).toHaveLength(1)
+  })
+}
+
+function trees({ backend }: Context): void {
+  it('J5: positions grow over threads, and reading a tree after a position misses nothing committed later', async () => {
+    await backend().commit(commit('a', 0))
+    await backend().commit(commit('other', 0))
+    await backend().commit(commit('a/1', 0, { head: head('a/1', { root: 'a', parent: 'a' }) }))
+    await backend().commit(commit('a', 1))
+    const first = await backend().journal.readTree('a', { limit: 2 })
+    expect(first.map((entry) => [entry.thread, entry.first])).toEqual([
+      ['a', 1],
+      ['a/1', 1],
+    ])
+    const after = first.at(-1)?.position ?? 0
+    const result = await backend().commit(commit('a/1', 1, { head: head('a/1', { root: 'a', parent: 'a' }) }))
+    const next = await backend().journal.readTree('a', { after })
+    expect(next.map((entry) => [entry.thread, entry.first])).toEqual([
+      ['a', 2],
+      ['a/1', 2],
+    ])
+    expect(result).toEqual({ ok: true, position: next.at(-1)?.position })
+    expect(await backend().journal.readTree('nobody')).toEqual([])
+  })
+
+  it('J5: of many commits at once, with and without sends, each is told the position of its own entry', async () => {
+    const threads = Array.from({ length: 40 }, (_, n) => `t${n}`)
+    const told = await Promise.all(
+      threads.flatMap((thread, n) =>
+        [0, 1].map(async (seq) => {
+          const mail = Array.from({ length: n % 4 }, (_, to) => ({
+            to: `r${to}`,
+            id: `${thread} ${seq} ${to}`,
+            body: 'x'.repeat(n * 100),
+          }))
+          const result = await backend().commit(commit(thread, seq, { head: head(thread, { root: 'a' }), sends: mail }))
+          return [`["${thread} ${seq + 1}"]`, result.ok ? result.position : -1] as const
+        }),
+      ),
+    )
+    const entries = await backend().journal.readTree('a')
+    expect(new Map(told)).toEqual(new Map(entries.map(({ body, position }) => [body, position])))
+  })
+
+  it('J5: pages of a small tree between much else are complete and in order', async () => {
+    const threads = ['a', 'a/1', 'a/2']
+    const own = Array.from({ length: 30 }, (_, round) => round)
+    for (const round of own) {
+      const others = Array.from({ length: 40 }, (_, n) => backend().commit(commit(`x${n}`, round)))
+      const ours = threads.map((thread) =>
+        backend().commit(commit(thread, round, { head: head(thread, { root: 'a' }) })),
+      )
+      await Promise.all([...others, ...ours])
+    }
+    const seen: string[] = []
+    let after = 0
+    for (;;) {
+      const page = await backend().journal.readTree('a', { after, limit: 7 })
+      if (page.length === 0) break
+      seen.push(...bodies(page))
+      after = page.at(-1)?.position ?? 0
+    }
+    expect(seen).toEqual(own.flatMap((round) => threads.map((thread) => `["${thread} ${round + 1}"]`)))
+  })
+}
