@@ -354,7 +354,7 @@ class OpenStore {
 
   #sweep(olderThanMs: number): { more: boolean } {
     const { data, blobs, clock } = this.#shared
-    const named = data.named()
+    const named = data.namedBlobs()
     const before = clock.now() - olderThanMs
     for (const [hash, { at }] of blobs) if (at < before && !named.has(hash)) blobs.delete(hash)
     return { more: false }
