@@ -6,6 +6,7 @@
  * - A host that dies starts again after a while, as a supervisor of processes would have it.
  */
 import { createHash } from 'node:crypto'
+import { inspect } from 'node:util'
 import type { Definition } from '../agent/define.js'
 import type { Backend, Commit, CommitResult } from '../backend/port.js'
 import { manualClock } from '../core/manual-clock.js'
@@ -252,7 +253,7 @@ export class SimulationRun<Names extends string, Result> {
       () => (settled = true),
       (thrown: unknown) => {
         settled = true
-        broken.push(thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown))
+        broken.push(describe(thrown))
       },
     )
     return this.#until(async () => settled)
@@ -312,6 +313,17 @@ export class SimulationRun<Names extends string, Result> {
     this.#ended = true
     for (const life of [...this.#lives, client]) life.kill()
   }
+}
+
+const longestText = 4_000
+
+/** With what was compared, where it is a failed comparison. */
+function describe(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  const compared = (['expected', 'actual'] as const).flatMap((side) =>
+    side in thrown ? [`${side}: ${inspect(thrown[side as keyof Error], { depth: 6 }).slice(0, longestText)}`] : [],
+  )
+  return [thrown.stack ?? thrown.message, ...compared].join('\n    ')
 }
 
 function typesIn(body: string): string {

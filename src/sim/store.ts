@@ -391,7 +391,7 @@ class OpenStore {
 }
 
 /** Not a secret: a simulation keeps nothing. */
-const simulatedKey = 'ab'.repeat(32)
+const simulatedKey = 'e9daf86701cf99ad97c3d66bdf2332f02608d9b4283745affa700552a2e06d16'
 
 async function joined(bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   if (bytes instanceof Uint8Array) return Uint8Array.from(bytes)

@@ -23,6 +23,7 @@ import { idempotencyKeyOf } from '../resolve/tool-calls.js'
 import { entriesOf } from '../resolve/entries.js'
 import type { CallEnv } from '../secrets/environment.js'
 import { maskOutput } from '../secrets/mask.js'
+import { patientBlobs } from './patient-blobs.js'
 import type { EffectOwner, Services } from '../services.js'
 
 /** Outputs of a call that are told to a watcher who comes late. */
@@ -193,10 +194,12 @@ export class CallJob implements ToolJob {
 const unset: ValueAt = { version: 0 }
 
 function createSnapshotAccess(
-  { services: { blobs, quota }, owner, effect: { index }, slot }: CallJobStart,
+  { services, owner, effect: { index }, slot, cancel }: CallJobStart,
   contexts: readonly string[],
 ): SnapshotAccess {
   const { state } = owner
+  const { quota, clock } = services
+  const blobs = patientBlobs(services.blobs, clock, cancel)
   const value = (key: string): ValueAt => (Object.hasOwn(state.values, key) ? (state.values[key] ?? unset) : unset)
   const snapshot = (): Snapshot => ({
     files: createTreeSource({ tree: state.files, at: state.stepAt, blobs, ...quota }),

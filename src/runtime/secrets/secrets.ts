@@ -9,7 +9,7 @@
  *   values there are.
  */
 import type { Backend, KeyCheck } from '../../backend/port.js'
-import { SkeinError, toFailure } from '../../core/failure.js'
+import { isSkeinError, SkeinError, toFailure } from '../../core/failure.js'
 import type { KeySource } from './key-source.js'
 import { openVault } from './vault.js'
 import type { Vault } from './vault.js'
@@ -82,6 +82,8 @@ export class Secrets {
   /** VQ2: throws where these keys need another master key, or there is none; the caller parks the thread. */
   async admit(keys: readonly string[]): Promise<void> {
     const vault = await this.ready().catch((thrown: unknown) => {
+      // A store that is away says nothing of its key: whoever asked tries again.
+      if (isSkeinError(thrown) && thrown.retry) throw thrown
       throw new SkeinError('SECRET_UNREADABLE', toFailure(thrown, 'SECRET_UNREADABLE').message, { cause: thrown })
     })
     for (const wrapped of keys) vault.check(wrapped)
