@@ -8,9 +8,9 @@
  * - Between looks it costs one look-up for each commit of the tree, however many threads there are.
  */
 import type { Backend, StoredHead } from '../../backend/port.js'
-import { defined } from '../../core/defined.js'
 import type { Json } from '../../core/json.js'
 import { isObject } from '../../core/json.js'
+import { eachHead } from '../journal/heads.js'
 import { readMail } from '../journal/mail.js'
 import { toTreeSignal, treeTopic } from './topics.js'
 import { createQueue } from './async-queue.js'
@@ -41,7 +41,7 @@ export async function threadSettled(
   root: string,
   readHead: () => Promise<StoredHead>,
 ): Promise<StoredHead> {
-  return ringing({ ...services, root }, async (next) => {
+  return waitForSignals({ ...services, root }, async (next) => {
     for (;;) {
       const head = await readHead()
       if (head.rest) return head
@@ -53,7 +53,7 @@ export async function threadSettled(
 /** Resolves when the tree is at rest. */
 export async function treeSettled(services: SettledServices, resting: SettledOptions): Promise<void> {
   const tree = new Tree(services.backend, resting)
-  return ringing({ ...services, root: resting.root }, async (next) => {
+  return waitForSignals({ ...services, root: resting.root }, async (next) => {
     await tree.look()
     while (!(await tree.rests())) {
       if (tree.unread) await new Promise((resolve) => setImmediate(resolve))
@@ -65,8 +65,8 @@ export async function treeSettled(services: SettledServices, resting: SettledOpt
   })
 }
 
-/** Waits with a bell that rings for all news of a tree, from before the first look on. */
-export async function ringing<Value>(
+/** Runs a wait that is woken by every signal of a tree; it is subscribed before the wait first looks. */
+export async function waitForSignals<Value>(
   { backend, closed, signal, root }: SettledServices & { readonly root: string },
   wait: (next: () => Promise<Json>) => Promise<Value>,
 ): Promise<Value> {
@@ -135,11 +135,8 @@ class Tree {
     this.restless = new Set()
     this.blind = false
     const { root, thread } = this.resting
-    for (let cursor: string | undefined, more = true; more; more = cursor !== undefined) {
-      const page = await this.backend.heads.list({ root, ...defined({ cursor }) })
-      for (const head of page.heads) if (head.path.includes(thread)) this.note(head.thread, head)
-      cursor = page.next
-    }
+    for await (const head of eachHead(this.backend, { root }))
+      if (head.path.includes(thread)) this.note(head.thread, head)
     return before.size !== this.seqs.size || [...this.seqs].some(([id, seq]) => before.get(id) !== seq)
   }
 
