@@ -16,12 +16,6 @@ export interface ThreadServices {
   readonly secrets: Secrets
 }
 
-/** The thread of a handle, and the tree that it is in. */
-export interface ThreadLocation {
-  readonly root: string
-  readonly thread: string
-}
-
 export function threadMissing(id: string): never {
   throw new SkeinError('UNKNOWN_THREAD', `there is no thread ${JSON.stringify(id)} in this store`, {
     data: { thread: id },

@@ -12,12 +12,13 @@ import { wake, wakeWhole } from '../journal/wake.js'
 import { messagesOf } from '../watch/projection.js'
 import { createRun } from '../watch/run.js'
 import type { Run, RunLocation } from '../watch/run.js'
+import type { ThreadLocation } from '../watch/view.js'
 import { plainJson } from './inbox.js'
 import type { AcceptedCommand, SendToThread } from './send-command.js'
 import { checkInjected, checkMessage, givenContext, storeAttachments } from './sent-message.js'
 import type { InjectOptions, SendMessage, SendOptions } from './sent-message.js'
 import { threadMissing } from './services.js'
-import type { ThreadLocation, ThreadServices } from './services.js'
+import type { ThreadServices } from './services.js'
 
 export interface MessagePage {
   /** The id of the last message that was read. */
@@ -55,8 +56,8 @@ export function createThreadMessages(
   send: SendToThread,
 ): ThreadMessages {
   const { backend, random } = services
-  const run = (id: string): Run =>
-    createRun({ ...services, root }, id, () => findRun(backend, { root, thread, run: id }))
+  const runServices = { ...services, root, thread }
+  const run = (id: string): Run => createRun(runServices, id, () => findRun(backend, { root, thread, run: id }))
   const edit = async (message: string, text?: string): Promise<void> => {
     await checkKnown(backend, thread, message)
     await send({ kind: 'edit', message, ...defined({ text }) })
@@ -79,7 +80,7 @@ export function createThreadMessages(
           ? storeAttachments(backend, attachments).then((stored) => send({ ...command, ...stored }, id))
           : send(command, id)
       accepted.catch(() => undefined) // whoever consumes the run hears of it
-      return createRun({ ...services, root }, id, () => locateSent(backend, { root, thread, run: id }, accepted))
+      return createRun(runServices, id, () => locateSent(backend, { root, thread, run: id }, accepted))
     },
     async inject(message, options) {
       const { text, id = random.id(), role = 'user', silent } = checkInjected(message, options)

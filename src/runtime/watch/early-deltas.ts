@@ -1,5 +1,6 @@
 /**
- * Deltas that arrived before the record that they follow was given to the watcher (FW6), by thread, in order of arrival.
+ * Deltas that arrived before the record that they follow was given to the watcher (FW6), by thread, in order of
+ * arrival.
  */
 import type { DeltaEvent } from '../../core/records/event.js'
 import type { DeltaSignal } from './topics.js'

@@ -63,8 +63,8 @@ export interface ViewServices {
   readonly closed: AbortSignal
 }
 
-/** Where the viewed thread is. */
-interface ThreadLocation {
+/** A thread, and the tree that it is in. */
+export interface ThreadLocation {
   readonly root: string
   readonly thread: string
 }
@@ -112,33 +112,37 @@ async function readUpToNow(threads: Projectors, following: FollowOptions): Promi
   return cursor
 }
 
-/** Where a run is found, and which events of the tree are the run's. */
+/** A run of the viewed thread: where it begins, and which events of the tree are the run's. */
 export interface RunScope extends ThreadLocation {
-  /** The first record of the run has a greater sequence. */
-  readonly after: number
+  /** Gives the sequence before the first record of the run; called once, before the other two. */
+  start(): Promise<number>
   /** Asked of every event, in order. */
   belongs(event: DurableEvent | DeltaEvent): boolean
   ends(event: DurableEvent | DeltaEvent): boolean
 }
 
-/** The changes of a run, from its first record to its result. */
+/** The changes of a run, from its first record to its result. Deltas are heard while the run is looked for. */
 export async function* runChanges(
   { backend, closed }: ViewServices,
-  { root, thread, after, belongs, ends }: RunScope,
-  { tree = false, signal }: ViewOptions,
+  { root, thread, start: findStart, belongs, ends }: RunScope,
+  { tree = false, signal }: ViewOptions = {},
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
-  await threads.load(thread, after)
-  const [entry] = tree ? await backend.journal.read(thread, { after, limit: 1 }) : []
-  // The whole entry of the first record is read: records of it that were taken already change nothing.
-  const from = tree ? entry && `${entry.position - 1}.0` : `0.${after}`
-  const following = { root, closed, ...defined({ thread: tree ? undefined : thread, from, signal }) }
+  const start = async (): Promise<string | undefined> => {
+    const after = await findStart()
+    await threads.load(thread, after)
+    if (!tree) return `0.${after}`
+    const [entry] = await backend.journal.read(thread, { after, limit: 1 })
+    // The cursor before that entry: records of it that were taken already change nothing.
+    return entry && `${entry.position - 1}.0`
+  }
+  const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal }) }
   for await (const followed of followWithRecords(backend, following)) {
     const change = await threads.take(followed)
     const { event } = followed
-    const ended = ends(event)
-    if (change && (belongs(event) || ended)) yield ended ? { ...change, result: change.result ?? neverBegun } : change
-    if (ended) return
+    const isLast = ends(event)
+    if (change && (belongs(event) || isLast)) yield isLast ? { ...change, result: change.result ?? neverBegun } : change
+    if (isLast) return
   }
 }
 
