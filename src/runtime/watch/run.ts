@@ -177,7 +177,7 @@ async function* runView(
       active ||= event.type === 'turn.started' && event.run === run
       return belongs(event, run, active)
     },
-    ends: (event) => event.thread === thread && ends(event, run),
+    hasBegun: () => active,
   }
   yield* runChanges(services, scope, options)
 }

@@ -118,13 +118,14 @@ export interface RunScope extends ThreadLocation {
   start(): Promise<number>
   /** Asked of every event, in order. */
   belongs(event: DurableEvent | DeltaEvent): boolean
-  ends(event: DurableEvent | DeltaEvent): boolean
+  /** Whether the turn of the run was seen to begin. */
+  hasBegun(): boolean
 }
 
 /** The changes of a run, from its first record to its result. Deltas are heard while the run is looked for. */
 export async function* runChanges(
   { backend, closed }: ViewServices,
-  { root, thread, start: findStart, belongs, ends }: RunScope,
+  { root, thread, start: findStart, belongs, hasBegun }: RunScope,
   { tree = false, signal }: ViewOptions = {},
 ): AsyncGenerator<ThreadChange, void, undefined> {
   const threads = new Projectors(backend, thread)
@@ -139,10 +140,13 @@ export async function* runChanges(
   const following = { root, closed, start, ...defined({ thread: tree ? undefined : thread, signal }) }
   for await (const followed of followWithRecords(backend, following)) {
     const change = await threads.take(followed)
+    if (!change) continue
     const { event } = followed
-    const isLast = ends(event)
-    if (change && (belongs(event) || isLast)) yield isLast ? { ...change, result: change.result ?? neverBegun } : change
-    if (isLast) return
+    const isOfRun = belongs(event)
+    const unread = event.thread === thread && !hasBegun() && endsThread(event)
+    if (unread) yield { ...change, result: neverBegun }
+    else if (isOfRun) yield change
+    if (unread || (event.thread === thread && hasBegun() && change.result)) return
   }
 }
 
