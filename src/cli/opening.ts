@@ -101,7 +101,7 @@ export async function open(
   { asked: { app, env: given = [], all }, settings: { env, limits, workers }, root }: OpenContext,
 ): Promise<OpenedThread> {
   const { out, store } = around
-  const { connectSkein, createSkein, isSkeinError } = await import('../index.js')
+  const { connectSkein, createSkein, SkeinError } = await import('../index.js')
   const client = store.shared ? await served(around) : undefined
   if (client) return { client, ...tellElsewhere(around, { given, who: 'another host' }) }
   const warn = (what: string, thrown: unknown): void =>
@@ -120,7 +120,7 @@ export async function open(
     })
     return { client: skein, runs: 'here', agents: skein.agents }
   } catch (thrown) {
-    if (!isSkeinError(thrown) || thrown.code !== 'STORE_IN_USE') throw thrown
+    if (!SkeinError.is(thrown, 'STORE_IN_USE')) throw thrown
     const pid = thrown.data?.['pid']
     return {
       client: await connectSkein({ backend: await store.source(), ...store.key }),
@@ -142,10 +142,10 @@ function tellElsewhere(
 
 /** A client, where hosts serve the store. */
 async function served({ store }: CommandContext): Promise<SkeinClient | undefined> {
-  const { connectSkein, isSkeinError } = await import('../index.js')
+  const { connectSkein, SkeinError } = await import('../index.js')
   const client = await connectSkein({ backend: await store.source(), ...store.key }).catch((thrown: unknown) => {
     // Nobody has used it yet.
-    if (isSkeinError(thrown) && thrown.data?.['missing'] === 'namespace') return undefined
+    if (SkeinError.is(thrown) && thrown.data?.['missing'] === 'namespace') return undefined
     throw thrown
   })
   if (await client?.hosted()) return client
@@ -162,7 +162,7 @@ export async function findThread(
     create,
   }: OpenContext & { readonly create: boolean },
 ): Promise<Thread> {
-  const { SkeinError, isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   if (id !== undefined) {
     try {
       const thread = await threads.get(id)
@@ -173,7 +173,7 @@ export async function findThread(
       // Creating it again is how the store checks that the agent is the same.
       return agent === undefined ? thread : await threads.create({ id, agent })
     } catch (thrown) {
-      const missing = isSkeinError(thrown) && thrown.code === 'UNKNOWN_THREAD'
+      const missing = SkeinError.is(thrown, 'UNKNOWN_THREAD')
       if (!missing || !create) throw thrown
       if (agent === undefined && agents.length !== 1)
         throw new SkeinError(
@@ -225,7 +225,7 @@ export async function lookUpThread(
   { thread: id, create }: { readonly thread?: string; readonly create: boolean },
 ): Promise<ThreadStanding & { readonly root?: string }> {
   if (id === undefined) return { seq: 0 }
-  const { isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   try {
     return await withClient(store, async ({ threads }) => {
       const thread = await threads.get(id)
@@ -233,7 +233,7 @@ export async function lookUpThread(
     })
   } catch (thrown) {
     // It is made, and the store with it.
-    if (!create || !isSkeinError(thrown)) throw thrown
+    if (!create || !SkeinError.is(thrown)) throw thrown
     return { seq: 0 }
   }
 }

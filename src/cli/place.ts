@@ -6,7 +6,7 @@
  * - No password or token is ever shown.
  */
 import { defined } from '../core/defined.js'
-import type { BackendSource, NatsOptions } from '../index.js'
+import type { Store, NatsOptions } from '../index.js'
 
 export interface StoreLocation {
   /** As it is named to a person. */
@@ -17,7 +17,7 @@ export interface StoreLocation {
   readonly shared: boolean
   /** Where the key for its secrets is, if that was said. */
   readonly key: { readonly keyFile?: string }
-  source(): Promise<BackendSource>
+  source(): Promise<Store>
 }
 
 export interface StoreFlags {

@@ -7,13 +7,13 @@ export const unansweredNote = 'kept; will be carried out when a host opens the s
 
 /** Whether the command was answered. Throws what it was refused with. */
 export async function markUnanswered(answer: Promise<unknown>): Promise<'accepted' | 'kept'> {
-  const { isSkeinError } = await import('../index.js')
+  const { SkeinError } = await import('../index.js')
   try {
     await answer
     return 'accepted'
   } catch (thrown) {
     // A host that is there and silent is another matter: that is told as the failure it is.
-    if (isSkeinError(thrown) && thrown.code === 'COMMAND_UNANSWERED' && thrown.data?.['hosted'] === false) return 'kept'
+    if (SkeinError.is(thrown, 'COMMAND_UNANSWERED') && thrown.data?.['hosted'] === false) return 'kept'
     throw thrown
   }
 }

@@ -35,10 +35,13 @@ import { Secrets } from './secrets/secrets.js'
 export interface Skein extends SkeinClient {
   /** Names of the agents of its app. */
   readonly agents: readonly string[]
-  /** Threads that are awake here. */
-  readonly resident: number
-  /** What this host publishes about itself to the hosts that share its store. */
-  readonly profile: HostProfile
+  /** The host in this process. */
+  readonly host: {
+    /** How many threads are in memory. */
+    readonly threadsAwake: number
+    /** What it says of itself to others. */
+    readonly profile: HostProfile
+  }
 }
 
 export async function createSkein(options: SkeinOptions): Promise<Skein> {
@@ -106,8 +109,9 @@ interface RunningHost {
   host?: Host
 }
 
-interface HostParts extends Pick<Skein, 'profile' | 'close'> {
+interface HostParts extends Pick<Skein, 'close'> {
   readonly app: App
+  readonly profile: HostProfile
   readonly host: Host
 }
 
@@ -116,11 +120,14 @@ function withHost(client: SkeinClient, { app, profile, host, close }: HostParts)
   return {
     ...client,
     agents: agentNames(app),
-    profile,
-    get resident() {
-      return host.work.awake
+    host: {
+      get threadsAwake() {
+        return host.work.awake
+      },
+      profile,
     },
     close,
+    [Symbol.asyncDispose]: close,
   }
 }
 

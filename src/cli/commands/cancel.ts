@@ -5,7 +5,7 @@ import type { RunCommand } from '../run-command.js'
 
 export function register(command: Command, perform: RunCommand): void {
   registerRequest(perform, command.option('--reason <reason>', 'why, for the journal'), {
-    ask: (thread, { reason }) => thread.cancel(reason),
+    ask: (thread, options) => thread.cancel(options),
     done: 'cancelled',
     nothing: 'no turn was running',
   })

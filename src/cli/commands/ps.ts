@@ -2,7 +2,7 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { Command } from 'commander'
 import { defined } from '../../core/defined.js'
-import type { HeadFilter, SkeinClient, StoredHead } from '../../index.js'
+import type { SkeinClient, ThreadFilter, ThreadInfo, ThreadStatus } from '../../index.js'
 import { exitCode } from '../exit.js'
 import type { ExitCode } from '../exit.js'
 import { dateTime, table } from '../format.js'
@@ -12,7 +12,7 @@ import type { CommandContext, RunCommand } from '../run-command.js'
 import { withClient } from '../store.js'
 
 interface Options {
-  readonly status?: string
+  readonly status?: ThreadStatus
   readonly agent?: string
   readonly tag?: string
   readonly all?: boolean
@@ -57,7 +57,7 @@ export function atLeastOne(given: string): number {
 
 async function ps({ out }: CommandContext, client: SkeinClient, options: Options): Promise<ExitCode> {
   const { status, agent, tag, limit } = options
-  const filter: HeadFilter = { ...(status && { status }), ...(agent && { agent }), ...(tag && { tag }) }
+  const filter: ThreadFilter = { ...(status && { status }), ...(agent && { agent }), ...(tag && { tag }) }
   const { found, below } = await newest(client, filter, options)
   const threads = found.slice(-limit)
   const hosted = await client.hosted()
@@ -85,7 +85,7 @@ interface Below {
 }
 
 interface Found {
-  readonly found: readonly StoredHead[]
+  readonly found: readonly ThreadInfo[]
   readonly below: ReadonlyMap<string, Below>
 }
 
@@ -96,12 +96,12 @@ interface Found {
  */
 async function newest(
   client: SkeinClient,
-  filter: HeadFilter,
+  filter: ThreadFilter,
   { all, status, children, limit }: Options,
 ): Promise<Found> {
   const apart = !children && Object.keys(filter).length === 0
   const below = new Map<string, Below>()
-  let found: StoredHead[] = []
+  let found: ThreadInfo[] = []
   let cursor: string | undefined
   do {
     const page = await client.threads.list({ ...filter, limit: 1_000, ...defined({ cursor }) })
@@ -118,17 +118,17 @@ async function newest(
 }
 
 /** Each thread before those that it has called; one whose parent is not shown stands by itself. */
-function asTrees(threads: readonly StoredHead[]): readonly StoredHead[] {
+function asTrees(threads: readonly ThreadInfo[]): readonly ThreadInfo[] {
   const shown = new Set(threads.map(({ thread }) => thread))
-  const children = new Map<string, StoredHead[]>()
-  const tops: StoredHead[] = []
+  const children = new Map<string, ThreadInfo[]>()
+  const tops: ThreadInfo[] = []
   for (const head of threads) {
     const parent = head.path.at(-2)
     if (parent === undefined || !shown.has(parent)) tops.push(head)
     else children.set(parent, [...(children.get(parent) ?? []), head])
   }
-  const ordered: StoredHead[] = []
-  const visit = (head: StoredHead): void => {
+  const ordered: ThreadInfo[] = []
+  const visit = (head: ThreadInfo): void => {
     ordered.push(head)
     for (const child of children.get(head.thread) ?? []) visit(child)
   }
@@ -143,7 +143,7 @@ interface Listing {
 }
 
 /** What is waited for has a column only where someone waits, and children where there are some. */
-function listing(threads: readonly StoredHead[], { waits, below, nested }: Listing): string {
+function listing(threads: readonly ThreadInfo[], { waits, below, nested }: Listing): string {
   const counts = !nested && threads.some(({ thread }) => below.has(thread))
   const head = [
     'THREAD',
@@ -171,7 +171,7 @@ function countOf(below: Below | undefined): string {
 }
 
 function row(
-  { thread, path, reference, status, agent, updatedAt, tags }: StoredHead,
+  { thread, path, reference, status, agent, updatedAt, tags }: ThreadInfo,
   nested: boolean,
 ): readonly string[] {
   const name = nested && reference !== undefined ? `${'  '.repeat(path.length - 1)}${reference} ${thread}` : thread

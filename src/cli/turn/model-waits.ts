@@ -1,5 +1,5 @@
 /** Threads that wait for a model which its provider has limited: asked of the hosts, because no store knows it. */
-import type { SkeinClient, SkeinEvent, StoredHead, ThreadWait } from '../../index.js'
+import type { SkeinClient, SkeinEvent, ThreadInfo, ThreadWait } from '../../index.js'
 import { clockTime } from '../format.js'
 import { label } from '../visible.js'
 
@@ -8,7 +8,7 @@ export type ShownModelWait = Pick<ThreadWait, 'model' | 'place' | 'until'>
 /** By thread. Hosts take a moment to answer, so they are asked only where someone could wait. */
 export async function modelWaitsOf(
   client: SkeinClient,
-  heads: readonly StoredHead[],
+  heads: readonly ThreadInfo[],
 ): Promise<ReadonlyMap<string, ShownModelWait>> {
   if (!heads.some(({ status }) => status === 'thinking')) return new Map()
   return new Map((await client.modelWaits()).map(({ thread, ...wait }) => [thread, wait]))

@@ -5,7 +5,7 @@
  *   and is quoted for a shell.
  */
 import { defined } from '../../core/defined.js'
-import type { InboxItem, StoredHead } from '../../index.js'
+import type { InboxItem, ThreadInfo } from '../../index.js'
 import { waitsFor } from './call-line.js'
 import { oneLine, preview } from '../format.js'
 import type { StoreLocation } from '../place.js'
@@ -20,7 +20,7 @@ export function waitingItems({
   thread,
   reference,
   pending = [],
-}: Pick<StoredHead, 'thread' | 'reference' | 'pending'>): readonly WaitingItem[] {
+}: Pick<ThreadInfo, 'thread' | 'reference' | 'pending'>): readonly WaitingItem[] {
   return pending
     .filter(({ why }) => why !== 'children')
     .map((item) => ({ ...item, id: `${thread}/${item.call}`, ...defined({ reference }) }))

@@ -1,18 +1,18 @@
 /**
- * A client: the handles on the threads of a store, with or without a host in this process.
+ * A client: handles on the threads of a store, with or without a host in this process.
  */
 import { setMaxListeners } from 'node:events'
 import { z } from 'zod'
 import type { NameOr } from '../../agent/naming.js'
 import type { HostInfo } from '../../backend/host-info.js'
-import type { Backend, Store, HeadFilter, StoredHead } from '../../backend/port.js'
+import type { Backend, Store } from '../../backend/port.js'
 import { budgetSchema, toAmounts } from '../../core/budget.js'
 import type { Budget } from '../../core/budget.js'
 import { systemRandom, systemClock } from '../../core/clock.js'
 import type { Random, Clock } from '../../core/clock.js'
 import { defined } from '../../core/defined.js'
 import type { SkeinEvent } from '../../core/records/event.js'
-import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import { noContent } from '../../files/contents.js'
 import { askWaits } from '../effects/model-gates.js'
 import type { ThreadWait } from '../effects/model-gates.js'
@@ -20,7 +20,11 @@ import { createDeadLetters } from './dead-letters.js'
 import type { DeadLetters } from './dead-letters.js'
 import { deleteTree } from './delete-tree.js'
 import { follow } from '../watch/events.js'
+import type { WaitOptions } from '../watch/run.js'
 import { createInbox } from './inbox.js'
+import { check } from './options.js'
+import { toHeadFilter, toThreadInfo } from './thread-info.js'
+import type { ThreadFilter, ThreadInfo } from './thread-info.js'
 import type { Inbox } from './inbox.js'
 import { decode } from '../journal/journal.js'
 import { keySource } from '../secrets/key-source.js'
@@ -31,10 +35,12 @@ import { firstEnv } from './thread-env.js'
 import { firstFiles } from './thread-files.js'
 import { givenContext } from './sent-message.js'
 import type { ToolContexts } from './sent-message.js'
-import { createThread, missing, untilClosed } from './thread.js'
+import { threadMissing, untilClosed } from './services.js'
+import type { ThreadServices } from './services.js'
+import { createThread } from './thread.js'
 import { createVariables } from './variable-requests.js'
 import type { Variables } from './variable-requests.js'
-import type { EventOptions, Thread, ThreadServices } from './thread.js'
+import type { EventOptions, Thread } from './thread.js'
 
 export interface CreateThread {
   /** An agent of the app, or its name. */
@@ -54,14 +60,14 @@ export interface CreateThread {
 
 export interface SkeinClient {
   readonly threads: {
-    create(options: CreateThread): Promise<Thread>
+    create(options: CreateThread & WaitOptions): Promise<Thread>
     get(id: string): Promise<Thread>
     /**
      * Removes a tree for ever, by its root: threads, messages, files. Refused while it is at work, unless it is
      * terminated first.
      */
     delete(root: string, options?: { readonly terminate?: boolean }): Promise<void>
-    list(filter?: HeadFilter): Promise<{ readonly threads: readonly StoredHead[]; readonly next?: string }>
+    list(filter?: ThreadFilter): Promise<{ readonly threads: readonly ThreadInfo[]; readonly next?: string }>
   }
   /** What threads wait for a person to decide or to give. */
   readonly inbox: Inbox
@@ -83,6 +89,8 @@ export interface SkeinClient {
   /** The hosts that serve it, in the order in which they began, and how many partitions they share. */
   hosts(): Promise<{ readonly hosts: readonly HostInfo[]; readonly partitions: number }>
   close(): Promise<void>
+  /** Closes it at the end of an `await using` block. */
+  [Symbol.asyncDispose](): Promise<void>
 }
 
 const createSchema = z.strictObject({
@@ -109,13 +117,8 @@ const createSchema = z.strictObject({
   env: z.record(z.string(), z.string()).optional(),
   budget: budgetSchema.optional(),
   context: z.record(z.string(), z.record(z.string(), z.unknown())).optional(),
+  signal: z.instanceof(AbortSignal).optional(),
 })
-
-export function check<Value>(schema: z.ZodType<Value>, value: unknown, what: string): Value {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `${what}: ${z.prettifyError(checked.error)}`)
-}
 
 export const keyFields = {
   key: z
@@ -139,9 +142,9 @@ export interface ConnectOptions extends KeyOptions {
 /** Handles on the threads of a store that another process may serve. */
 export async function connectSkein(options: ConnectOptions): Promise<SkeinClient> {
   const { clock = systemClock, random = systemRandom } = options
-  const given = keySource(check(connectSchema, options, 'connectSkein'))
+  const key = keySource(check(connectSchema, options, 'connectSkein'))
   const backend = await options.backend.open('client')
-  const secrets = new Secrets({ source: given, backend })
+  const secrets = new Secrets({ source: key, backend })
   try {
     await secrets.join()
   } catch (thrown) {
@@ -151,12 +154,18 @@ export async function connectSkein(options: ConnectOptions): Promise<SkeinClient
   return createClient({ backend, clock, random, secrets })
 }
 
-export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient {
+export function createClient(parts: Omit<ThreadServices, 'closed'>): SkeinClient {
   const closed = new AbortController()
   setMaxListeners(0, closed.signal) // one for every watcher
-  const means: ThreadServices = { ...given, closed: closed.signal }
-  const { backend, random } = means
-  const get = async (id: string): Promise<Thread> => createThread(means, (await backend.heads.get(id)) ?? missing(id))
+  const services: ThreadServices = { ...parts, closed: closed.signal }
+  const { backend, random } = services
+  const get = async (id: string): Promise<Thread> =>
+    createThread(services, (await backend.heads.get(id)) ?? threadMissing(id))
+  const close = once(async () => {
+    closed.abort()
+    services.secrets.close()
+    await backend.close()
+  })
   return {
     threads: {
       async create(options) {
@@ -168,22 +177,23 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
           env = {},
           budget,
           context,
+          signal,
         } = check(createSchema, options, 'threads.create')
-        await createOnce(means, { id, agent, tags, files, env, ...defined({ budget, context }) })
+        await createOnce(services, { id, agent, tags, files, env, ...defined({ budget, context, signal }) })
         return get(id)
       },
       get,
-      delete: (root, options) => deleteTree(means, root, options),
+      delete: (root, options) => deleteTree(services, root, options),
       async list(filter = {}) {
-        const { heads, next } = await backend.heads.list(filter)
-        return { threads: heads, ...defined({ next }) }
+        const { heads, next } = await backend.heads.list(toHeadFilter(filter))
+        return { threads: heads.map(toThreadInfo), ...defined({ next }) }
       },
     },
-    inbox: createInbox(means),
-    variables: createVariables(means),
-    deadLetters: createDeadLetters(means),
+    inbox: createInbox(services),
+    variables: createVariables(services),
+    deadLetters: createDeadLetters(services),
     events: (options) => follow(backend, { ...options, signal: untilClosed(closed.signal, options.signal) }),
-    modelWaits: () => askWaits({ signals: backend.signals, clock: means.clock, random }),
+    modelWaits: () => askWaits({ signals: backend.signals, clock: services.clock, random }),
     async backup(dir) {
       if (!backend.backup)
         throw new SkeinError('BAD_OPTION', `a ${backend.name} store has no folder to copy; backup is for local(folder)`)
@@ -191,32 +201,30 @@ export function createClient(given: Omit<ThreadServices, 'closed'>): SkeinClient
     },
     hosted: () => backend.hosted(),
     hosts: async () => ({ hosts: await backend.hosts(), partitions: backend.leases.partitions }),
-    close: once(async () => {
-      closed.abort()
-      means.secrets.close()
-      await backend.close()
-    }),
+    close,
+    [Symbol.asyncDispose]: close,
   }
 }
 
-/** Closing twice is closing once: the second waits for the first. */
+/** Closing twice is closing once: the second call waits for the first. */
 export function once(close: () => Promise<void>): () => Promise<void> {
   let closing: Promise<void> | undefined
   return () => (closing ??= close())
 }
 
-/** Of ids of children (resolve/child-calls.ts). */
+/** Ids of children begin with it (resolve/child-calls.ts). */
 const childPrefix = 'c_'
 
 type Creating = Required<Omit<CreateThread, 'agent' | 'budget' | 'context'>> &
-  Pick<CreateThread, 'budget' | 'context'> & { readonly agent: string }
+  Pick<CreateThread, 'budget' | 'context'> &
+  WaitOptions & { readonly agent: string }
 
 async function createOnce(
   { backend, clock, random, secrets }: ThreadServices,
-  { id, agent, tags, files, env: values, budget, context }: Creating,
+  { id, agent, tags, files, env: values, budget, context, signal }: Creating,
 ): Promise<void> {
   const existing = await backend.heads.get(id)
-  // Whoever knows a thread knows the ids of its children to come. Those that were made before this rule stay.
+  // Ids of future children can be computed from their parent's: nobody may occupy one. Threads from before stay.
   if (!existing && id.startsWith(childPrefix))
     throw new SkeinError(
       'RESERVED_NAME',
@@ -230,27 +238,27 @@ async function createOnce(
       await sendCommand(backend, clock, {
         thread: id,
         id: random.id(),
+        ...defined({ signal }),
         command: {
           kind: 'create',
           agent,
           tags: [...tags],
           path: [id],
-          ...defined({ changes, env }),
-          ...(budget && { budget: toAmounts(budget) }),
+          ...defined({ changes, env, budget: budget && toAmounts(budget) }),
           ...givenContext(context),
         },
       })
     }
   } catch (thrown) {
-    // Someone else created it at the same time: that is what was asked for.
-    if (!isSkeinError(thrown) || thrown.code !== 'COMMAND_REFUSED') throw thrown
+    // Another caller created it at the same time.
+    if (!SkeinError.is(thrown, 'COMMAND_REFUSED')) throw thrown
   }
   const head = existing ?? (await backend.heads.get(id))
   if (head && head.agent !== agent && (await firstAgent(backend, id)) !== agent)
     throw new SkeinError('COMMAND_REFUSED', `thread ${id} exists already with agent ${head.agent}, not ${agent}`)
 }
 
-/** Who it was created with: the one who has it now may have taken over. */
+/** The agent that it was created with; after a handoff another one has it. */
 async function firstAgent(backend: Backend, id: string): Promise<string | undefined> {
   const [entry] = await backend.journal.read(id, { limit: 1 })
   const [created] = entry ? decode(id, entry) : []

@@ -1,17 +1,17 @@
 /**
- * A message as a caller sends it: a text, or an object with the text in it, and the files that go with it.
- * An unknown option is an error, never ignored: a caller who misspells `delivery` must hear of it.
+ * A message as a caller sends it: a text or an object with the text, and the files that go with it. Checks it, stores
+ * the files, and makes the fields of the command.
  */
 import { z } from 'zod'
 import type { Backend } from '../../backend/port.js'
 import { namesOf } from '../../core/attachments.js'
-import { SkeinError } from '../../core/failure.js'
 import { isObject } from '../../core/json.js'
 import type { Json } from '../../core/json.js'
 import { emptyTree, freezeTree } from '../../core/tree.js'
 import type { FrozenTree, TreeNode } from '../../core/tree.js'
 import { noContent } from '../../files/contents.js'
 import { plainJson } from './inbox.js'
+import { check } from './options.js'
 
 /** A file that goes with a message: the path of one that the thread has, or a new one, put into its `/attachments`. */
 export type Attachment = string | { readonly name: string; readonly content: string | Uint8Array }
@@ -93,8 +93,9 @@ function isName(value: string): boolean {
   )
 }
 
-export function checkMessage(given: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
-  return check(messageSchema, typeof given === 'string' ? { ...options, text: given } : { ...given, ...options })
+export function checkMessage(message: string | SendMessage, options: SendOptions = {}): z.infer<typeof messageSchema> {
+  const whole = typeof message === 'string' ? { ...options, text: message } : { ...message, ...options }
+  return check(messageSchema, whole, 'nothing was sent')
 }
 
 export interface InjectOptions {
@@ -112,13 +113,7 @@ const injectSchema = z.strictObject({
 })
 
 export function checkInjected(text: string, options: InjectOptions = {}): z.infer<typeof injectSchema> {
-  return check(injectSchema, { ...options, text })
-}
-
-function check<Value>(schema: z.ZodType<Value>, value: unknown): Value {
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  throw new SkeinError('BAD_OPTION', `nothing was sent: ${z.prettifyError(checked.error)}`)
+  return check(injectSchema, { ...options, text }, 'nothing was sent')
 }
 
 /** Contexts of tools as they travel. */
@@ -140,13 +135,13 @@ export interface StoredAttachments {
  */
 export async function storeAttachments(
   { blobs }: Pick<Backend, 'blobs'>,
-  given: readonly Attachment[] = [],
+  attachments: readonly Attachment[] = [],
 ): Promise<StoredAttachments> {
-  if (given.length === 0) return {}
-  const names = namesOf(given.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
+  if (attachments.length === 0) return {}
+  const names = namesOf(attachments.flatMap((each) => (typeof each === 'string' ? [] : [each.name])))
   const entries = new Map<string, TreeNode>()
   const listed: string[] = []
-  for (const each of given) {
+  for (const each of attachments) {
     if (typeof each === 'string') {
       listed.push(each)
       continue

@@ -1,22 +1,22 @@
 /**
- * A thread's values from outside its calls: its key-value store, and the calls that are scheduled. Read as they are
- * now, changed by a command, so that every change is a record in its place.
+ * A thread's values from outside its calls: its key-value store and its scheduled calls. Read as they are now,
+ * changed by a command, so that every change is a record among the thread's own.
  *
- * - What was set is durable when the promise resolves, and this handle reads it from then on.
- * - A change applies at once, also while a step runs: a call that has read it and may run again does so (T3).
+ * - A change is durable when its promise resolves, and this handle reads it from then on.
+ * - A change applies at once, also while a step runs: a call that has read the value and may run again does so (T3).
  */
 import { defined } from '../../core/defined.js'
-import { SkeinError, isSkeinError } from '../../core/failure.js'
+import { SkeinError } from '../../core/failure.js'
 import { kvSpace } from '../../core/records/change.js'
 import type { Changes } from '../../core/records/change.js'
 import type { Command } from '../../core/records/command.js'
 import type { Json } from '../../core/json.js'
-import { longestDelayMs, schedulesIn, schedulesKey } from '../../core/records/schedule.js'
-import type { Scheduled } from '../../core/records/schedule.js'
+import { scheduledAt, schedulesIn, schedulesKey } from '../../core/records/schedule.js'
+import type { ScheduleTime, Scheduled } from '../../core/records/schedule.js'
 import { entriesOf } from '../resolve/entries.js'
 import { plainJson } from './inbox.js'
 import { sendCommand } from './send-command.js'
-import type { ThreadServices } from './thread.js'
+import type { ThreadServices } from './services.js'
 import type { StateWaker } from '../journal/wake.js'
 
 /** A thread's key-value store: what its tools see as `state.kv`. */
@@ -28,9 +28,9 @@ export interface ThreadValues {
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-export function createThreadValues(means: ThreadServices, thread: string, waker: StateWaker): ThreadValues {
+export function createThreadValues(services: ThreadServices, thread: string, waker: StateWaker): ThreadValues {
   const write = (key: string, value?: Json): Promise<void> =>
-    change(means, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
+    change(services, { thread, waker }, { values: [{ key: kvSpace + checkKey(key), ...defined({ value }) }] })
   return {
     get: async (key) =>
       waker.look(({ values }) =>
@@ -50,22 +50,22 @@ export function createThreadValues(means: ThreadServices, thread: string, waker:
 }
 
 export interface ThreadSchedules {
-  /** Has a tool called after `delayMs`, once, whatever happens in between; gives the id of the schedule. */
-  schedule(name: string, args: unknown, delayMs: number): Promise<string>
+  /** Has a tool called at a later time, once, whatever happens in between; gives the id of the schedule. */
+  schedule(name: string, args: unknown, time: ScheduleTime): Promise<string>
   /** What is scheduled, in order of time. */
   schedules(): Promise<readonly Scheduled[]>
   /** False when its call was queued already, or it was taken back before. */
   unschedule(id: string): Promise<boolean>
 }
 
-export function createThreadSchedules(means: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
-  const { clock, random } = means
+export function createThreadSchedules(services: ThreadServices, thread: string, waker: StateWaker): ThreadSchedules {
+  const { clock, random } = services
   return {
-    async schedule(name, args, delayMs) {
-      const at = clock.now() + checkDelay(delayMs)
+    async schedule(name, args, time) {
+      const at = scheduledAt(time, clock.now())
       const id = random.id()
       await change(
-        means,
+        services,
         { thread, waker },
         { schedules: [{ op: 'add', id, tool: name, args: plainJson(args ?? {}), at }] },
       )
@@ -74,17 +74,17 @@ export function createThreadSchedules(means: ThreadServices, thread: string, wak
     schedules: () => waker.look(({ values }) => schedulesIn(values[schedulesKey]?.value)),
     async unschedule(id) {
       try {
-        await change(means, { thread, waker }, { schedules: [{ op: 'remove', id }] })
+        await change(services, { thread, waker }, { schedules: [{ op: 'remove', id }] })
         return true
       } catch (thrown) {
-        if (isSkeinError(thrown) && thrown.code === 'COMMAND_REFUSED') return false
+        if (SkeinError.is(thrown, 'COMMAND_REFUSED')) return false
         throw thrown
       }
     },
   }
 }
 
-interface Changed {
+interface ChangedThread {
   readonly thread: string
   readonly waker: StateWaker
 }
@@ -93,7 +93,7 @@ type ChangeCommand = Extract<Command, { kind: 'change' }>
 
 async function change(
   { backend, clock, random }: ThreadServices,
-  { thread, waker }: Changed,
+  { thread, waker }: ChangedThread,
   changes: Pick<Changes, 'values' | 'schedules'>,
 ): Promise<void> {
   const command: ChangeCommand = { kind: 'change', changes: JSON.parse(JSON.stringify(changes)) }
@@ -107,13 +107,5 @@ function checkKey(key: string): string {
     'BAD_OPTION',
     `a key is a text of 1 to 512 characters; this one is ` +
       `${typeof key === 'string' ? `${key.length} long` : typeof key}`,
-  )
-}
-
-function checkDelay(delayMs: number): number {
-  if (Number.isFinite(delayMs) && delayMs >= 0 && delayMs <= longestDelayMs) return Math.ceil(delayMs)
-  throw new SkeinError(
-    'BAD_OPTION',
-    `a delay is a number of milliseconds from 0 to ${longestDelayMs} (a hundred years); this one is ${String(delayMs)}`,
   )
 }

@@ -2,31 +2,35 @@
  * A run: a handle on one turn of a thread. It is not a promise and holds nothing: every consumer follows the
  * journal by itself, so there may be any number of them, and a late one gets the whole run (R1).
  *
- * - The run's id is the id of the message that began it; a message that steers shares the turn it joined.
- * - Consuming a run starts nothing: the turn goes on whether anyone looks or not.
+ * - The run's id is the id of the message that began it; a message that steers shares the turn that it joined.
+ * - Consuming a run starts nothing: the turn runs whether anyone consumes it or not.
  */
 import type { Backend } from '../../backend/port.js'
 import type { SkeinEvent } from '../../core/records/event.js'
+import { defined } from '../../core/defined.js'
 import { fromFailure } from '../../core/failure.js'
 import type { Message } from '../../core/records/message.js'
 import type { ThreadRecord } from '../../core/records/record.js'
+import { abortable } from '../../models/retry/abort.js'
 import { follow, followRecords } from './events.js'
 import { textPieces } from './run-text.js'
 import { TurnView } from './turn-view.js'
-import type { ContextUpdate, RunCall, RunResult, TurnChange } from './turn-view.js'
+import type { Changes, ContextUpdate, RunCall, RunResult } from './projection.js'
 import { wakeTo } from '../journal/wake.js'
+import { runChanges } from './view.js'
+import type { RunScope, ThreadChange, ViewOptions } from './view.js'
 import { removed, watch } from './watch.js'
 
 export interface Run {
   readonly id: string
   /** Resolves when the message is durable; rejects when it was refused. Every consumer below does too. */
   accepted(): Promise<void>
-  result(): Promise<RunResult>
+  /** What the turn came to, when it has ended. */
+  result(options?: WaitOptions): Promise<RunResult>
   /** The last text; rejects when the turn failed. */
-  text(): Promise<string>
-  response(): Promise<Omit<RunResult, 'text'>>
+  text(options?: WaitOptions): Promise<string>
   /** All calls of the run with their outcomes, when it has ended. */
-  toolCalls(): Promise<readonly RunCall[]>
+  toolCalls(options?: WaitOptions): Promise<readonly RunCall[]>
   /** Calls that are not answered now. */
   pendingToolCalls(): Promise<readonly RunCall[]>
   /** All that happens in the turn, and meanwhile to all threads below its own. */
@@ -39,8 +43,15 @@ export interface Run {
   readonly toolCallsStream: AsyncIterable<RunCall>
   /** The run's messages as the thread keeps them, silent ones too. */
   readonly messagesStream: AsyncIterable<Message>
+  /** The thread from the first record of the run to its result: what each record changed, and the thread then. */
+  view(options?: ViewOptions): AsyncIterable<ThreadChange>
   /** Contexts that tools changed, when that counts. */
-  readonly contextUpdates: AsyncIterable<ContextUpdate>
+  readonly contextStream: AsyncIterable<ContextUpdate>
+}
+
+export interface WaitOptions {
+  /** Ends the wait, which rejects with the signal's reason; what is waited for goes on. */
+  readonly signal?: AbortSignal
 }
 
 export type ToolEvent = Extract<
@@ -59,48 +70,51 @@ export interface RunLocation {
 
 export interface RunServices {
   readonly backend: Backend
-  /** Aborted when the skein is closed: nobody will answer any more. */
+  /** Aborted when the skein is closed: no consumer will get anything more. */
   readonly closed: AbortSignal
-  /** Of the tree that it is in. */
+  /** The root of its tree. */
   readonly root: string
+  readonly thread: string
 }
 
-type Until = 'now' | undefined
+interface ChangesOptions extends WaitOptions {
+  readonly until?: 'now'
+}
 
-export function createRun({ backend, closed, root }: RunServices, id: string, find: () => Promise<RunLocation>): Run {
+function waitFor<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
+  return signal ? abortable(promise, signal) : promise
+}
+
+export function createRun(services: RunServices, id: string, find: () => Promise<RunLocation>): Run {
   let found: Promise<RunLocation> | undefined
-  const place = (): Promise<RunLocation> => (found ??= find())
-  const events = (): AsyncGenerator<SkeinEvent> => runEvents({ backend, closed, root }, place)
-  const views = (until?: Until): AsyncGenerator<TurnChange> => runViews({ backend, closed, root }, place, until)
-  const stream = <Item>(make: (from: AsyncIterable<SkeinEvent>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
-    [Symbol.asyncIterator]: () => make(events())[Symbol.asyncIterator](),
-  })
-  const viewed = <Item>(make: (from: AsyncIterable<TurnChange>) => AsyncIterable<Item>): AsyncIterable<Item> => ({
-    [Symbol.asyncIterator]: () => make(views())[Symbol.asyncIterator](),
-  })
-  const result = async (): Promise<RunResult> => resultOf({ backend, closed, root }, await place())
+  const locate = (): Promise<RunLocation> => (found ??= find())
+  const streamOf = <Source, Item>(
+    source: () => AsyncIterable<Source>,
+    make: (from: AsyncIterable<Source>) => AsyncIterable<Item>,
+  ): AsyncIterable<Item> => ({ [Symbol.asyncIterator]: () => make(source())[Symbol.asyncIterator]() })
+  const events = (): AsyncIterable<SkeinEvent> => runEvents(services, locate)
+  const changes = (options?: ChangesOptions): AsyncIterable<Changes> => turnChanges(services, locate, options)
+  const result = async ({ signal }: WaitOptions = {}): Promise<RunResult> =>
+    resultOf(services, await waitFor(locate(), signal), signal)
   return {
     id,
-    accepted: async () => void (await place()),
+    accepted: async () => void (await locate()),
     result,
-    text: async () => {
-      const { text, failure } = await result()
+    text: async (options) => {
+      const { text, failure } = await result(options)
       if (failure) throw fromFailure(failure)
       return text
     },
-    response: async () => {
-      const { text: _, ...response } = await result()
-      return response
-    },
-    toolCalls: () => callsOf(views()),
-    pendingToolCalls: async () => (await callsOf(views('now'))).filter(({ outcome }) => !outcome),
-    fullStream: { [Symbol.asyncIterator]: () => treeEvents({ backend, closed, root }, place)[Symbol.asyncIterator]() },
-    textStream: stream((from) => textPieces(from, 'text')),
-    reasoningStream: stream((from) => textPieces(from, 'reasoning')),
-    toolStream: stream(toolEvents),
-    toolCallsStream: viewed(answeredCalls),
-    messagesStream: viewed(messages),
-    contextUpdates: viewed(contextUpdates),
+    toolCalls: (options) => callsOf(changes(options)),
+    pendingToolCalls: async () => (await callsOf(changes({ until: 'now' }))).filter(({ outcome }) => !outcome),
+    view: (options) => ({ [Symbol.asyncIterator]: () => runView(services, locate, options) }),
+    fullStream: { [Symbol.asyncIterator]: () => treeEvents(services, locate) },
+    textStream: streamOf(events, (from) => textPieces(from, 'text')),
+    reasoningStream: streamOf(events, (from) => textPieces(from, 'reasoning')),
+    toolStream: streamOf(events, toolEvents),
+    toolCallsStream: streamOf(changes, answeredCalls),
+    messagesStream: streamOf(changes, messagesIn),
+    contextStream: streamOf(changes, contextsIn),
   }
 }
 
@@ -118,31 +132,54 @@ async function* runEvents(
   }
 }
 
-/**
- * What happens in the turn, and meanwhile to all threads below; the tree is followed from the first record of the
- * turn on.
- */
+/** Events of the turn and of all threads below while it runs; the tree is followed from the turn's first record. */
 async function* treeEvents(
   { backend, closed, root }: RunServices,
   find: () => Promise<RunLocation>,
 ): AsyncGenerator<SkeinEvent, void, undefined> {
-  let place: RunLocation | undefined
+  let location: RunLocation | undefined
   const start = async (): Promise<string | undefined> => {
-    place = await find()
-    const [entry] = await backend.journal.read(place.thread, { after: place.after, limit: 1 })
-    // Before that entry, whatever its records: the ones that are not of this turn are left out below.
+    location = await find()
+    const [entry] = await backend.journal.read(location.thread, { after: location.after, limit: 1 })
+    // The cursor before that entry: records of it that are not of this turn are left out below.
     return entry && `${entry.position - 1}.0`
   }
   let active = false
   for await (const event of follow(backend, { root, closed, start })) {
-    if (!place) continue
-    const { thread, run } = place
+    if (!location) continue
+    const { thread, run } = location
     if (event.type === 'tree.reset') throw removed(thread)
     const own = event.thread === thread
     if (own && event.type === 'turn.started' && event.run === run) active = true
     if (own ? belongs(event, run, active) : active && event.path.includes(thread)) yield event
     if (own && ends(event, run)) return
   }
+}
+
+async function* runView(
+  services: RunServices,
+  find: () => Promise<RunLocation>,
+  options?: ViewOptions,
+): AsyncGenerator<ThreadChange, void, undefined> {
+  const { root, thread } = services
+  let run = ''
+  let active = false
+  const scope: RunScope = {
+    root,
+    thread,
+    async start() {
+      const location = await find()
+      ;({ run } = location)
+      return location.after
+    },
+    belongs(event) {
+      if (event.thread !== thread) return active
+      active ||= event.type === 'turn.started' && event.run === run
+      return belongs(event, run, active)
+    },
+    hasBegun: () => active,
+  }
+  yield* runChanges(services, scope, options)
 }
 
 function ends(event: SkeinEvent, run: string): boolean {
@@ -158,63 +195,70 @@ function belongs(event: SkeinEvent, run: string, active: boolean): boolean {
   return active || event.type === 'thread.terminated'
 }
 
-/** Watches records and makes no events of them: a long turn is waited for as cheaply as a short one. */
-function resultOf({ backend, closed }: RunServices, { root, thread, run, after }: RunLocation): Promise<RunResult> {
+/** Watches records without making events of them: waiting for a long turn is cheap. */
+function resultOf(
+  { backend, closed }: RunServices,
+  { root, thread, run, after }: RunLocation,
+  signal?: AbortSignal,
+): Promise<RunResult> {
   return new Promise((resolve, reject) => {
     const view = new TurnView(run)
+    const end = (settle: () => void): void => {
+      stop()
+      signal?.removeEventListener('abort', abort)
+      settle()
+    }
+    const abort = (): void => end(() => reject(signal?.reason))
     const take = (record: ThreadRecord): void => {
       const { result } = view.take(record)
-      if (!result) return
-      stop()
-      resolve(result)
+      if (result) end(() => resolve(result))
     }
     const stop = watch(
       backend,
       { root, thread, from: `0.${after}`, closed },
-      { records: ({ records }) => records.forEach(take), ended: reject },
+      { records: ({ records }) => records.forEach(take), ended: (thrown) => end(() => reject(thrown)) },
     )
+    signal?.addEventListener('abort', abort, { once: true })
+    if (signal?.aborted) abort()
   })
 }
 
-/** What each record of the run changes, with the state before it as the thread had it. */
-async function* runViews(
+/** What each record of the run changes, beginning with the state that the thread had before the run. */
+async function* turnChanges(
   { backend, closed }: RunServices,
   find: () => Promise<RunLocation>,
-  until: Until,
-): AsyncGenerator<TurnChange, void, undefined> {
-  const { root, thread, run, after } = await find()
+  { until, signal }: ChangesOptions = {},
+): AsyncGenerator<Changes, void, undefined> {
+  const { root, thread, run, after } = await waitFor(find(), signal)
   const view = new TurnView(run, await wakeTo(backend, thread, after))
-  for await (const { records } of followRecords(backend, {
-    root,
-    thread,
-    from: `0.${after}`,
-    closed,
-    ...(until && { until }),
-  })) {
+  const following = { root, thread, from: `0.${after}`, closed, ...defined({ until, signal }) }
+  for await (const { records } of followRecords(backend, following)) {
     for (const record of records) {
-      const seen = view.take(record)
-      yield seen
-      if (seen.result) return
+      const changes = view.take(record)
+      yield changes
+      if (changes.result) return
     }
   }
+  // An iteration ends quietly at its signal; a wait does not.
+  signal?.throwIfAborted()
 }
 
-async function callsOf(views: AsyncIterable<TurnChange>): Promise<RunCall[]> {
+async function callsOf(all: AsyncIterable<Changes>): Promise<RunCall[]> {
   const known = new Map<string, RunCall>()
-  for await (const { calls } of views) for (const call of calls) known.set(call.id, call)
+  for await (const { calls } of all) for (const call of calls) known.set(call.id, call)
   return [...known.values()]
 }
 
-async function* answeredCalls(views: AsyncIterable<TurnChange>): AsyncGenerator<RunCall> {
-  for await (const { calls } of views) for (const call of calls) if (call.outcome) yield call
+async function* answeredCalls(all: AsyncIterable<Changes>): AsyncGenerator<RunCall> {
+  for await (const { calls } of all) for (const call of calls) if (call.outcome) yield call
 }
 
-async function* contextUpdates(views: AsyncIterable<TurnChange>): AsyncGenerator<ContextUpdate> {
-  for await (const { contexts } of views) yield* contexts
+async function* contextsIn(all: AsyncIterable<Changes>): AsyncGenerator<ContextUpdate> {
+  for await (const { contexts } of all) yield* contexts
 }
 
-async function* messages(views: AsyncIterable<TurnChange>): AsyncGenerator<Message> {
-  for await (const seen of views) yield* seen.messages
+async function* messagesIn(all: AsyncIterable<Changes>): AsyncGenerator<Message> {
+  for await (const { messages } of all) yield* messages
 }
 
 const toolEventTypes: ReadonlySet<SkeinEvent['type']> = new Set([

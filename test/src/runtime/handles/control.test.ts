@@ -9,7 +9,10 @@ import { scriptedModel } from '../../../../src/models/scripted.js'
 function slowApp(script: Parameters<typeof tinyApp>[0]['script'] = [calls('slow'), 'done', 'done again']) {
   const end = deferred<string>()
   const began = deferred<AbortSignal>()
-  const slow = looseTool('slow', ({ signal }) => (began.resolve(signal), end.promise))
+  const slow = looseTool('slow', ({ signal }) => {
+    began.resolve(signal)
+    return end.promise
+  })
   return { ...tinyApp({ script, tools: [slow, looseTool('look', () => 'looked')] }), end, began: began.promise }
 }
 
@@ -68,7 +71,7 @@ onEveryStore('cancel', (world) => {
     const run = thread.send('go')
     const signal = await began
     await until('the quick result', async () => (await run.pendingToolCalls()).length === 1)
-    expect(await thread.cancel('changed my mind')).toBe(true)
+    expect(await thread.cancel({ reason: 'changed my mind' })).toBe(true)
     expect(signal.aborted).toBe(true)
     expect(await run.result()).toMatchObject({ stopReason: 'cancelled' })
     end.resolve('too late')
@@ -120,7 +123,7 @@ onEveryStore('pause and resume', (world) => {
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
     const signal = await began
-    await thread.pause('lunch')
+    await thread.pause({ reason: 'lunch' })
     expect(await thread.status()).toBe('paused')
     end.resolve('landed')
     await until('the result', async () => (await run.pendingToolCalls()).length === 0)
@@ -170,7 +173,10 @@ onEveryStore('pause and resume', (world) => {
     await thread.send('go').accepted()
     await began
     let settled = false
-    const settling = thread.settled().then((head) => ((settled = true), head))
+    const settling = thread.settled().then((head) => {
+      settled = true
+      return head
+    })
     await quiet()
     expect(settled).toBe(false)
     end.resolve('now')
@@ -186,7 +192,7 @@ onEveryStore('terminate', (world) => {
     const [run, queued] = [thread.send('go'), thread.send('later', { delivery: 'new_turn' })]
     const signal = await began
     await queued.accepted()
-    await thread.terminate('house closed')
+    await thread.terminate({ reason: 'house closed' })
     expect(signal.aborted).toBe(true)
     expect((await run.result()).stopReason).toBe('terminated')
     expect((await queued.result()).stopReason).toBe('terminated')

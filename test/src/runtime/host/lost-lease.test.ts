@@ -113,7 +113,7 @@ describe('a host that is cut off', () => {
   const gone = (skein: Skein): Promise<void> =>
     until('the lease is lost', async () => {
       await ticks(server)
-      return skein.resident === 0
+      return skein.host.threadsAwake === 0
     })
 
   it('OR1, OR2: and comes back waits for the body that it began, however long that takes', async () => {
@@ -123,7 +123,7 @@ describe('a host that is cut off', () => {
     proxy.mend()
     await until('the thread is back', async () => {
       await ticks(server)
-      return one.resident === 1
+      return one.host.threadsAwake === 1
     })
     release.resolve('charged')
     expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
@@ -143,7 +143,7 @@ describe('a host that is cut off', () => {
     proxy.mend()
     await until('the thread is back', async () => {
       await ticks(server)
-      return one.resident === 1
+      return one.host.threadsAwake === 1
     })
     const heard: string[] = []
     const thread = await one.threads.get('payer')
@@ -180,7 +180,7 @@ describe('a host that is cut off', () => {
     await gone(one)
     await until('the other has it', async () => {
       await ticks(server)
-      return two.resident === 1
+      return two.host.threadsAwake === 1
     })
     release.resolve('charged')
     await quiet()
@@ -196,7 +196,7 @@ describe('a host that is cut off', () => {
     await gone(one)
     await until('the other has it', async () => {
       await ticks(server)
-      return two.resident === 1
+      return two.host.threadsAwake === 1
     })
     // The journal goes on elsewhere: what is still on its way to it will be refused.
     await (await two.threads.get('payer')).send('meanwhile').accepted()
@@ -228,7 +228,7 @@ describe('a partition that moves', () => {
     const two = await open(server.port, charge('two'), { backend: through(server.port, 2) })
     await until('one has moved', async () => {
       await ticks(server)
-      return two.resident === 1
+      return two.host.threadsAwake === 1
     })
     release.resolve('charged')
     for (const id of ids) said.push(await (await two.threads.get(id)).run(`${id}-go`).text())
