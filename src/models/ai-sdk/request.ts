@@ -114,7 +114,6 @@ function choiceOf(choice: NonNullable<ModelRequest['toolChoice']>): NonNullable<
   return typeof choice === 'string' ? { type: choice } : { type: 'tool', toolName: choice.tool }
 }
 
-/** Tokens of thought that Gemini before 3 is given for each effort; newer ones know the words. */
 const geminiBudgets = { low: 1_024, medium: 8_192, high: 24_576 } as const
 
 function optionsFor(
@@ -133,26 +132,34 @@ function optionsFor(
   return Object.keys(all).length === 0 ? undefined : all
 }
 
-function ownOptions(
-  { request, thoughts }: ProviderSettings,
-  { provider, specificationVersion, modelId }: SettingsReader,
-): Record<string, Settings> {
-  const alone = request.parallelToolCalls === false && request.tools.length > 0
-  // v4 has a common word for it.
-  const effort = specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
+/** Skein's settings in the names that the provider's package uses. */
+function ownOptions(settings: ProviderSettings, reader: SettingsReader): Record<string, Settings> {
+  const { provider, modelId } = reader
+  const effort = effortFor(settings, reader)
+  const { parallelToolCalls, tools } = settings.request
+  // Undefined leaves the provider's default.
+  const parallel = parallelToolCalls === false && tools.length > 0 ? false : undefined
   const family = provider.split('.')[0] ?? provider
   if (provider.includes('anthropic'))
-    return { anthropic: { ...(alone && { disableParallelToolUse: true }), ...defined({ effort }) } }
+    return { anthropic: defined({ disableParallelToolUse: parallel === false || undefined, effort }) }
   if (family === 'openai' || family.startsWith('azure')) {
-    const responses = provider.endsWith('.responses')
-    const settings = { ...(alone && { parallelToolCalls: false }), ...defined({ reasoningEffort: effort }) }
-    return { openai: { ...(responses && { store: false }), ...settings } }
+    const store = provider.endsWith('.responses') ? false : undefined
+    return { openai: defined({ store, parallelToolCalls: parallel, reasoningEffort: effort }) }
   }
-  if (family === 'google' || family === 'vertex') {
-    const thinkingConfig =
-      effort && (/gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort })
-    return { google: { ...defined({ thinkingConfig }) } }
-  }
+  if (family === 'google' || family === 'vertex')
+    return { google: defined({ thinkingConfig: effort && geminiThinking(modelId, effort) }) }
   // OpenAI-compatible providers send keys they do not know as they are; others drop them.
-  return { [family]: { ...(alone && { parallel_tool_calls: false }), ...defined({ reasoningEffort: effort }) } }
+  return { [family]: defined({ parallel_tool_calls: parallel, reasoningEffort: effort }) }
+}
+
+type Effort = NonNullable<ModelRequest['reasoning']>
+
+/** Undefined where v4 has its own option for it, and where the model must not think. */
+function effortFor({ request, thoughts }: ProviderSettings, { specificationVersion }: SettingsReader) {
+  return specificationVersion === 'v4' || thoughts === 'bare' ? undefined : request.reasoning
+}
+
+/** Gemini before 3 takes a number of tokens for each effort; newer ones take the word. */
+function geminiThinking(modelId: string, effort: Effort): Settings {
+  return /gemini-[12]\b/.test(modelId) ? { thinkingBudget: geminiBudgets[effort] } : { thinkingLevel: effort }
 }
