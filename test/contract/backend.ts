@@ -47,7 +47,10 @@ export function backendContract(name: string, makeSource: () => Promise<Fresh>):
     const context: Context = {
       backend: () => backend,
       open,
-      reopen: async () => (await backend.close(), (backend = await open('host'))),
+      reopen: async () => {
+        await backend.close()
+        return (backend = await open('host'))
+      },
     }
 
     journal(context)
@@ -534,7 +537,10 @@ function ephemeral({ backend, open }: Context): void {
     const unheard: string[] = []
     await new Promise<void>((resolve) => {
       for (const topic of ['here', 'there', 'nowhere'])
-        signals.publish(topic, topic, () => (unheard.push(topic), resolve()))
+        signals.publish(topic, topic, () => {
+          unheard.push(topic)
+          resolve()
+        })
     })
     expect(await Promise.all([here, there])).toEqual(['here', 'there'])
     expect(unheard).toEqual(['nowhere'])

@@ -42,7 +42,12 @@ describe('the way to the screen', () => {
   const screen = () => {
     let text = ''
     const stream = Object.assign(
-      new Writable({ write: (chunk: Buffer, _, done) => ((text += chunk.toString()), done()) }),
+      new Writable({
+        write: (chunk: Buffer, _, done) => {
+          text += chunk.toString()
+          done()
+        },
+      }),
       { isTTY: true, columns: 200, rows: 40 },
     )
     return { stream: stream as Screen & Writable, text: () => text }

@@ -129,9 +129,10 @@ async function dumpDisk(root: string, dir = '/'): Promise<readonly unknown[]> {
 /** With modes that lock out nobody, for tests are not always run by root. */
 const plainOp = op
   .filter((one) => plainOps.includes(one.op))
-  .map((one) =>
-    one.op === 'mkdir' ? { ...one, mode: undefined } : one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one,
-  )
+  .map((one) => {
+    if (one.op === 'mkdir') return { ...one, mode: undefined }
+    return one.op === 'chmod' ? { ...one, mode: one.mode | 0o700 } : one
+  })
 
 it('F5: any operations give what Node gives on a disk', async () => {
   const compared = new Set<unknown>()

@@ -288,7 +288,10 @@ onEveryStore('a session and the world', (world) => {
   it('F4, S11: what is said to the side that speaks keeps it speaking', async () => {
     const gate = deferred()
     const { app, models } = pairApp({
-      a: async ({ step }) => (step === 0 && (await gate.promise), `a${step}`),
+      a: async ({ step }) => {
+        if (step === 0) await gate.promise
+        return `a${step}`
+      },
       b: ['b1'],
       maxSessionTurns: 1,
     })
@@ -361,7 +364,11 @@ onEveryStore('a session and the world', (world) => {
   it('S11: what a tool of one side says or queues is for that side', async () => {
     const nosy = looseTool(
       'nosy',
-      ({ queueMessage, queueTool }) => (queueMessage('psst'), queueTool('look', {}), 'ok'),
+      ({ queueMessage, queueTool }) => {
+        queueMessage('psst')
+        queueTool('look', {})
+        return 'ok'
+      },
       { uses: ['look'] },
     )
     const { app, models } = pairApp({
@@ -391,7 +398,10 @@ onEveryStore('a session and the world', (world) => {
     const listening = deferred()
     const { app } = pairApp({
       a: ['a1'],
-      b: async () => (await listening.promise, 'b1'),
+      b: async () => {
+        await listening.promise
+        return 'b1'
+      },
       sideB: { label: 'Critic' },
       maxSessionTurns: 1,
     })
@@ -437,12 +447,10 @@ onEveryStore('a session that a parent asked for', (world) => {
       lead: ({ messages, step }) =>
         step === 0 ? calls(ask('good'), ask('bad'), ask('endless')) : results(messages).join('\n'),
       a: ({ messages }) => `draft of ${messages[0]?.text}`,
-      b: ({ messages }) =>
-        messages[0]?.text === 'good'
-          ? calls(call('accept', { say: 'the poem' }))
-          : messages[0]?.text === 'bad'
-            ? calls(call('refuse', { why: 'no rhyme' }))
-            : 'more',
+      b: ({ messages }) => {
+        if (messages[0]?.text === 'good') return calls(call('accept', { say: 'the poem' }))
+        return messages[0]?.text === 'bad' ? calls(call('refuse', { why: 'no rhyme' })) : 'more'
+      },
       sideB,
       maxSessionTurns: 2,
       tools: [tool('accept'), tool('refuse')],
@@ -462,10 +470,10 @@ onEveryStore('a session that a parent asked for', (world) => {
   })
 
   it('S8: files that sessionStop names go to the parent with its message', async () => {
-    const write = looseTool(
-      'finish',
-      async ({ files }) => (await files.writeFile('/poem.txt', 'roses'), { files: ['/poem.txt'] }),
-    )
+    const write = looseTool('finish', async ({ files }) => {
+      await files.writeFile('/poem.txt', 'roses')
+      return { files: ['/poem.txt'] }
+    })
     const { app } = pairApp({
       lead: ({ messages, step }) => (step === 0 ? calls(ask('go')) : results(messages).join()),
       a: ['a1'],

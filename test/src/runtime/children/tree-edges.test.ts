@@ -99,12 +99,10 @@ onEveryStore('children and pauses', (world) => {
 
   it('S12, S6: a child that was given its values counts among those that may live', async () => {
     const { app } = team({
-      lead: ({ messages, step }) =>
-        last(messages) === 'go'
-          ? calls(create('A', 'hello'))
-          : last(messages) === 'more'
-            ? calls(create('B', 'x'))
-            : `read ${last(messages)} ${step}`,
+      lead: ({ messages, step }) => {
+        if (last(messages) === 'go') return calls(create('A', 'hello'))
+        return last(messages) === 'more' ? calls(create('B', 'x')) : `read ${last(messages)} ${step}`
+      },
       writer: ({ messages }) => `did ${last(messages)}`,
       relation: { resumable: stays },
       tools: [token],
@@ -160,12 +158,12 @@ onEveryStore('one child, two calls', (world) => {
   it('S7: what a child says once to a message and one that steers is read once', async () => {
     const gate = deferred()
     const { app } = team({
-      lead: ({ messages }) =>
-        last(messages) === 'go'
-          ? calls(create('A', 'one'))
-          : last(messages) === 'both'
-            ? calls(tell('writer-1', 'two'), tell('writer-1', 'three', { steer: true }))
-            : 'ok',
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(create('A', 'one'))
+        return last(messages) === 'both'
+          ? calls(tell('writer-1', 'two'), tell('writer-1', 'three', { steer: true }))
+          : 'ok'
+      },
       writer: async ({ messages }) => {
         if (last(messages) !== 'one') await gate.promise
         return `heard ${messages.filter(({ role }) => role === 'user').length}`
@@ -190,12 +188,10 @@ onEveryStore('one child, two calls', (world) => {
   it('F7: cancelled in the middle of two messages to one child, nothing is left at work', async () => {
     const gate = deferred()
     const { app, models } = team({
-      lead: ({ messages }) =>
-        last(messages) === 'go'
-          ? calls(create('A', 'one'))
-          : last(messages) === 'both'
-            ? calls(tell('writer-1', 'two'), tell('writer-1', 'three'))
-            : 'ok',
+      lead: ({ messages }) => {
+        if (last(messages) === 'go') return calls(create('A', 'one'))
+        return last(messages) === 'both' ? calls(tell('writer-1', 'two'), tell('writer-1', 'three')) : 'ok'
+      },
       writer: async ({ messages }) => {
         if (last(messages) !== 'one') await gate.promise
         return 'done'
@@ -251,12 +247,10 @@ onEveryStore('two sides and children that wait for values', (world) => {
     const { app } = pairApp({
       name: 'lead',
       a: () => 'a speaks',
-      b: ({ messages }) =>
-        messages.some(({ text }) => text.startsWith('[writer-1]'))
-          ? `b read ${last(messages)}`
-          : messages.some(({ role }) => role === 'tool')
-            ? 'b waits'
-            : calls(write('hello')),
+      b: ({ messages }) => {
+        if (messages.some(({ text }) => text.startsWith('[writer-1]'))) return `b read ${last(messages)}`
+        return messages.some(({ role }) => role === 'tool') ? 'b waits' : calls(write('hello'))
+      },
       promptB: { tools: [{ name: 'writer' }] },
       maxSessionTurns: 1,
     })
@@ -398,11 +392,10 @@ onEveryStore('a tree whose threads are cached at every record', (world) => {
         const said = last(messages)
         if (said === 'wait') await gate.promise
         if (said === 'fail') throw new Error('no')
-        return said === 'speak'
-          ? { calls: [{ tool: 'speak', args: {} }], usage: tokens(7) }
-          : said === 'pay'
-            ? { calls: [{ tool: 'pay', args: {} }], usage: tokens(7) }
-            : { text: 'done', usage: tokens(2) }
+        if (said === 'speak') return { calls: [{ tool: 'speak', args: {} }], usage: tokens(7) }
+        return said === 'pay'
+          ? { calls: [{ tool: 'pay', args: {} }], usage: tokens(7) }
+          : { text: 'done', usage: tokens(2) }
       },
     }
     const agent = (name: string, tools: readonly string[]) => [
@@ -713,12 +706,13 @@ onEveryStore('children, restarts and what comes late', (world) => {
         if (asked++ === 0) await gate.promise
         return 'b'
       },
-      lead: ({ messages }) =>
-        last(messages) === 'go'
-          ? calls({ tool: 'subagent_create', args: { agent: 'pair', name: 'P', message: 'hello' } })
-          : last(messages) === 'again'
-            ? calls({ tool: 'subagent_message', args: { reference: 'pair-1', message: 'more' } })
-            : last(messages),
+      lead: ({ messages }) => {
+        if (last(messages) === 'go')
+          return calls({ tool: 'subagent_create', args: { agent: 'pair', name: 'P', message: 'hello' } })
+        return last(messages) === 'again'
+          ? calls({ tool: 'subagent_message', args: { reference: 'pair-1', message: 'more' } })
+          : last(messages)
+      },
       relation: { resumable: stays },
       maxSessionTurns: 1,
     })

@@ -45,13 +45,10 @@ onEveryStore('delete', (world) => {
 
   it('F8: what is at work is refused, unless it is terminated first; a child is refused with the name of its root', async () => {
     const began = deferred()
-    const slow = looseTool(
-      'slow',
-      ({ signal }) => (
-        began.resolve(),
-        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
-      ),
-    )
+    const slow = looseTool('slow', ({ signal }) => {
+      began.resolve()
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    })
     const skein = await world.open(createFamilyApp({ writer: () => calls('slow'), tools: [slow] }))
     const lead = await skein.threads.create({ agent: 'lead', id: 'lead' })
     const run = lead.send('go')
@@ -117,7 +114,10 @@ onEveryStore('delete', (world) => {
     await expect(deleting).rejects.toMatchObject({ code: 'STORE_CLOSED' })
     delete world.tap.remove
     skein = await world.open(createFamilyApp())
-    await until('the end', async () => (world.clock.advance(0), (await all(skein)).length === 0))
+    await until('the end', async () => {
+      world.clock.advance(0)
+      return (await all(skein)).length === 0
+    })
     expect(await all(skein)).toEqual([])
   })
 })

@@ -48,7 +48,12 @@ async function close(skein: Skein): Promise<void> {
 function spoken(host: string, ran: string[]): readonly Definition[] {
   return tinyApp({
     script: ({ step }) => (step === 0 ? calls('say') : 'done'),
-    tools: [looseTool('say', () => (ran.push(host), host))],
+    tools: [
+      looseTool('say', () => {
+        ran.push(host)
+        return host
+      }),
+    ],
   }).app
 }
 
@@ -67,7 +72,11 @@ function watched(of: Store, seen: (survey: Survey) => void): Store {
     async open(role, self) {
       const backend = await of.open(role, self)
       const { leases } = backend
-      const watch: typeof leases.watch = (told) => leases.watch((survey) => (seen(survey), told(survey)))
+      const watch: typeof leases.watch = (told) =>
+        leases.watch((survey) => {
+          seen(survey)
+          told(survey)
+        })
       return { ...backend, leases: { ...leases, watch } }
     },
   }
@@ -108,7 +117,12 @@ describe('sharing', () => {
     const [began, release] = [deferred(), deferred<string>()]
     const slow = (body: () => unknown): readonly Definition[] =>
       tinyApp({ script: ({ step }) => (step === 0 ? calls('slow') : 'done'), tools: [looseTool('slow', body)] }).app
-    const one = await open(slow(() => (began.resolve(), release.promise)))
+    const one = await open(
+      slow(() => {
+        began.resolve()
+        return release.promise
+      }),
+    )
     const thread = await one.threads.create({ agent: 'helper', id: 'x' })
     const run = thread.send('go', { id: 'm' })
     await run.accepted()
@@ -134,7 +148,10 @@ describe('sharing', () => {
         script: ({ messages, step }) =>
           messages[0]?.text === 'long' ? (step === 0 ? calls('slow') : 'done') : step < 10 ? calls('quick') : 'done',
         tools: [
-          looseTool('slow', async ({ threadId }) => (began.push(threadId), release.promise)),
+          looseTool('slow', async ({ threadId }) => {
+            began.push(threadId)
+            return release.promise
+          }),
           looseTool('quick', () => 1),
         ],
       }).app
@@ -169,8 +186,22 @@ describe('sharing', () => {
   it('L5, B7, AY1: a model that is limited on one host is not asked by the other either', async () => {
     const asked = { one: 0, two: 0 }
     const limits = failure('MODEL_RATE_LIMITED', 'slow down', { retry: true, data: { retryAfterMs: 200_000 } })
-    const one = await open(tinyApp({ script: () => (asked.one++, { error: limits }) }).app)
-    await open(tinyApp({ script: () => (asked.two++, 'done') }).app)
+    const one = await open(
+      tinyApp({
+        script: () => {
+          asked.one++
+          return { error: limits }
+        },
+      }).app,
+    )
+    await open(
+      tinyApp({
+        script: () => {
+          asked.two++
+          return 'done'
+        },
+      }).app,
+    )
     let lines = 0
     // Both have a line when two threads are first.
     for (let n = 0; lines < 2; n++) {

@@ -110,31 +110,40 @@ describe('a host that is cut off', () => {
   const cameTo = async (skein: Skein): Promise<string> => (await skein.threads.get('payer')).run('go').text()
   /** By the beat of the leases: each survey is a request to the server. */
   const gone = (skein: Skein): Promise<void> =>
-    until('the lease is lost', async () => (await ticks(server), skein.resident === 0))
+    until('the lease is lost', async () => {
+      await ticks(server)
+      return skein.resident === 0
+    })
 
   it('OR1, OR2: and comes back waits for the body that it began, however long that takes', async () => {
     const one = await begin({})
     proxy.cut()
     await gone(one)
     proxy.mend()
-    await until('the thread is back', async () => (await ticks(server), one.resident === 1))
+    await until('the thread is back', async () => {
+      await ticks(server)
+      return one.resident === 1
+    })
     release.resolve('charged')
     expect([await cameTo(one), ran]).toEqual(['it says: charged', ['one']])
   })
 
   it('OR2: what the body says after the thread came back is heard', async () => {
     const one = await begin({
-      execute: async (state, { cents }) => (
-        ran.push('one'),
-        began.resolve(),
-        state.log(`${await release.promise} ${cents}`),
-        'charged'
-      ),
+      execute: async (state, { cents }) => {
+        ran.push('one')
+        began.resolve()
+        state.log(`${await release.promise} ${cents}`)
+        return 'charged'
+      },
     })
     proxy.cut()
     await gone(one)
     proxy.mend()
-    await until('the thread is back', async () => (await ticks(server), one.resident === 1))
+    await until('the thread is back', async () => {
+      await ticks(server)
+      return one.resident === 1
+    })
     const heard: string[] = []
     const thread = await one.threads.get('payer')
     for await (const event of thread.events()) {
@@ -168,7 +177,10 @@ describe('a host that is cut off', () => {
     const two = await open(server.port, { timeoutMs: 30_000, execute: body('two') })
     proxy.cut()
     await gone(one)
-    await until('the other has it', async () => (await ticks(server), two.resident === 1))
+    await until('the other has it', async () => {
+      await ticks(server)
+      return two.resident === 1
+    })
     release.resolve('charged')
     await quiet()
     proxy.mend()
@@ -181,7 +193,10 @@ describe('a host that is cut off', () => {
     proxy.cut()
     release.resolve('charged')
     await gone(one)
-    await until('the other has it', async () => (await ticks(server), two.resident === 1))
+    await until('the other has it', async () => {
+      await ticks(server)
+      return two.resident === 1
+    })
     // The journal goes on elsewhere: what is still on its way to it will be refused.
     await (await two.threads.get('payer')).send('meanwhile').accepted()
     proxy.mend()
@@ -192,16 +207,28 @@ describe('a host that is cut off', () => {
 describe('a partition that moves', () => {
   it('OR1: leaves a body that takes longer than the grace at work, and its outcome follows the thread', async () => {
     const [release, ran, said] = [deferred<string>(), [] as string[], [] as string[]]
-    const charge = (host: string): Charge => ({ timeoutMs: 30_000, execute: () => (ran.push(host), release.promise) })
+    const charge = (host: string): Charge => ({
+      timeoutMs: 30_000,
+      execute: () => {
+        ran.push(host)
+        return release.promise
+      },
+    })
     const ids = [0, 1].map(
       (partition) => ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].find((id) => partitionOf(id, 2) === partition) ?? '',
     )
     const one = await open(server.port, charge('one'), { backend: through(server.port, 2) })
     for (const id of ids)
       await (await one.threads.create({ agent: 'payer', id })).send('pay', { id: `${id}-go` }).accepted()
-    await until('both run', async () => (await ticks(server), ran.length === 2))
+    await until('both run', async () => {
+      await ticks(server)
+      return ran.length === 2
+    })
     const two = await open(server.port, charge('two'), { backend: through(server.port, 2) })
-    await until('one has moved', async () => (await ticks(server), two.resident === 1))
+    await until('one has moved', async () => {
+      await ticks(server)
+      return two.resident === 1
+    })
     release.resolve('charged')
     for (const id of ids) said.push(await (await two.threads.get(id)).run(`${id}-go`).text())
     expect([said, ran]).toEqual([
@@ -265,12 +292,23 @@ describe('an intent that another host left behind', () => {
       server.port,
       {
         ...charge,
-        execute: () => (asked.push('run'), 'again'),
-        ...(charge.probe && { probe: () => (asked.push('probe'), null) }),
+        execute: () => {
+          asked.push('run')
+          return 'again'
+        },
+        ...(charge.probe && {
+          probe: () => {
+            asked.push('probe')
+            return null
+          },
+        }),
       },
       { clock },
     )
-    await until('it is waited for', async () => (await ticks(server), clock.pending > 0 || asked.length > 0))
+    await until('it is waited for', async () => {
+      await ticks(server)
+      return clock.pending > 0 || asked.length > 0
+    })
     return { clock, asked, text: async () => (await skein.threads.get('payer')).run('go').text() }
   }
 

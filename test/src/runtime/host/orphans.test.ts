@@ -31,7 +31,14 @@ function failing(world: World, type: string, times: number) {
 onEveryStore('effects of a thread that starts over', (world) => {
   it('OR1, TH5: what came of an effect is not lost, nor is it done twice, when the store fails to take it', async () => {
     const ran: string[] = []
-    const pay = looseTool('pay', ({ idempotencyKey }) => (ran.push(idempotencyKey), 'paid'), { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      ({ idempotencyKey }) => {
+        ran.push(idempotencyKey)
+        return 'paid'
+      },
+      { sideEffect: true },
+    )
     const { app } = tinyApp({ script: ({ step }) => (step === 0 ? calls('pay') : 'done'), tools: [pay] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -46,7 +53,15 @@ onEveryStore('effects of a thread that starts over', (world) => {
   it('OR2, TH5: a body goes on while its thread starts over, and is waited for', async () => {
     const [began, release] = [deferred(), deferred<string>()]
     let ran = 0
-    const pay = looseTool('pay', () => (ran++, began.resolve(), release.promise), { sideEffect: true })
+    const pay = looseTool(
+      'pay',
+      () => {
+        ran++
+        began.resolve()
+        return release.promise
+      },
+      { sideEffect: true },
+    )
     const { app } = tinyApp({ script: ({ step }) => (step === 0 ? calls('pay') : 'done'), tools: [pay] })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
@@ -63,7 +78,11 @@ onEveryStore('effects of a thread that starts over', (world) => {
     const [began, ended] = [deferred(), deferred<string>()]
     const pay = looseTool(
       'pay',
-      ({ signal }) => (signal.addEventListener('abort', () => ended.resolve('ended')), began.resolve(), ended.promise),
+      ({ signal }) => {
+        signal.addEventListener('abort', () => ended.resolve('ended'))
+        began.resolve()
+        return ended.promise
+      },
       { sideEffect: true },
     )
     const { app } = tinyApp({ script: ({ step }) => (step === 0 ? calls('pay') : 'done'), tools: [pay] })

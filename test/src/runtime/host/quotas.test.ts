@@ -49,7 +49,10 @@ onEveryStore(
     it('F8: so many may work at once; what was refused changes nothing, and what is under way goes on', async () => {
       const gate = deferred()
       const began = deferred()
-      const slow = looseTool('slow', () => (began.resolve(), gate.promise))
+      const slow = looseTool('slow', () => {
+        began.resolve()
+        return gate.promise
+      })
       const { app } = tinyApp({
         script: ({ messages }) => (messages.at(-1)?.text === 'slow' ? calls('slow') : 'done'),
         tools: [slow],

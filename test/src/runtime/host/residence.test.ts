@@ -61,10 +61,10 @@ onEveryStore('passivation', (world) => {
     world.clock.advance(1_000)
     release.resolve()
     await otherRun.accepted()
-    await until(
-      'the end of the paused turn',
-      async () => (world.clock.advance(0), (await paused.info()).wakeAt === undefined),
-    )
+    await until('the end of the paused turn', async () => {
+      world.clock.advance(0)
+      return (await paused.info()).wakeAt === undefined
+    })
     expect((await run.result()).stopReason).toBe('deadline')
   })
 })

@@ -12,13 +12,10 @@ import { family, last, write } from '../../../helpers/family.js'
 import { onEveryStore } from '../../../helpers/world.js'
 
 const createApp = () => {
-  const note = looseTool(
-    'note',
-    async ({ files }, { text }) => (
-      await files.writeFile('/note.txt', String(text)),
-      { status: 'success', result: `noted ${String(text)}`, attachments: ['/note.txt'] }
-    ),
-  )
+  const note = looseTool('note', async ({ files }, { text }) => {
+    await files.writeFile('/note.txt', String(text))
+    return { status: 'success', result: `noted ${String(text)}`, attachments: ['/note.txt'] }
+  })
   return family({
     tools: [note],
     lead: ({ step, messages }) =>

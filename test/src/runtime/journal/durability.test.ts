@@ -137,7 +137,12 @@ onEveryStore('the journal refuses', (world) => {
     let ran = 0
     const { app } = tinyApp({
       script: () => calls('look'),
-      tools: [looseTool('look', () => (ran++, turns(3)))],
+      tools: [
+        looseTool('look', () => {
+          ran++
+          return turns(3)
+        }),
+      ],
       maxSteps: 1,
     })
     const skein = await world.open(app)

@@ -17,7 +17,10 @@ async function leftInCall(
   args: { [key: string]: string } = {},
 ): Promise<{ readonly thread: string; readonly run: string }> {
   const began = deferred()
-  const slow = looseTool('slow', () => (began.resolve(), deferred().promise))
+  const slow = looseTool('slow', () => {
+    began.resolve()
+    return deferred().promise
+  })
   const { app } = tinyApp({ script: () => calls({ tool: 'slow', args }), tools: [slow] })
   const skein = await world.open(app, { closeGraceMs: 0 })
   const thread = await skein.threads.create({ agent: 'helper' })
@@ -43,7 +46,10 @@ onEveryStore('opening again', (world) => {
       tinyApp({
         script: ({ step }) => (step === 0 ? calls('quick', 'slow') : 'done'),
         tools: [
-          looseTool('quick', () => (ran.push('quick'), 'q')),
+          looseTool('quick', () => {
+            ran.push('quick')
+            return 'q'
+          }),
           looseTool('slow', ({ idempotencyKey }) => {
             ran.push('slow')
             keys.push(idempotencyKey)
@@ -104,7 +110,12 @@ onEveryStore('opening again', (world) => {
   })
 
   it('P1: queued turns and the order of everything survive', async () => {
-    const { app } = tinyApp({ script: async () => (await deferred().promise, 'never') })
+    const { app } = tinyApp({
+      script: async () => {
+        await deferred().promise
+        return 'never'
+      },
+    })
     const before = await world.open(app)
     const { id } = await before.threads.create({ agent: 'helper' })
     const thread = await before.threads.get(id)
@@ -132,7 +143,13 @@ onEveryStore('close', (world) => {
     const make = () =>
       tinyApp({
         script: ({ step }) => (step === 0 ? calls('slow') : 'done'),
-        tools: [looseTool('slow', () => (ran++, began.resolve(), end.promise))],
+        tools: [
+          looseTool('slow', () => {
+            ran++
+            began.resolve()
+            return end.promise
+          }),
+        ],
       }).app
     const before = await world.open(make())
     const { id } = await before.threads.create({ agent: 'helper' })
@@ -156,7 +173,12 @@ onEveryStore('close', (world) => {
     const began = deferred<AbortSignal>()
     const { app } = tinyApp({
       script: [calls('deaf')],
-      tools: [looseTool('deaf', ({ signal }) => (began.resolve(signal), deferred().promise))],
+      tools: [
+        looseTool('deaf', ({ signal }) => {
+          began.resolve(signal)
+          return deferred().promise
+        }),
+      ],
     })
     const skein = await world.open(app, { closeGraceMs: 3_000 })
     await (await skein.threads.create({ agent: 'helper' })).send('go').accepted()
@@ -173,7 +195,13 @@ onEveryStore('close', (world) => {
 
   it('R1: whoever still waits for a run is told, not left waiting', async () => {
     const began = deferred()
-    const { app } = tinyApp({ script: async () => (began.resolve(), await deferred().promise, 'never') })
+    const { app } = tinyApp({
+      script: async () => {
+        began.resolve()
+        await deferred().promise
+        return 'never'
+      },
+    })
     const skein = await world.open(app)
     const thread = await skein.threads.create({ agent: 'helper' })
     const run = thread.send('go')
@@ -361,7 +389,10 @@ onEveryStore('a call that is cut off', (world) => {
     let thread = ''
     for (let times = 0; times < 5; times++) {
       const began = deferred()
-      const skein = await once(() => (began.resolve(), deferred().promise))
+      const skein = await once(() => {
+        began.resolve()
+        return deferred().promise
+      })
       if (thread === '') {
         const made = await skein.threads.create({ agent: 'helper' })
         thread = made.id

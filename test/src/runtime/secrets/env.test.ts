@@ -165,8 +165,10 @@ onEveryStore('values of a thread', (world) => {
       calls({ tool: 'subagent_create', args: { agent: who, name: who, message: 'create' } })
     const making =
       (below: string): Script =>
-      ({ messages }) =>
-        last(messages) === 'create' ? create(below) : last(messages) === 'look' ? calls('tells') : last(messages)
+      ({ messages }) => {
+        if (last(messages) === 'create') return create(below)
+        return last(messages) === 'look' ? calls('tells') : last(messages)
+      }
     const app = [
       tool,
       open,
@@ -216,18 +218,18 @@ onEveryStore('values of a thread', (world) => {
       deep,
       ...agent(
         'lead',
-        ({ messages }) =>
-          last(messages) === 'create' ? create('child') : last(messages) === 'look' ? calls('tells') : 'ok',
+        ({ messages }) => {
+          if (last(messages) === 'create') return create('child')
+          return last(messages) === 'look' ? calls('tells') : 'ok'
+        },
         { tools: [tool], below: ['child'] },
       ),
       ...agent(
         'child',
-        ({ messages }) =>
-          last(messages) === 'create'
-            ? create('grandchild')
-            : last(messages) === 'look'
-              ? calls('tells')
-              : last(messages),
+        ({ messages }) => {
+          if (last(messages) === 'create') return create('grandchild')
+          return last(messages) === 'look' ? calls('tells') : last(messages)
+        },
         { tools: [tool, scoping], below: ['grandchild'] },
       ),
       ...agent('grandchild', tell, { tools: [tool, deep] }),
@@ -269,7 +271,14 @@ onEveryStore('values of a thread', (world) => {
   it('the calls of one step see the same values; a change counts from the next step on', async () => {
     const gate = deferred()
     const variables = [text('PLACE')]
-    const first = looseTool('first', async (state) => (await gate.promise, state.env('PLACE')), { variables })
+    const first = looseTool(
+      'first',
+      async (state) => {
+        await gate.promise
+        return state.env('PLACE')
+      },
+      { variables },
+    )
     const second = looseTool('second', (state) => state.env('PLACE'), { variables, sideEffect: true })
     const app = tinyApp({
       tools: [first, second],

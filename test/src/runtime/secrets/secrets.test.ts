@@ -121,12 +121,12 @@ const leaks: readonly ToolDefinition[] = [
   ),
   looseTool(
     'says',
-    async (state) => (
-      state.log(await all(state)),
-      state.progress({ all: await all(state) }),
-      state.setStatus?.(await all(state)),
-      'said'
-    ),
+    async (state) => {
+      state.log(await all(state))
+      state.progress({ all: await all(state) })
+      state.setStatus?.(await all(state))
+      return 'said'
+    },
     { variables },
   ),
   looseTool(
@@ -145,11 +145,11 @@ const leaks: readonly ToolDefinition[] = [
   ),
   looseTool(
     'tells',
-    async (state) => (
-      state.queueMessage(await all(state)),
-      state.queueTool('echo', { text: await all(state) }),
-      'told'
-    ),
+    async (state) => {
+      state.queueMessage(await all(state))
+      state.queueTool('echo', { text: await all(state) })
+      return 'told'
+    },
     { variables, uses: ['echo'] },
   ),
   looseTool('echo', (_, args) => args),
@@ -340,7 +340,10 @@ onEveryStore('a tree whose tools give their secrets away', (world) => {
       },
       { variables: [{ name: 'TOKEN', scoped: true, required: false }] },
     )
-    const keep = looseTool('keep', async (state) => (await state.files.writeFile('/mine.txt', 'of the first'), 'kept'))
+    const keep = looseTool('keep', async (state) => {
+      await state.files.writeFile('/mine.txt', 'of the first')
+      return 'kept'
+    })
     const stays = { receives_messages: 'side_a' as const }
     const script: Script = ({ messages, step }) => {
       const said = messages.findLast(({ role }) => role === 'user')?.text ?? ''

@@ -251,12 +251,10 @@ onEveryStore('children that begin by themselves', (world) => {
 
 onEveryStore('a child that needs values of its own', (world) => {
   const asking = {
-    lead: (({ messages, step }) =>
-      last(messages).startsWith('[')
-        ? `heard ${last(messages)}`
-        : step === 0
-          ? calls(write('hello'))
-          : `told ${last(messages)}`) as Script,
+    lead: (({ messages, step }) => {
+      if (last(messages).startsWith('[')) return `heard ${last(messages)}`
+      return step === 0 ? calls(write('hello')) : `told ${last(messages)}`
+    }) as Script,
     writer: asksToken,
     tools: [token],
   }
@@ -336,12 +334,12 @@ onEveryStore('a child that needs values of its own', (world) => {
 
   it('S6: the request is kept through a restart; a child that stays can be spoken to afterwards; the next has the next reference', async () => {
     const create = { tool: 'subagent_create', args: { agent: 'writer', name: 'W', message: 'hello' } }
-    const lead: Script = ({ messages }) =>
-      last(messages) === 'create'
-        ? calls(create)
-        : last(messages) === 'speak'
-          ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'more' } })
-          : last(messages)
+    const lead: Script = ({ messages }) => {
+      if (last(messages) === 'create') return calls(create)
+      return last(messages) === 'speak'
+        ? calls({ tool: 'subagent_message', args: { reference: 'writer-1', message: 'more' } })
+        : last(messages)
+    }
     const { app } = family({
       lead,
       writer: ({ messages }) => (last(messages) === 'hello' ? calls('token') : `kept ${messages.length}`),
