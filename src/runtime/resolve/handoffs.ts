@@ -30,15 +30,13 @@ export function handoffsOf(app: App, agents: readonly AgentDefinition[], from: s
   const required = ({ sideA }: AgentDefinition) => app.prompts.get(sideA.prompt)?.requiredSchema ?? handoffArgs
   return {
     byName: new Map(others.map((agent) => [agent.name, required(agent)])),
-    tools: others.map((agent) =>
-      toolSpec(
-        agent.name,
-        `Hands this conversation over to the agent ${agent.name}, which goes on with it in your place. ` +
-          `${agent.toolDescription ?? ''}`.trim(),
-        required(agent),
-      ),
-    ),
+    tools: others.map((agent) => toolSpec(agent.name, describeHandoff(agent), required(agent))),
   }
+}
+
+function describeHandoff({ name, toolDescription = '' }: AgentDefinition): string {
+  const what = `Hands this conversation over to the agent ${name}, which goes on with it in your place.`
+  return `${what} ${toolDescription}`.trim()
 }
 
 /** What calls of one reply share. */
