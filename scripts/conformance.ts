@@ -144,8 +144,12 @@ function proofCell({ proofs, missing }: Clause, tests: readonly NamedTest[]): st
 }
 
 function cellOf({ path, name, skipped, conditional }: NamedTest): string {
-  const note = skipped ? ' *(skipped)*' : conditional ? ' *(not on every machine)*' : ''
-  return `[${path.replace(/^test\//, '')}](../${path}) › ${plain(name)}${note}`
+  return `[${path.replace(/^test\//, '')}](../${path}) › ${plain(name)}${noteOn({ skipped, conditional })}`
+}
+
+function noteOn({ skipped, conditional }: Pick<NamedTest, 'skipped' | 'conditional'>): string {
+  if (skipped) return ' *(skipped)*'
+  return conditional ? ' *(not on every machine)*' : ''
 }
 
 function plain(text: string): string {

@@ -23,7 +23,7 @@ export const distribution: Section = {
       'Two hosts never both commit for a thread',
       'N1: a zombie, stopped for longer than its lease and continued, writes nothing, stands down and takes part again',
       'J2: a commit with an older epoch is refused and changes nothing',
-      'it takes itself for dead before anyone else may take its place; what it writes then is refused',
+      'takes itself for dead before anyone else may take its place; what it writes then is refused',
     ),
   ),
   N2: item(

@@ -91,7 +91,7 @@ describe('effects', () => {
     expect(effectOf({ ...plan, idempotent: true }, app(pay, shop))).toMatchObject({ idempotent: true })
   })
 
-  it('it commutes if it says so, or if all that act do', () => {
+  it('a tool commutes if it says so, or if all that act do', () => {
     const log = tool('log', { sideEffect: true, commutes: true })
     const pay = tool('pay', { sideEffect: true })
     expect(effectOf(tool('a', { uses: ['log'] }), app(log, pay))).toMatchObject({ sideEffect: true, commutes: true })
@@ -113,7 +113,8 @@ describe('effects', () => {
           saying(`t${index}`, value, index < used.length ? [`t${index + 1}`] : []),
         )
         const all = [own, ...used]
-        const expected = all.includes(true) ? true : all.every((value) => value === false) ? false : undefined
+        const free = all.every((value) => value === false) ? false : undefined
+        const expected = all.includes(true) || free
         expect(effectOf(chain[0] ?? tool('t0'), app(...chain)).sideEffect).toBe(expected)
       }),
     )

@@ -60,12 +60,8 @@ function filesOn(root: string) {
     if (!(await disk.stat(source)).isDirectory()) return disk.copyFile(source, real(to))
     throw Object.assign(new Error('directories are not compared'), { code: 'SKIP' })
   }
-  return async (one: Op): Promise<unknown> => {
+  async function look(one: Op): Promise<unknown> {
     switch (one.op) {
-      case 'writeFile':
-        return put(one.path, one.text, one.mode)
-      case 'appendFile':
-        return above(real(one.path), () => disk.appendFile(real(one.path), one.text))
       case 'readFile':
         return disk.readFile(real(one.path), 'utf8')
       case 'stat':
@@ -82,6 +78,16 @@ function filesOn(root: string) {
         return disk.readlink(real(one.path))
       case 'realpath':
         return posix.resolve('/', (await disk.realpath(real(one.path))).slice(root.length))
+      default:
+        throw new Error(`${one.op} is not of Node`)
+    }
+  }
+  return async (one: Op): Promise<unknown> => {
+    switch (one.op) {
+      case 'writeFile':
+        return put(one.path, one.text, one.mode)
+      case 'appendFile':
+        return above(real(one.path), () => disk.appendFile(real(one.path), one.text))
       case 'mkdir':
         return one.recursive ? makeDirs(real(one.path)) : disk.mkdir(real(one.path))
       case 'rm':
@@ -95,7 +101,7 @@ function filesOn(root: string) {
       case 'chmod':
         return disk.chmod(real(one.path), one.mode)
       default:
-        throw new Error(`${one.op} is not of Node`)
+        return look(one)
     }
   }
 }

@@ -138,7 +138,7 @@ describe('a server that stands still for a while', () => {
 })
 
 describe('a host that is cut off', () => {
-  it('it takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
+  it('takes itself for dead before anyone else may take its place; what it writes then is refused', async () => {
     const proxy = await createTcpProxy(server.port)
     const one = await open({ servers: `127.0.0.1:${proxy.port}`, leaseMs: 1_000 })
     const two = await open()

@@ -145,8 +145,10 @@ describe('sharing', () => {
     const began: string[] = []
     const app = (): readonly Definition[] =>
       tinyApp({
-        script: ({ messages, step }) =>
-          messages[0]?.text === 'long' ? (step === 0 ? calls('slow') : 'done') : step < 10 ? calls('quick') : 'done',
+        script: ({ messages, step }) => {
+          const [tool, steps] = messages[0]?.text === 'long' ? ['slow', 1] : ['quick', 10]
+          return step < steps ? calls(tool) : 'done'
+        },
         tools: [
           looseTool('slow', async ({ threadId }) => {
             began.push(threadId)

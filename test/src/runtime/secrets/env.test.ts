@@ -135,7 +135,7 @@ onEveryStore('values of a thread', (world) => {
     const names = ['OWN', 'AGENT', 'PROMPT', 'TOOL', 'SKEIN', 'NOBODY']
     const tool = tells(
       'tells',
-      names.map((name) => text(name, name === 'NOBODY' ? {} : name === 'SKEIN' ? {} : { default: 'tool' })),
+      names.map((name) => text(name, name === 'NOBODY' || name === 'SKEIN' ? {} : { default: 'tool' })),
     )
     const given = (value: string, from: number) => Object.fromEntries(names.slice(from, 5).map((name) => [name, value]))
     const app = [
