@@ -164,14 +164,11 @@ function failureOf(thrown: unknown, code: FailureCode, causes: number): Failure 
     const name = thrown.name === 'Error' ? '' : `${thrown.name}: `
     return { code, message: `${name}${thrown.message}`, retry: false }
   }
-  return {
-    code,
-    message:
-      typeof thrown === 'string'
-        ? thrown
-        : `thrown value: ${isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)}`,
-    retry: false,
-  }
+  return { code, message: typeof thrown === 'string' ? thrown : `thrown value: ${shown(thrown)}`, retry: false }
+}
+
+function shown(thrown: unknown): string {
+  return isObject(thrown) || Array.isArray(thrown) ? JSON.stringify(toJson(thrown)) : textOf(thrown)
 }
 
 export function failure(code: FailureCode, message: string, options: Omit<SkeinErrorOptions, 'cause'> = {}): Failure {

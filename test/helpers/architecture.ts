@@ -17,7 +17,7 @@ const within =
   (...folders: readonly string[]): Where =>
   (path) =>
     folders.some((folder) => path.startsWith(`${folder}/`))
-const product = within('src', 'actors', 'workers')
+export const product = within('src', 'actors', 'workers')
 const tests = within('test')
 const modules = within('src', 'actors', 'workers', 'scripts', 'test/helpers', 'test/contract')
 
