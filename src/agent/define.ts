@@ -53,7 +53,7 @@ export interface KeyValues {
   list(prefix?: string): Promise<readonly { readonly key: string; readonly value: Json }[]>
 }
 
-/** What the body of a tool may use. Changes made through it take effect when its call is settled, in call order (T3). */
+/** What the body of a tool may use. Changes take effect when its call is settled, in call order (T3). */
 export interface ToolState<Local = unknown, Shared = unknown> {
   readonly threadId: string
   /** Stable across retries and resume; unique to the call. */

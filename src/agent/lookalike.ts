@@ -1,6 +1,6 @@
 /**
- * Plain objects that were meant as definitions: they have the fields of one, but no `kind`, because they were not passed
- * to `defineTool`, `definePrompt` or `defineAgent` (DE1: a definition is known by its `kind`).
+ * Plain objects that were meant as definitions: they have the fields of one but no `kind`, because they were not
+ * passed to `defineTool`, `definePrompt` or `defineAgent` (DE1: a definition is known by its `kind`).
  */
 import { isObject } from '../core/json.js'
 
